@@ -7,30 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from ...metrics.bootstrap.draws import sparse
+from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.numeric.arrays import FloatArray, IntArray, distinct, sums_by
 from ..matching.tables import MEASURES
 from ..objects.sizes import SIZES
 from ..pixels.counts import MaskValues, are_classes
-from ..statistics.numbers import GroupNumbers, Joined, Key, Numbers, ratio
-from ..statistics.records import Records
-from ..statistics.report import ReportContext
+from ..statistics.numbers import GroupNumbers, Key, ratio
 from .matching import LOOSELY, RIGHT
-from .role_labels import Labels, RoleMeetings, role_names
+from .role_labels import Comparison
 
-#: columns of every annotator, class or size; the offsets of boxes follow
+#: columns of every annotator, class or size; the last ones are offsets of boxes
 COLUMNS = (
     *("n_labels", "n_reference", "n_both", "n_matched", "n_right", "n_loose", "iou", "iou_right", "n_boxes"),
-    *("n_numbers", "error", "absolute_error", "n_images", "iou_of_images"),
+    *("n_numbers", "error", "absolute_error", "n_images", "iou_of_images", *MEASURES),
 )
-_PLACE = {name: k for k, name in enumerate((*COLUMNS, *MEASURES))}
 #: numbers: a factor, and the columns above and below; ``n_either`` are the labels of both that are not matched, and the
 #: matched ones once
 NUMBERS: dict[str, tuple[float, str, str]] = {
@@ -62,8 +58,21 @@ _OF_MODELS = {
 MAX_RESAMPLED = 200
 #: a column, and the part (class, size or attribute; -1: none), annotator, sample and value (None: 1) of what it sums
 Entry = tuple[str, IntArray, IntArray, IntArray, FloatArray | None]
-#: group, sample and columns of every (group, sample) that occurs, and the number of groups
-Rows = tuple[IntArray, IntArray, FloatArray, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of every group and sample that occur together; groups are annotators times parts."""
+
+    parts: Sequence[str]  #: names of the classes, sizes or attributes; one without a name for all labels
+    group: IntArray  #: shape ``(T,)``
+    sample: IntArray  #: shape ``(T,)``
+    columns: dict[str, FloatArray]  #: ``COLUMNS`` by name, shape ``(T,)``
+
+    def sums(self, name: str, n_annotators: int) -> FloatArray:
+        """Sum of a column for every annotator and part, shape ``(R, K)``."""
+        n = n_annotators * len(self.parts)
+        return sums_by(self.group, self.columns[name], n).reshape(n_annotators, len(self.parts))
 
 
 def formula(columns: Mapping[str, FloatArray], names: Sequence[str]) -> FloatArray:
@@ -74,301 +83,272 @@ def formula(columns: Mapping[str, FloatArray], names: Sequence[str]) -> FloatArr
     return np.stack([ratio(factor * columns[above], columns[below]) for factor, above, below in chosen], axis=-1)
 
 
-def rows_of(entries: Sequence[Entry], n_parts: int, n_samples: int, n_annotators: int) -> Rows:
-    """Sum entries; groups are annotators times parts."""
+def table_of(entries: Sequence[Entry], parts: Sequence[str], compared: Comparison) -> Table:
+    """Sum entries by annotator, part and sample."""
+    n_samples, n = compared.both.shape
     kept = [part >= 0 for _, part, *_ in entries]
     keys = [
-        ((annotator * n_parts + part) * n_samples + sample)[known]
+        ((annotator * len(parts) + part) * n_samples + sample)[known]
         for (_, part, annotator, sample, _), known in zip(entries, kept, strict=True)
     ]
-    every = np.concatenate([np.empty(0, np.int64), *keys])
-    found, row = distinct(every, int(every.max(initial=-1)) + 1)
-    columns = np.zeros((len(found), len(_PLACE)))
+    found, row = distinct(np.concatenate([np.empty(0, np.int64), *keys]), n * len(parts) * n_samples)
+    columns = {name: np.zeros(len(found)) for name in COLUMNS}
     ends = pairwise(np.cumsum([0, *map(len, keys)]).tolist())
     for (name, *_, values), known, (start, end) in zip(entries, kept, ends, strict=True):
-        weights = None if values is None else values[known]
-        columns[:, _PLACE[name]] += np.bincount(row[start:end], weights, len(found))
-    return found // n_samples, found % n_samples, columns, n_annotators * n_parts
+        columns[name] += np.bincount(row[start:end], None if values is None else values[known], len(found))
+    return Table(parts, found // n_samples, found % n_samples, columns)
 
 
-@dataclass(frozen=True)
-class Comparison(RoleMeetings):
-    """The numbers of all annotators against one role."""
+def role_tables(compared: Comparison) -> dict[str, Table]:
+    """What is summed of all labels (``""``), of their ``classes`` and ``sizes``, and of their ``attributes``."""
+    if compared.labels.kind == "masks":
+        names = _mask_values(compared)
+        return {
+            part: table_of(_mask_entries(compared, part), parts, compared)
+            for part, parts in (("", [""]), ("classes", names))
+        }
+    parts: dict[str, Sequence[str]] = {"": [""]}
+    if compared.kind.of_parts:
+        parts["classes"] = compared.labels.names
+    if compared.labels.kind == "objects":
+        parts["sizes"] = SIZES
+    found = {part: table_of(_entries(compared, part), names, compared) for part, names in parts.items()}
+    if compared.attributes:
+        names = [each.values.name for each in compared.attributes]
+        found["attributes"] = table_of(list(_attribute_entries(compared)), names, compared)
+    return found
 
-    @property
-    def titles(self) -> dict[str, Sequence[str]]:
-        """The names of the classes, sizes and attributes, by the name of the part of the report."""
-        kind, found = self.kind, dict[str, Sequence[str]]()
-        if kind.of_parts:
-            found["classes"] = self.labels.names
-        return {**found, "sizes": SIZES} if self.labels.kind == "objects" else found
 
-    def part(self, part: str) -> IntArray:
-        """The class or size of every label, shape ``(L,)``; without a part 0.
+def part_of_labels(compared: Comparison, part: str) -> IntArray:
+    """The class or size of every label, shape ``(L,)``; without a part 0.
 
-        A matched label of an annotator has the size of the label of the role.
-        """
-        if part == "classes":
-            return self.labels.value
-        if part == "sizes":
-            size = self.labels.size.copy()
-            size[self.pairs.drawn[self.matched]] = size[self.pairs.label[self.matched]]
-            return size
-        return np.zeros(len(self.labels.who), np.int64)
+    A matched label of an annotator has the size of the label of the role.
+    """
+    if part == "classes":
+        return compared.labels.value
+    if part != "sizes":
+        return np.zeros(len(compared.labels.who), np.int64)
+    size, pairs = compared.labels.sizes.copy(), compared.pairs
+    size[pairs.drawn[compared.matched]] = size[pairs.label[compared.matched]]
+    return size
 
-    @cached_property
-    def _rows(self) -> dict[str, Rows]:
-        return {}
 
-    def rows(self, part: str = "") -> Rows:
-        """Columns of every (group, sample): group, sample, columns ``(T, C)``, and the number of groups.
+def _of_pairs(
+    compared: Comparison, name: str, part: IntArray, rows: IntArray, values: FloatArray | None = None
+) -> Entry:
+    """A column of some pairs, rows ``(Q,)``; parts are those of labels ``(L,)``, values of these pairs."""
+    label = compared.pairs.label[rows]
+    return name, part[label], compared.annotator[rows], compared.labels.sample[label], values
 
-        Args:
-            part: groups are annotators; with ``"classes"``, ``"sizes"`` or ``"attributes"`` annotators times these
-        """
-        if part not in self._rows:
-            n_parts = len(self.attributes if part == "attributes" else self.titles[part]) if part else 1
-            self._rows[part] = rows_of(self.entries(part), n_parts, self.n_samples, self.n_annotators)
-        return self._rows[part]
 
-    def entries(self, part: str) -> list[Entry]:
-        """What is summed."""
-        if part == "attributes":
-            return self._of_attributes()
-        labels, pairs, part_of = self.labels, self.pairs, self.part(part)
-        label, annotator = self.wanted
-        own = part_of[self.judged], labels.who[self.judged], labels.sample[self.judged], None
-        wanted = part_of[label], annotator, labels.sample[label], None
-        right, loose = np.flatnonzero(pairs.kind == RIGHT), np.flatnonzero(pairs.kind == LOOSELY)
-        matched = right if part == "classes" else self.matched
-        found: list[Entry] = [
-            ("n_labels", *own), ("n_reference", *wanted), ("n_both", *own), ("n_both", *wanted),
-            self._of_pairs("n_matched", part_of, matched), self._of_pairs("n_right", part_of, right),
-            self._of_pairs("n_loose", part_of, loose), self._of_pairs("iou", part_of, matched, pairs.iou),
-            self._of_pairs("iou_right", part_of, right, pairs.iou),
-        ]  # fmt: skip
-        return found if part or self.who < self.n_annotators else [*found, *self._measured(part_of)]
+def _entries(compared: Comparison, part: str) -> list[Entry]:
+    """What is summed of labels; of classes only pairs of equal ones match."""
+    labels, pairs, judged, code = compared.labels, compared.pairs, compared.judged, part_of_labels(compared, part)
+    own = code[judged], labels.who[judged], labels.sample[judged], None
+    wanted = code[compared.wanted], compared.wanted_of, labels.sample[compared.wanted], None
+    right = np.flatnonzero(pairs.kind == RIGHT)
+    matched = right if part == "classes" else compared.matched
+    found: list[Entry] = [("n_labels", *own), ("n_reference", *wanted), ("n_both", *own), ("n_both", *wanted)]
+    of_pairs: list[tuple[str, IntArray, FloatArray | None]] = [
+        ("n_matched", matched, None),
+        ("n_right", right, None),
+        ("n_loose", np.flatnonzero(pairs.kind == LOOSELY), None),
+        ("iou", matched, pairs.iou[matched]),
+        ("iou_right", right, pairs.iou[right]),
+    ]
+    boxes = None
+    if not part and compared.who >= compared.both.shape[1]:
+        boxes = labels.boxes
+        if labels.kind == "numbers":
+            error: FloatArray = labels.value[pairs.drawn[matched]] - labels.value[pairs.label[matched]]
+            of_pairs += [("n_numbers", matched, None), ("error", matched, error)]
+            of_pairs.append(("absolute_error", matched, np.abs(error)))
+    if boxes is not None:  # offsets from those of the role in per cent of its size
+        true = boxes[pairs.label[matched]]
+        rows = matched[(true[:, 2:] > true[:, :2]).all(axis=1)]
+        drawn, true = boxes[pairs.drawn[rows]], boxes[pairs.label[rows]]
+        size = 100.0 * (np.sqrt(box_area(drawn) / box_area(true)) - 1.0)
+        offsets = 100.0 * (drawn - true) / np.tile(true[:, 2:] - true[:, :2], 2)
+        of_pairs.append(("n_boxes", rows, None))
+        of_pairs += [(name, rows, values) for name, values in zip(MEASURES, (size, *offsets.T), strict=True)]
+    return found + [_of_pairs(compared, name, code, rows, values) for name, rows, values in of_pairs]
 
-    def _of_pairs(self, name: str, part: IntArray, rows: IntArray, values: FloatArray | None = None) -> Entry:
-        """A column of some pairs; parts are those of labels ``(L,)``, values of all pairs ``(P,)``."""
-        label = self.pairs.label[rows]
-        values = None if values is None else values[rows]
-        return name, part[label], self.annotator[rows], self.labels.sample[label], values
 
-    def _measured(self, part: IntArray) -> Iterator[Entry]:
-        """Errors of numbers, and offsets of boxes from those of the role in per cent of its size."""
-        rows, pairs, boxes = self.matched, self.pairs, self.labels.boxes if self.labels.kind == "objects" else None
-        if self.labels.kind == "numbers":
-            error: FloatArray = self.labels.value[pairs.drawn] - self.labels.value[pairs.label]
-            yield self._of_pairs("n_numbers", part, rows)
-            yield self._of_pairs("error", part, rows, error)
-            yield self._of_pairs("absolute_error", part, rows, np.abs(error))
-        if boxes is None:
-            return
-        true = boxes[pairs.label[rows]]
-        rows = rows[(true[:, 2:] > true[:, :2]).all(axis=1)]
-        own, true = boxes[pairs.drawn[rows]], boxes[pairs.label[rows]]
-        sides = np.tile(true[:, 2:] - true[:, :2], 2)
-        offsets = np.full((len(pairs.kind), len(MEASURES)), np.nan)
-        offsets[rows, 0] = 100.0 * (np.sqrt(box_area(own) / box_area(true)) - 1.0)
-        offsets[rows, 1:] = 100.0 * (own - true) / sides
-        yield self._of_pairs("n_boxes", part, rows)
-        for k, name in enumerate(MEASURES):
-            yield self._of_pairs(name, part, rows, offsets[:, k])
+def _attribute_entries(compared: Comparison) -> Iterator[Entry]:
+    """What is summed of attributes of matched labels."""
+    for place, each in enumerate(compared.attributes):
+        part = np.full(len(compared.labels.who), place)
+        yield _of_pairs(compared, "n_labels", part, each.rows)
+        yield _of_pairs(compared, "n_both", part, each.rows)
+        yield _of_pairs(compared, "n_right", part, each.rows[~each.differ])
+        if each.are_numbers:
+            error = each.values.numbers[each.own] - each.values.numbers[each.true]
+            yield _of_pairs(compared, "n_numbers", part, each.rows)
+            yield _of_pairs(compared, "error", part, each.rows, error)
+            yield _of_pairs(compared, "absolute_error", part, each.rows, np.abs(error))
 
-    def _of_attributes(self) -> list[Entry]:
-        found: list[Entry] = []
-        for place, each in enumerate(self.attributes):
-            part, error = np.full(len(self.labels.who), place), np.full(len(self.pairs.kind), np.nan)
-            found += [self._of_pairs(name, part, each.rows) for name in ("n_labels", "n_both")]
-            found.append(self._of_pairs("n_right", part, each.rows[~each.differ]))
-            if each.are_numbers:
-                error[each.rows] = each.values.numbers[each.own] - each.values.numbers[each.true]
-                found += [self._of_pairs("n_numbers", part, each.rows), self._of_pairs("error", part, each.rows, error)]
-                found.append(self._of_pairs("absolute_error", part, each.rows, np.abs(error)))
+
+def mask_areas(compared: Comparison) -> dict[str, IntArray]:
+    """Pixels of every value that the role or an annotator gave, by sample and annotator: columns of shape ``(V,)``.
+
+    ``drawn`` are those in the mask of the annotator, ``wanted`` those of the role, ``shared`` those of both; ``place``
+    is that of the value among all.
+    """
+    records = compared.labels.records
+    own = records.column("area_role") == compared.who - records.n_annotators
+    sample = np.repeat(np.arange(records.n_samples), records.column("n_role_areas"))[own]
+    names = ("annotator", "value", "drawn", "wanted", "shared")
+    columns = {name: records.column(f"area_{name}")[own].astype(np.int64) for name in names}
+    return {"sample": sample, "place": np.unique(columns["value"], return_inverse=True)[1], **columns}
+
+
+def _mask_entries(compared: Comparison, part: str) -> list[Entry]:
+    """What is summed of masks, whose pixels are labels: all that both have are matched, and right where equal.
+
+    Classes are the values without the background, and a pixel is matched in all of them.
+    """
+    (n_samples, n), areas, context = compared.both.shape, mask_areas(compared), compared.labels.context
+    annotator, sample = areas["annotator"], areas["sample"]
+    is_class = are_classes(areas["value"], MaskValues.from_dict(context.details).background)
+    place = np.where(is_class, areas["place"], -1) if part else 0 * sample
+    pixels = {name: areas[name].astype(np.float64) for name in ("drawn", "wanted", "shared")}
+    columns = [("n_labels", "drawn"), ("n_reference", "wanted"), ("n_both", "drawn"), ("n_both", "wanted")]
+    columns += [("n_right", "shared"), ("n_matched", "shared" if part else "drawn")]
+    found: list[Entry] = [(name, place, annotator, sample, pixels[of]) for name, of in columns]
+    if part:
         return found
+    # mean IoU of the classes that the role or the annotator used, on every sample that both have
+    cell, n_cells = sample * n + annotator, n_samples * n
+    iou = iou_from_areas(pixels["shared"], pixels["drawn"], pixels["wanted"])
+    n_classes = np.bincount(cell[is_class], minlength=n_cells)
+    mean = sums_by(cell[is_class], iou[is_class], n_cells) / np.where(n_classes > 0, n_classes, np.nan)
+    if context.config.empty == "agree":
+        mean[(n_classes == 0) & (np.bincount(cell, minlength=n_cells) > 0)] = 1.0
+    defined = np.flatnonzero(~np.isnan(mean))
+    where = np.zeros(len(defined), np.int64), defined % n, defined // n
+    return [*found, ("n_images", *where, None), ("iou_of_images", *where, mean[defined])]
 
-    def values_of_images(self) -> FloatArray:
-        """The number ``of_image`` of every annotator on every sample, shape ``(S, R)``.
 
-        Undefined:
-            nan where the role or the annotator is not there, and where it is undefined, as neither has a label
-        """
-        group, sample, columns, _ = self.rows()
-        values = np.full((self.n_samples, self.n_annotators), np.nan)
-        named = dict(zip(_PLACE, columns.T, strict=True))
-        values[sample, group] = formula(named, self.kind.of_image[:1])[:, 0]
-        return values
+def _mask_values(compared: Comparison) -> list[str]:
+    """The names of the values."""
+    context = compared.labels.context
+    meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
+    return [meaning.name(value, is_rgb=is_rgb) for value in np.unique(mask_areas(compared)["value"]).tolist()]
 
-    # ---- numbers ----
 
-    def numbers(self, key: Key, *, by_sample: bool) -> Iterator[Numbers]:
-        """The numbers of every annotator, and by class, size and attribute.
+def values_of_images(compared: Comparison) -> FloatArray:
+    """The number ``of_image`` of every annotator on every sample, shape ``(S, R)``.
 
-        Args:
-            key: what the keys begin with: the table, and the name of a model
-            by_sample: whether they have intervals
-        """
-        annotators, kind = self.context.annotators, self.kind
+    Undefined:
+        nan where the role or the annotator is not there, and where it is undefined, as neither has a label
+    """
+    is_mask = compared.labels.kind == "masks"
+    table = table_of(_mask_entries(compared, "") if is_mask else _entries(compared, ""), [""], compared)
+    values = np.full(compared.both.shape, np.nan)
+    values[table.sample, table.group] = formula(table.columns, compared.kind.of_image[:1])[:, 0]
+    return values
 
-        def owners(part: str, titles: Sequence[str]) -> list[Key]:
-            return [(f"{key[0]}_{part}", *key[1:], name, title) for name in annotators for title in titles]
 
-        every: list[Key] = [(*key, name) for name in annotators]
-        yield from self._of_groups("", every, kind.shown, by_sample=by_sample)
-        if kind.has_kappa:
-            yield from self._kappas(every, self.classes_said())
-        if self.attributes:
-            of_attributes = owners("attributes", [each.values.name for each in self.attributes])
-            yield from self._of_groups("attributes", of_attributes, _OF_ATTRIBUTES, by_sample=by_sample)
-            for place, each in enumerate(self.attributes):
-                if not each.are_numbers:
-                    said = self._said(each.rows, each.own, each.true)
-                    yield from self._kappas(of_attributes[place :: len(self.attributes)], said)
-        for part, titles in self.titles.items():
-            yield from self._of_groups(part, owners(part, titles), kind.of_parts, by_sample=by_sample)
+def numbers_of(
+    compared: Comparison, tables: Mapping[str, Table], key: Key, *, by_sample: bool
+) -> Iterator[GroupNumbers]:
+    """The numbers of every annotator, and by class, size and attribute.
 
-    def _of_groups(
-        self, part: str, owners: list[Key], shown: Mapping[str, str], *, by_sample: bool
-    ) -> Iterator[Numbers]:
-        group, sample, columns, n_groups = self.rows(part)
-        total = np.bincount(group, columns[:, _PLACE["n_both"]], n_groups)
+    Args:
+        tables: what is summed, by part of the report
+        key: what the keys begin with: the table, and the name of a model
+        by_sample: whether they have intervals
+    """
+    kind, annotators = compared.kind, compared.labels.context.annotators
+    for part, table in tables.items():
+        first = (f"{key[0]}_{part}" if part else key[0], *key[1:])
+        owners = [(*first, name, *([title] if part else [])) for name in annotators for title in table.parts]
+        shown = {"": kind.shown, "attributes": _OF_ATTRIBUTES}.get(part, kind.of_parts)
+        computed = [_OF_MODELS.get(name, name) if compared.is_model else name for name in shown.values()]
+        total = table.sums("n_both", len(annotators)).ravel()
         order = np.argsort(-total, kind="stable")[:MAX_RESAMPLED]
-        computed = [_OF_MODELS.get(name, name) if self.is_model else name for name in shown.values()]
         named = {name for each in computed for name in NUMBERS[each][1:]} | {"n_both", "n_matched"}
-        used = [name for name in _PLACE if name in named]
-        basis = np.array([used.index(NUMBERS[name][2].replace("n_either", "n_both")) for name in computed])
-        found = {k: owner for k, owner in enumerate(owners) if total[k] > 0}
+        used = [name for name in COLUMNS if name in named]
 
-        def of_sums(sums: FloatArray) -> FloatArray:
+        def of_sums(sums: FloatArray, used: list[str] = used, computed: list[str] = computed) -> FloatArray:
             return formula({name: sums[..., k] for k, name in enumerate(used)}, computed)
 
-        joined = Joined(by_sample)
-        of_groups = GroupNumbers(
+        yield GroupNumbers(
             table=part,
-            keys=found,
-            n_groups=n_groups,
+            keys={k: owner for k, owner in enumerate(owners) if total[k] > 0},
+            n_groups=len(owners),
             names=list(shown),
-            group=group,
-            sample=sample,
-            columns={name: columns[:, _PLACE[name]] for name in used},
+            group=table.group,
+            sample=table.sample,
+            columns={name: table.columns[name] for name in used},
             formula=of_sums,
-            basis=basis,
-            resampled=order[total[order] > 0][: None if by_sample else 0],
+            basis=np.array([used.index(NUMBERS[name][2].replace("n_either", "n_both")) for name in computed]),
+            resampled=order[total[order] > 0] if by_sample else order[:0],
         )
-        joined.add(0, [of_groups], self.n_samples)
-        yield from joined.numbers()
+    pairs, matched, sample = compared.pairs, compared.matched, compared.labels.sample
+    if compared.labels.kind == "masks":
+        areas = mask_areas(compared)
+        said = areas["annotator"], areas["sample"], areas["place"], areas["place"]
+        yield _kappas(
+            [(*key, name) for name in annotators],
+            said,
+            by_sample,
+            [areas[name] for name in ("drawn", "wanted", "shared")],
+        )
+    elif kind.has_kappa:
+        value = compared.labels.value
+        said = (
+            compared.annotator[matched],
+            sample[pairs.label[matched]],
+            value[pairs.drawn[matched]],
+            value[pairs.label[matched]],
+        )
+        yield _kappas([(*key, name) for name in annotators], said, by_sample)
+    for each in compared.attributes:
+        if not each.are_numbers:
+            first = f"{key[0]}_attributes", *key[1:]
+            said = compared.annotator[each.rows], sample[pairs.label[each.rows]], each.own, each.true
+            yield _kappas([(*first, name, each.values.name) for name in annotators], said, by_sample)
 
-    def classes_said(self) -> list[Entry]:
-        """Counted classes of annotators and of the role, over matched labels."""
-        value, rows = self.labels.value, self.matched
-        return self._said(rows, value[self.pairs.drawn[rows]], value[self.pairs.label[rows]])
 
-    def _said(self, rows: IntArray, own: IntArray, true: IntArray) -> list[Entry]:
-        """The codes of what annotators and the role say in some of the pairs."""
-        annotator, sample = self.annotator[rows], self.labels.sample[self.pairs.label[rows]]
-        both = np.where(own == true, own, -1)
-        names = ("n_labels", own), ("n_reference", true), ("n_right", both)
-        return [(name, codes, annotator, sample, None) for name, codes in names]
+def _kappas(
+    owners: Sequence[Key],
+    said: tuple[IntArray, IntArray, IntArray, IntArray],
+    by_sample: bool,
+    counts: Sequence[IntArray] | None = None,
+) -> GroupNumbers:
+    """Cohen's kappa of every annotator.
 
-    def _kappas(self, owners: Sequence[Key], said: Sequence[Entry]) -> Iterator[Numbers]:
-        """Cohen's kappa of every annotator; columns: the labels, the right ones, those of every class of both."""
-        n_codes = 1 + max(int(codes.max(initial=0)) for _, codes, *_ in said)
-        group, sample, columns, _ = rows_of(said, n_codes, self.n_samples, self.n_annotators)
-        of_annotator, column = group // n_codes, dict(zip(_PLACE, columns.T, strict=True))
-        for k, owner in enumerate(owners):
-            rows = np.flatnonzero(of_annotator == k)
-            if not len(rows):
-                continue
-            used, place = np.unique(group[rows], return_inverse=True)
-            samples, row = np.unique(sample[rows], return_inverse=True)
-            zero, n = np.zeros(len(rows), np.int64), len(used)
-            found = sparse(
-                np.tile(row, 4),
-                np.concatenate([zero, zero + 1, 2 + place, 2 + n + place]),
-                np.concatenate([column[each][rows] for each in ("n_labels", "n_right", "n_labels", "n_reference")]),
-                (len(samples), 2 + 2 * n),
-            )
-            yield Numbers(((*owner, "kappa"),), found, _kappa, samples, np.zeros(1, np.int64))
+    Args:
+        owners: what the keys begin with
+        said: annotator, sample, and the codes of what the annotator and the role say, shapes ``(Q,)``
+        by_sample: whether it has intervals
+        counts: how many labels of the annotator, of the role, and of both have the code; None: 1 where it is theirs
+    """
+    annotator, sample, own, true = said
+    n_own, n_true, n_right = counts or (np.ones(len(own)), np.ones(len(own)), own == true)
+    n_samples, n_codes = int(sample.max(initial=0)) + 1, 1 + max(int(own.max(initial=0)), int(true.max(initial=0)))
+    found, row = np.unique(annotator * n_samples + sample, return_inverse=True)
+    codes = [sparse(row, code, n, (len(found), n_codes)) for code, n in ((own, n_own), (true, n_true))]
+    return GroupNumbers(
+        table="",
+        keys={k: owners[k] for k in np.unique(annotator).tolist()},
+        n_groups=len(owners),
+        names=["kappa"],
+        group=found // n_samples,
+        sample=found % n_samples,
+        columns={"n": sums_by(row, n_own, len(found)), "agreed": sums_by(row, n_right, len(found))},
+        formula=_kappa,
+        basis=np.zeros(1, np.int64),
+        resampled=np.arange(len(owners) if by_sample else 0),
+        categories=hstack([*codes, codes[0] + codes[1]]),
+        n_blocks=3,
+    )
 
 
 def _kappa(sums: FloatArray) -> FloatArray:
     """Cohen's kappa; nan where both said the same of everything."""
     n, agreed = sums[..., 0], sums[..., 1]
-    own, true = np.split(sums[..., 2:], 2, axis=-1)
+    own, true, _ = np.split(sums[..., 2:], 3, axis=-1)
     chance = (own * true).sum(axis=-1)
     return ratio(n * agreed - chance, n * n - chance)[..., None]
-
-
-@dataclass(frozen=True)
-class MaskComparison(Comparison):
-    """Masks, whose pixels are labels: all that both have are matched, and right where the values are equal."""
-
-    @cached_property
-    def areas(self) -> dict[str, IntArray]:
-        """Pixels of every value that the role or an annotator gave, by sample and annotator: columns of shape ``(V,)``.
-
-        ``drawn`` are those in the mask of the annotator, ``wanted`` those of the role, ``shared`` those of both.
-        """
-        records = self.labels.records
-        names = ("annotator", "value", "drawn", "wanted", "shared")
-        own = records.column("area_role") == self.who - self.n_annotators
-        sample = np.repeat(np.arange(records.n_samples), records.column("n_role_areas"))[own]
-        return {"sample": sample, **{name: records.column(f"area_{name}")[own].astype(np.int64) for name in names}}
-
-    @cached_property
-    def _meaning(self) -> MaskValues:
-        return MaskValues.from_dict(self.context.details)
-
-    @cached_property
-    def _values(self) -> IntArray:
-        return np.unique(self.areas["value"])
-
-    @property
-    def titles(self) -> dict[str, Sequence[str]]:
-        """The names of the values."""
-        is_rgb = bool(self.context.details["is_rgb"])
-        return {"classes": [self._meaning.name(value, is_rgb=is_rgb) for value in self._values.tolist()]}
-
-    def _pixels(self, part: IntArray, **columns: str) -> list[Entry]:
-        areas = self.areas
-        return [
-            (name, part, areas["annotator"], areas["sample"], areas[of].astype(np.float64))
-            for name, of in columns.items()
-        ]
-
-    def classes_said(self) -> list[Entry]:
-        """The values of all pixels."""
-        place = np.searchsorted(self._values, self.areas["value"])
-        return self._pixels(place, n_labels="drawn", n_reference="wanted", n_right="shared")
-
-    def entries(self, part: str) -> list[Entry]:
-        """As of labels; classes are the values without the background, and a pixel is matched in all of them."""
-        areas, is_class = self.areas, are_classes(self.areas["value"], self._meaning.background)
-        place = np.where(is_class, np.searchsorted(self._values, areas["value"]), -1) if part else 0 * areas["value"]
-        found = self._pixels(place, n_labels="drawn", n_reference="wanted", n_both="drawn", n_right="shared")
-        found += self._pixels(place, n_both="wanted", n_matched="shared" if part else "drawn")
-        if part:
-            return found
-        # mean IoU of the classes that the role or the annotator used, on every sample that both have
-        cell, n_cells = areas["sample"] * self.n_annotators + areas["annotator"], self.n_samples * self.n_annotators
-        iou = iou_from_areas(*(areas[name].astype(np.float64) for name in ("shared", "drawn", "wanted")))
-        n = np.bincount(cell[is_class], minlength=n_cells)
-        mean = sums_by(cell[is_class], iou[is_class], n_cells) / np.where(n > 0, n, np.nan)
-        if self.context.config.empty == "agree":
-            mean[(n == 0) & (np.bincount(cell, minlength=n_cells) > 0)] = 1.0
-        defined = np.flatnonzero(~np.isnan(mean))
-        where = np.zeros(len(defined), np.int64), defined % self.n_annotators, defined // self.n_annotators
-        return [*found, ("n_images", *where, None), ("iou_of_images", *where, mean[defined])]
-
-
-def compared_with(labels: Labels, who: int) -> Comparison:
-    """The labels of annotators against those of one of the roles, or of an annotator left out."""
-    return (MaskComparison if labels.kind == "masks" else Comparison)(labels, who)
-
-
-def compared_roles(records: Records, context: ReportContext) -> list[Comparison]:
-    """Every role of a run."""
-    n = len(role_names(context))
-    labels = Labels.of(records, context) if n else None
-    return [] if labels is None else [compared_with(labels, records.n_annotators + k) for k in range(n)]

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.geometry.boxes import box_area
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
 from ..objects.attributes import Values
 from ..objects.records import ObjectRecords
-from ..objects.sizes import SizeRule
+from ..objects.sizes import SizeRule, own_areas
 from ..pixels.records import PixelRecords
 from ..ratings.compute import agreeing
 from ..statistics.codes import NOT_GIVEN
@@ -110,81 +109,65 @@ class Labels:
         columns, of_roles = self.records.parts[0], f"role_{name.removesuffix('_xyxy')}"
         if name not in columns or of_roles not in columns:
             return None
-        return np.concatenate(
-            [self.records.column(name).astype(columns[of_roles].dtype), self.records.column(of_roles)]
-        )
+        own = self.records.column(name).astype(columns[of_roles].dtype)
+        return np.concatenate([own, self.records.column(of_roles)])
 
     @cached_property
     def boxes(self) -> FloatArray | None:
-        """Boxes of all labels, shape ``(L, 4)``."""
-        found = self.more("boxes_xyxy")
+        """Boxes of all labels, shape ``(L, 4)``; None without any."""
+        found = self.more("boxes_xyxy") if self.kind == "objects" else None
         return None if found is None else found.astype(np.float64)
 
     @cached_property
-    def size_rule(self) -> SizeRule:
-        """Rule that divides labels into small, medium and large."""
-        return self.rule or SizeRule.of(self.records, self.context.config)  # type: ignore[arg-type]  # these are objects
+    def size_rule(self) -> SizeRule | None:
+        """Rule that divides labels into small, medium and large; None of labels that are no objects."""
+        return self.rule or (
+            SizeRule.of(self.records, self.context.config) if isinstance(self.records, ObjectRecords) else None
+        )
 
     @cached_property
-    def size(self) -> IntArray:
+    def sizes(self) -> IntArray:
         """Index into ``SIZES`` of every label, shape ``(L,)``; -1 without a size."""
         area, boxes, rule = self.more("area"), self.boxes, self.size_rule
-        if area is None or boxes is None or rule.limits is None:
+        if area is None or boxes is None or rule is None or rule.limits is None:
             return np.full(len(self.sample), -1)
-        of_boxes = "visibility" in self.records.parts[0] or self.context.config.line_tolerance is not None
-        areas = box_area(boxes) if of_boxes else area.astype(np.float64)
+        visibility = self.records.parts[0].get("visibility")
+        areas = own_areas(area.astype(np.float64), boxes, visibility, self.context.config)
         if rule.unit == "px²" and not rule.in_pixels:
             areas = areas * self.records.column("size_px").astype(np.float64).prod(axis=1)[self.sample]
         return rule.of_areas(areas)
 
-    @cached_property
-    def attributes(self) -> list[tuple[Values, IntArray]]:
-        """The compared attributes, with the codes of the values of all labels ``(L,)``."""
-        names, found = ("attributes", "role_attributes"), []
-        if names[1] not in self.records.parts[0]:
-            return []
-        codes = np.concatenate([self.records.column(name).astype(np.int64) for name in names])
-        for name, of_labels in zip(self.context.config.attributes, codes.T, strict=True):
-            given = self.context.attribute_values.get(name, [None])
-            found.append((Values.of(name, given, self.context.config.tolerance), of_labels))
-        return found
-
-    @cached_property
-    def _stored(self) -> tuple[IntArray, RolePairs]:
-        """All stored pairs of objects, and who has the first label of each."""
-        column = self.records.column
-        n_objects, n_labels, n_pairs = (
-            column(name).astype(np.int64) for name in ("n_objects", "n_role_labels", "n_role_pairs")
-        )
-        sample = np.repeat(np.arange(len(n_pairs)), n_pairs)
-        first, n, n_before = (np.cumsum(n_objects) - n_objects)[sample], n_objects[sample], int(n_objects.sum())
-        first_of_role = (n_before + np.cumsum(n_labels) - n_labels)[sample] - n
-        label, drawn = (
-            np.where(place < 0, -1, place + np.where(place < n, first, first_of_role))
-            for place in (column("pair_label").astype(np.int64), column("pair_drawn").astype(np.int64))
-        )
-        kind, party = (column(name).astype(np.int64) for name in ("pair_kind", "pair_party"))
-        return party, RolePairs(label, drawn, kind, column("pair_iou"))
-
     def pairs_of(self, who: int) -> RolePairs:
         """The labels of a role, or of an annotator left out, with those of all other annotators."""
+        n = self.records.n_annotators
         if self.kind == "objects":
-            party, every = self._stored
-            second = (party < self.records.n_annotators) & (self.who[every.drawn] == who)
+            party, every = self._stored_pairs()
+            second = (party < n) & (self.who[every.drawn] == who)
             rows = np.flatnonzero(second | (party == who))
             label, drawn, turned = every.label[rows], every.drawn[rows], second[rows]
             own, others = np.where(turned, drawn, label), np.where(turned, label, drawn)
             return RolePairs(own, others, every.kind[rows], every.iou[rows])
         # a sample has one class, or number, of everybody; a tag is paired with the same tag alone
         key = self.sample * len(self.names) + self.value if self.kind == "tags" else self.sample
-        own, others = np.flatnonzero(self.who == who), self.who < self.records.n_annotators
-        own, others = own[np.argsort(key[own], kind="stable")], np.flatnonzero(others & (self.who != who))
+        own, others = np.flatnonzero(self.who == who), np.flatnonzero((self.who < n) & (self.who != who))
+        own = own[np.argsort(key[own], kind="stable")]
         place = np.searchsorted(key[own], key[others])
         found = np.append(key[own], -1)[place] == key[others]
         label, drawn = np.append(own, -1)[place[found]], others[found]
         tolerance = self.context.config.tolerance if self.kind == "numbers" else 0.0
         kind = np.where(agreeing(self.value[drawn], self.value[label], tolerance), RIGHT, WRONG_CLASS)
         return RolePairs(label, drawn, kind, np.ones(len(label)))
+
+    def _stored_pairs(self) -> tuple[IntArray, RolePairs]:
+        """All stored pairs of objects, and who has the first label of each."""
+        names = "n_objects", "n_role_labels", "n_role_pairs", "pair_label", "pair_drawn", "pair_kind", "pair_party"
+        columns = (self.records.column(name).astype(np.int64) for name in names)
+        n_objects, n_labels, n_pairs, *places, kind, party = columns
+        sample = np.repeat(np.arange(len(n_pairs)), n_pairs)
+        first, n = (np.cumsum(n_objects) - n_objects)[sample], n_objects[sample]
+        first_of_role = (n_objects.sum() + np.cumsum(n_labels) - n_labels)[sample] - n
+        label, drawn = (np.where(place < 0, -1, place + np.where(place < n, first, first_of_role)) for place in places)
+        return party, RolePairs(label, drawn, kind, self.records.column("pair_iou"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +179,11 @@ class AttributeValues:
     own: IntArray  #: code of the value of the label of the annotator
     true: IntArray  #: of that of the role
     differ: BoolArray
-
-    @property
-    def are_numbers(self) -> bool:
-        """True if all values are numbers."""
-        return not np.isnan(self.values.numbers[np.concatenate([self.own, self.true])]).any()
+    are_numbers: bool  #: whether all values are numbers
 
 
-@dataclass(frozen=True)
-class RoleMeetings:
+@dataclass(frozen=True, slots=True)
+class Comparison:
     """The labels of annotators beside those of a role, or of an annotator left out, on the samples that both have.
 
     Every label of the role is there once for every annotator who was asked: these are the ``Q`` wanted labels.
@@ -212,6 +191,52 @@ class RoleMeetings:
 
     labels: Labels
     who: int  #: number of the role, or annotator
+    both: BoolArray  #: shape ``(S, R)``, samples that the role and an annotator have
+    own: IntArray  #: shape ``(M,)``, rows of the labels of the role
+    pairs: RolePairs  #: the matches
+    annotator: IntArray  #: shape ``(P,)``, the annotator of every pair
+    matched: IntArray  #: rows of the pairs that reach the threshold
+    #: shape ``(L,)``, row of the pair of every label of annotators; -1 without one
+    pair_of: IntArray
+    #: rows of the labels of annotators that count: not in a crowd region of the role, nor undecided; on samples of both
+    judged: IntArray
+    wanted: IntArray  #: shape ``(Q,)``, rows of the labels of the role that every annotator should have drawn
+    wanted_of: IntArray  #: shape ``(Q,)``, these annotators
+    attributes: list[AttributeValues]  #: the compared attributes of matched labels
+    differing: IntArray  #: rows of the pairs of equal classes of which an attribute differs
+
+    @classmethod
+    def of(cls, labels: Labels, who: int) -> Comparison:
+        """The labels of annotators against those of one of the roles, or of an annotator left out."""
+        n, context, pairs = labels.records.n_annotators, labels.context, labels.pairs_of(who)
+        both = labels.present[:, :n] & labels.present[:, [who]]
+        both[:, who : who + 1] = False  # an annotator left out
+        pair_of = np.full(len(labels.who), -1)
+        pair_of[pairs.drawn] = np.arange(len(pairs.drawn))
+        drawn, own = np.flatnonzero(labels.who < n), np.flatnonzero(labels.who == who)
+        judged = drawn[both[labels.sample[drawn], labels.who[drawn]]]
+        judged = judged[np.append(pairs.kind, RIGHT)[pair_of[judged]] < COVERED]
+        asked, of_label = both.sum(axis=1), labels.sample[own]
+        first = (np.cumsum(asked) - asked)[of_label]
+        wanted_of = np.nonzero(both)[1][ranges(first, asked[of_label])]
+        matched, attributes = np.flatnonzero(pairs.kind <= WRONG_CLASS), list[AttributeValues]()
+        differ = np.zeros(len(pairs.kind), np.bool_)
+        columns, names = labels.records.parts[0], ("attributes", "role_attributes")
+        if who >= n and "role_attributes" in columns:
+            codes = np.concatenate([labels.records.column(name).astype(np.int64) for name in names])
+            for name, of_labels in zip(context.config.attributes, codes.T, strict=True):
+                values = Values.of(name, context.attribute_values.get(name, [None]), context.config.tolerance)
+                a, b = of_labels[pairs.drawn[matched]], of_labels[pairs.label[matched]]
+                given = (a != NOT_GIVEN) & (b != NOT_GIVEN)
+                a, b, rows = a[given], b[given], matched[given]
+                are_numbers = not np.isnan(values.numbers[np.concatenate([a, b])]).any()
+                each = AttributeValues(values, rows, a, b, values.differ(a, b), are_numbers)
+                attributes.append(each)
+                differ[rows[each.differ]] = True
+        return cls(
+            *(labels, who, both, own, pairs, labels.who[pairs.drawn], matched, pair_of, judged),
+            *(np.repeat(own, asked[of_label]), wanted_of, attributes, np.flatnonzero(differ & (pairs.kind == RIGHT))),
+        )
 
     @property
     def kind(self) -> RoleKind:
@@ -219,90 +244,16 @@ class RoleMeetings:
         return KINDS[self.labels.kind]
 
     @property
-    def context(self) -> ReportContext:
-        """The context of the report."""
-        return self.labels.context
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators."""
-        return self.labels.records.n_annotators
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return self.labels.records.n_samples
-
-    @property
     def is_model(self) -> bool:
         """True for a model."""
-        return self.who >= self.n_annotators and role_names(self.context)[self.who - self.n_annotators][1]
+        number = self.who - self.labels.records.n_annotators
+        return number >= 0 and role_names(self.labels.context)[number][1]
 
-    @cached_property
-    def present(self) -> BoolArray:
-        """Samples with labels of the role, shape ``(S,)``."""
-        found: BoolArray = self.labels.present[:, self.who]
-        return found
-
-    @cached_property
-    def both(self) -> BoolArray:
-        """Samples that the role and an annotator have, shape ``(S, R)``."""
-        both: BoolArray = self.labels.present[:, : self.n_annotators] & self.present[:, None]
-        if self.who < self.n_annotators:
-            both[:, self.who] = False
-        return both
-
-    @cached_property
-    def own(self) -> IntArray:
-        """Rows of the labels of the role, shape ``(M,)``."""
-        return np.flatnonzero(self.labels.who == self.who)
-
-    @cached_property
-    def pairs(self) -> RolePairs:
-        """The matches."""
-        return self.labels.pairs_of(self.who)
-
-    @cached_property
-    def annotator(self) -> IntArray:
-        """The annotator of every pair, shape ``(P,)``."""
-        return self.labels.who[self.pairs.drawn]
-
-    @cached_property
-    def partner(self) -> tuple[IntArray, IntArray]:
-        """Kind of the pair of every label of annotators, and its row among pairs, shape ``(L,)``; -1 without a pair."""
-        kind, row = np.full((2, len(self.labels.who)), -1)
-        kind[self.pairs.drawn], row[self.pairs.drawn] = self.pairs.kind, np.arange(len(self.pairs.drawn))
-        return kind, row
-
-    @cached_property
-    def judged(self) -> IntArray:
-        """Rows of the labels of annotators that count: not in a crowd region of the role, nor undecided; on samples of
-        both."""
-        rows = np.flatnonzero(self.labels.who < self.n_annotators)
-        both = self.both[self.labels.sample[rows], self.labels.who[rows]]
-        return rows[both & (self.partner[0][rows] < COVERED)]
-
-    @cached_property
-    def wanted(self) -> tuple[IntArray, IntArray]:
-        """The labels of the role that every annotator should have drawn: rows ``(Q,)``, and the annotators."""
-        asked = self.both.sum(axis=1)
-        of_label = self.labels.sample[self.own]
-        annotator = np.nonzero(self.both)[1]
-        first = (np.cumsum(asked) - asked)[of_label]
-        return np.repeat(self.own, asked[of_label]), annotator[ranges(first, asked[of_label])]
-
-    @cached_property
-    def matched(self) -> IntArray:
-        """Rows of the pairs that reach the threshold."""
-        return np.flatnonzero(self.pairs.kind <= WRONG_CLASS)
-
-    @cached_property
-    def missed(self) -> tuple[IntArray, IntArray]:
-        """The wanted labels that are not matched: rows, and the annotators."""
-        label, annotator = self.wanted
-        key = self.pairs.label[self.matched] * self.n_annotators + self.annotator[self.matched]
-        left = ~np.isin(label * self.n_annotators + annotator, key)
-        return label[left], annotator[left]
+    def missed(self) -> BoolArray:
+        """True for wanted labels that are not matched, shape ``(Q,)``."""
+        n = self.labels.records.n_annotators
+        key = self.pairs.label[self.matched] * n + self.annotator[self.matched]
+        return ~np.isin(self.wanted * n + self.wanted_of, key)
 
     def matched_by(self, annotators: Sequence[int]) -> tuple[IntArray, NDArray[np.object_]]:
         """What annotators, by number, say of the labels of the role that they should have drawn.
@@ -311,39 +262,16 @@ class RoleMeetings:
             rows of these labels, ascending, and of each ``right`` where any of the annotators has a matching label of
             the same class, ``wrong_class`` where all matching ones have another, ``extra`` where nobody has one
         """
-        label, annotator = self.wanted
         said = np.full(len(self.labels.who), EXTRA, object)
         for kind in (WRONG_CLASS, RIGHT):
             said[self.pairs.label[(self.pairs.kind == kind) & np.isin(self.annotator, annotators)]] = SAID[kind]
-        rows = np.unique(label[np.isin(annotator, annotators)])
+        rows = np.unique(self.wanted[np.isin(self.wanted_of, annotators)])
         return rows, said[rows]
 
-    @cached_property
-    def attributes(self) -> list[AttributeValues]:
-        """The compared attributes of matched labels."""
-        found = []
-        for values, codes in self.labels.attributes:
-            own, true = codes[self.pairs.drawn[self.matched]], codes[self.pairs.label[self.matched]]
-            given = (own != NOT_GIVEN) & (true != NOT_GIVEN)
-            own, true = own[given], true[given]
-            found.append(AttributeValues(values, self.matched[given], own, true, values.differ(own, true)))
-        return found
-
-    @cached_property
-    def differing(self) -> IntArray:
-        """Rows of the pairs of equal classes of which an attribute differs."""
-        rows = np.unique(np.concatenate([np.empty(0, np.int64), *(each.rows[each.differ] for each in self.attributes)]))
-        found: IntArray = rows[self.pairs.kind[rows] == RIGHT]
-        return found
-
-    @cached_property
     def said(self) -> NDArray[np.object_]:
         """What the role says of every label of annotators, shape ``(L,)``; None of those that do not count."""
-        said = np.full(len(self.labels.who), None, object)
-        kind = self.partner[0]
-        said[self.judged] = EXTRA
-        for code, word in SAID.items():
-            said[self.judged[kind[self.judged] == code]] = word
+        said, words = np.full(len(self.labels.who), None, object), np.array([*SAID.values(), EXTRA], object)
+        said[self.judged] = words[np.append(self.pairs.kind, len(SAID))[self.pair_of[self.judged]]]
         said[self.pairs.drawn[self.differing]] = WRONG_ATTRIBUTE
         return said
 
@@ -356,9 +284,8 @@ class RoleMeetings:
         Returns:
             shape ``(M,)``
         """
-        drawn, number = self.pairs.drawn[self.matched], np.full(len(self.labels.who), -1)
-        number[self.own] = np.arange(len(self.own))
-        label, of = number[self.pairs.label[self.matched]], unit[drawn]
+        drawn, label = self.pairs.drawn[self.matched], np.searchsorted(self.own, self.pairs.label[self.matched])
+        of = unit[drawn]
         key = label * (int(of.max(initial=0)) + 1) + of
         keys, first, row = np.unique(key, return_index=True, return_inverse=True)
         n, iou = np.bincount(row, minlength=len(keys)), np.bincount(row, self.pairs.iou[self.matched], len(keys))
@@ -367,3 +294,10 @@ class RoleMeetings:
         found = np.full(len(self.own), -1)
         found[label[first[order]]] = drawn[first[order]]
         return found
+
+
+def compared_roles(records: Records, context: ReportContext) -> list[Comparison]:
+    """Every role of a run."""
+    n = len(role_names(context))
+    labels = Labels.of(records, context) if n else None
+    return [] if labels is None else [Comparison.of(labels, records.n_annotators + k) for k in range(n)]

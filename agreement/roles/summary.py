@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..objects.records import ObjectRecords
-from ..objects.sizes import SIZES
 from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
-from ..statistics.numbers import Numbers
+from ..statistics.numbers import Joined, Numbers
 from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from .matching import LOOSELY, RIGHT, UNDECIDED, WRONG_CLASS
-from .numbers import COLUMNS, Comparison, compared_roles, compared_with
+from .numbers import Table, numbers_of, role_tables, values_of_images
 from .person import person_comparison
-from .role_labels import EXTRA, MISSED, SAID, Labels, role_names
+from .role_labels import EXTRA, MISSED, SAID, Comparison, Labels, compared_roles, role_names
 
 #: pairs of classes listed for an annotator
 MAX_LISTED = 20
@@ -33,14 +32,21 @@ REFERENCE, MODELS = "reference", "models"
 
 def _key(compared: Comparison) -> tuple[str, ...]:
     """What the keys of the numbers of a role begin with."""
-    name, is_model = role_names(compared.context)[compared.who - compared.n_annotators]
+    name, is_model = role_names(compared.labels.context)[compared.who - compared.both.shape[1]]
     return (MODELS, name) if is_model else (REFERENCE,)
 
 
 def role_numbers(records: Records, context: ReportContext) -> Iterator[Numbers]:
     """The numbers of all roles: ``("reference", "alice", "f1")``, ``("models", "yolo", "alice", "f1")``."""
     for compared in compared_roles(records, context):
-        yield from compared.numbers(_key(compared), by_sample=context.config.resamples > 0)
+        yield from _numbers(compared, role_tables(compared))
+
+
+def _numbers(compared: Comparison, tables: Mapping[str, Table]) -> Iterator[Numbers]:
+    by_sample = compared.labels.context.config.resamples > 0
+    joined = Joined(by_sample)
+    joined.add(0, numbers_of(compared, tables, _key(compared), by_sample=by_sample), len(compared.both))
+    return joined.numbers()
 
 
 def role_reports(records: Records, context: ReportContext, contents: Contents) -> list[RoleReport]:
@@ -53,104 +59,87 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
     """
     config, reports, anybody = context.config, [], records.assigned.any(axis=1)
     for number, every in enumerate(compared_roles(records, context)):
-        name, used = role_names(context)[number][0], np.flatnonzero(every.present & anybody)
-        n_labels, n_without = len(every.own), records.n_samples - int(every.present.sum())
-        if every.labels.kind == "masks":
-            n_labels = int(every.present.sum())
+        name, present = role_names(context)[number][0], every.labels.present[:, every.who]
+        used, n_present = np.flatnonzero(present & anybody), int(present.sum())
+        counts = len(used), records.n_samples - n_present, n_present if every.labels.kind == "masks" else len(every.own)
         if not len(used):
-            reports.append(RoleReport(name, 0, records.n_samples, n_labels, []))
+            reports.append(RoleReport(name, *counts, []))
             continue
         some = records.take(used)
         clusters = None if context.clusters is None else context.clusters[used]
-        compared, key = compared_with(Labels.of(some, context), every.who), _key(every)
+        compared = Comparison.of(Labels.of(some, context), every.who)
         ranks = content_ranks(*contents(some, context), clusters) if config.resamples else np.empty(0, np.int64)
-        numbers = compared.numbers(key, by_sample=config.resamples > 0)
-        fields = Fields(estimates(numbers, ranks, resamples=config.resamples, seed=config.seed))
-        summaries = _summaries(compared, fields, key)
+        tables = role_tables(compared)
+        fields = Fields(estimates(_numbers(compared, tables), ranks, resamples=config.resamples, seed=config.seed))
+        summaries, kind = list(_summaries(compared, tables, fields)), compared.kind
         mean = {
             each: mean_defined([np.nan if (value := getattr(one, each)) is None else value for one in summaries])[0]
-            for each in (*compared.kind.shown, *(["kappa"] if compared.kind.has_kappa else []))
+            for each in (*kind.shown, *(["kappa"] if kind.has_kappa else []))
             if "." not in each
         }
-        is_person = compared.is_model and compared.kind.has_persons
         reports.append(
             RoleReport(
-                *(name, len(used), n_without, n_labels, summaries, mean),
+                *(name, *counts, summaries, mean),
                 thresholds=list(context.details["roles"][number].get("thresholds", [])),
-                person=person_comparison(compared, ranks, clusters) if is_person else None,
+                person=person_comparison(compared, tables, ranks, clusters)
+                if compared.is_model and kind.has_persons
+                else None,
                 n_undecided=int((compared.pairs.kind == UNDECIDED).sum()),
             )
         )
     return reports
 
 
-def _summaries(compared: Comparison, fields: Fields, key: tuple[str, ...]) -> list[RoleComparison]:
+def _summaries(compared: Comparison, tables: Mapping[str, Table], fields: Fields) -> Iterator[RoleComparison]:
     """The comparison of every annotator who shares a sample with the role."""
-    counts, n_samples = _totals(compared, ""), compared.both.sum(axis=0).tolist()
-    totals = {part: _totals(compared, part) for part in compared.titles}
-    value, pairs, names = compared.labels.value, compared.pairs, compared.labels.names
-    summaries = []
-    for k, name in enumerate(compared.context.annotators):
+    pairs, labels, (first, *rest) = compared.pairs, compared.labels, _key(compared)
+    annotators, n_samples = labels.context.annotators, compared.both.sum(axis=0).tolist()
+    names = ("n_labels", "n_reference", "n_matched", "n_right", "n_loose", "n_both", "n_boxes")
+    sums = {
+        part: {each: table.sums(each, len(annotators)).astype(np.int64) for each in names}
+        for part, table in tables.items()
+    }
+    for k, name in enumerate(annotators):
         if not n_samples[k]:
             continue
-        own = dict(zip(COLUMNS, counts[k, 0].astype(np.int64).tolist(), strict=False))
-        found = fields.of(*key, name)
-        bias = found.pop("bias", {})
-        listed: tuple[list[dict[str, Any]], int] = [], 0
-        if compared.kind.of_parts:
-            wrong = (pairs.kind == WRONG_CLASS) & (compared.annotator == k)
-            listed = _listed(names, value[pairs.label[wrong]], value[pairs.drawn[wrong]])
-        parts: dict[str, Any] = {
-            part: _parts(fields, (f"{key[0]}_{part}", *key[1:], name), titles, totals[part][k])
-            for part, titles in compared.titles.items()
-        }
-        summaries.append(
-            RoleComparison(
-                name=name,
-                n_samples=n_samples[k],
-                **{each: own[each] for each in ("n_labels", "n_reference", "n_matched", "n_right", "n_loose")},
-                n_wrong_class=own["n_matched"] - own["n_right"],
-                n_extra=own["n_labels"] - own["n_matched"] - own["n_loose"],
-                n_missed=own["n_reference"] - own["n_matched"],
-                n_wrong_attribute=int((compared.annotator[compared.differing] == k).sum()),
-                bias=bias if own["n_boxes"] else {},
-                confusion=listed[0],
-                n_unlisted=listed[1],
-                attributes=list(_attributes(compared, k, fields, key)),
-                **parts,
-                **found,
-            )
+        own, found = {each: int(column[k, 0]) for each, column in sums[""].items()}, fields.of(first, *rest, name)
+        bias, more = found.pop("bias", {}), {each: own[each] for each in names[:5]} | found
+        for part in tables.keys() - {"", "attributes"}:
+            titles, of_part = tables[part].parts, {each: column[k] for each, column in sums[part].items()}
+            order: IntArray = np.flatnonzero(of_part["n_both"] > 0)
+            if part == "classes":  # those with most labels first
+                by_name = np.array(titles, object)[order].astype(str)
+                order = order[np.lexsort((by_name, -of_part["n_both"][order]))]
+            counts = zip(*(of_part[each][order].tolist() for each in names[:3]), strict=True)
+            more[part] = [
+                PartComparison(titles[code], *n, **fields.of(f"{first}_{part}", *rest, name, titles[code]))
+                for code, n in zip(order.tolist(), counts, strict=True)
+            ]
+        attributes = []
+        for each in compared.attributes:
+            of_annotator = compared.annotator[each.rows] == k
+            wrong = of_annotator & each.differ
+            listed = _listed(each.values.values, each.true[wrong], each.own[wrong])
+            numbers = fields.of(f"{first}_attributes", *rest, name, each.values.name)
+            n = int(of_annotator.sum()), int((of_annotator & ~each.differ).sum())
+            attributes.append(AttributeComparison(each.values.name, *n, *listed, **numbers))
+        wrong = (pairs.kind == WRONG_CLASS) & (compared.annotator == k) & bool(compared.kind.of_parts)
+        confusion, n_unlisted = _listed(
+            labels.names, labels.value[pairs.label[wrong]], labels.value[pairs.drawn[wrong]]
         )
-    return summaries
-
-
-def _totals(compared: Comparison, part: str) -> FloatArray:
-    """Sums of the columns of every annotator and part, shape ``(R, K, C)``."""
-    group, _, columns, n_groups = compared.rows(part)
-    total = np.column_stack([sums_by(group, column, n_groups) for column in columns.T])
-    return total.reshape(compared.n_annotators, -1, columns.shape[1])
-
-
-def _parts(fields: Fields, key: tuple[str, ...], names: Sequence[str], total: FloatArray) -> list[PartComparison]:
-    """The classes, or sizes, that the annotator or the role has, those with most labels first (sizes in order)."""
-    column = {name: total[:, k].astype(np.int64) for k, name in enumerate(COLUMNS)}
-    order: IntArray = np.flatnonzero(column["n_both"] > 0)
-    if names is not SIZES:
-        order = order[np.lexsort((np.array(names, object)[order].astype(str), -column["n_both"][order]))]
-    counts = np.column_stack([column[name] for name in ("n_labels", "n_reference", "n_matched")])
-    return [PartComparison(names[k], *counts[k].tolist(), **fields.of(*key, names[k])) for k in order.tolist()]
-
-
-def _attributes(
-    compared: Comparison, annotator: int, fields: Fields, key: tuple[str, ...]
-) -> Iterator[AttributeComparison]:
-    """The attributes of the labels of an annotator that are matched."""
-    for of in compared.attributes:
-        own = compared.annotator[of.rows] == annotator
-        numbers = fields.of(f"{key[0]}_attributes", *key[1:], compared.context.annotators[annotator], of.values.name)
-        wrong = own & of.differ
-        listed = _listed(of.values.values, of.true[wrong], of.own[wrong])
-        yield AttributeComparison(of.values.name, int(own.sum()), int((own & ~of.differ).sum()), *listed, **numbers)
+        yield RoleComparison(
+            name=name,
+            n_samples=n_samples[k],
+            n_wrong_class=own["n_matched"] - own["n_right"],
+            n_extra=own["n_labels"] - own["n_matched"] - own["n_loose"],
+            n_missed=own["n_reference"] - own["n_matched"],
+            n_wrong_attribute=int((compared.annotator[compared.differing] == k).sum()),
+            bias=bias if own["n_boxes"] else {},
+            confusion=confusion,
+            n_unlisted=n_unlisted,
+            attributes=attributes,
+            **more,
+        )
 
 
 def _listed(names: Sequence[Any], wanted: IntArray, drawn: IntArray) -> tuple[list[dict[str, Any]], int]:
@@ -175,7 +164,7 @@ def reference_of_samples(records: Records, context: ReportContext) -> dict[str, 
     if context.config.reference is None:
         return {}
     compared = compared_roles(records, context)[0]
-    columns = zip(context.annotators, compared.values_of_images().T, strict=True)
+    columns = zip(context.annotators, values_of_images(compared).T, strict=True)
     return {f"{REFERENCE}_{compared.kind.of_image[1]}.{name}": values for name, values in columns}
 
 
@@ -194,22 +183,21 @@ class Mistake:
 def mistakes(records: Records, context: ReportContext, annotator: str) -> list[Mistake]:
     """Everything that the reference of a run says against an annotator; of all label types but semantic masks."""
     compared, number = compared_roles(records, context)[0], context.annotators.index(annotator)
-    labels, pairs, first = compared.labels, compared.pairs, len(records.labels()[0])
+    labels, pairs, first, said = compared.labels, compared.pairs, len(records.labels()[0]), compared.said()
 
     def shown(row: int) -> str | None:
         value = labels.value[row]
         return None if row < 0 else labels.names[value] if compared.kind.of_parts else f"{value:g}"
 
-    found, of_pair = [], compared.partner[1]
+    found = []
     for row in compared.judged[labels.who[compared.judged] == number].tolist():
-        said = compared.said[row]
-        if said != SAID[RIGHT]:
-            label = -1 if said == EXTRA else int(pairs.label[of_pair[row]])
+        if said[row] != SAID[RIGHT]:
+            label = -1 if said[row] == EXTRA else int(pairs.label[compared.pair_of[row]])
             wanted = -1 if label < 0 else label - first
-            found.append(Mistake(int(labels.sample[row]), row, wanted, shown(row), shown(label), said))
-    done = set(pairs.label[(compared.annotator == number) & (pairs.kind <= LOOSELY)].tolist())
-    every, asked = compared.wanted
-    left = (row for row in every[asked == number].tolist() if row not in done)
+            found.append(Mistake(int(labels.sample[row]), row, wanted, shown(row), shown(label), said[row]))
+    done = pairs.label[(compared.annotator == number) & (pairs.kind <= LOOSELY)]
+    wanted_of_them = compared.wanted[compared.wanted_of == number]
+    left = wanted_of_them[~np.isin(wanted_of_them, done)].tolist()
     return [*found, *(Mistake(int(labels.sample[row]), -1, row - first, None, shown(row), MISSED) for row in left)]
 
 
@@ -243,5 +231,5 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
         columns["field"] += [context.config.fields[0] if role["of_attribute"] else role["name"]] * len(own)
         values = labels.value[own].tolist()
         columns["label"] += [labels.names[k] for k in values] if compared.kind.of_parts else values
-        said = said if compared.is_model else compared.said[:n].tolist()
+        said = said if compared.is_model else compared.said()[:n].tolist()
     return {**columns, "drawn": np.concatenate(drawn), "reference": said}

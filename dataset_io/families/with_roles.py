@@ -15,7 +15,8 @@ from ...agreement.matching.relations import Relation
 from ...agreement.pixels.compute import TooManyValuesError, compare_masks
 from ...agreement.pixels.counts import SampleMasks
 from ...agreement.roles.matching import RoleLabels, match_annotators, match_role, role_columns, role_pair_columns
-from ...agreement.roles.numbers import Comparison, compared_roles
+from ...agreement.roles.numbers import values_of_images
+from ...agreement.roles.role_labels import Comparison, compared_roles
 from ...agreement.statistics.codes import ClassCodes, CodeNames
 from ...agreement.statistics.records import Columns, Records, compact, id_texts, packed
 from ...agreement.statistics.report import ReportContext, RunFacts
@@ -240,9 +241,9 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], WithRecords]):
             self._on_role(labels, result, each, sample, paths, updates)
             if not role.is_model:
                 self._on_annotators(self.places(labels.own, result.own), each, updates)
-                rows, annotator = each.missed
-                missed = Relation(np.searchsorted(each.own, rows), annotator).names(self.source.annotators)
-                for label, named in missed.items():
+                missed = each.missed()
+                of_role = np.searchsorted(each.own, each.wanted[missed])
+                for label, named in Relation(of_role, each.wanted_of[missed]).names(self.source.annotators).items():
                     updates[sample[label]][paths[label] + MISSED_BY] = named
                 self._on_samples(each, updates)
         return updates
@@ -254,14 +255,14 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], WithRecords]):
 
     def _on_annotators(self, paths: list[str | None], compared: Comparison, updates: list[dict[str, Any]]) -> None:
         """Add the reference's verdict on every label of annotators."""
-        key, columns = self.source.config.run_key, (compared.labels.sample.tolist(), compared.said.tolist())
+        key, columns = self.source.config.run_key, (compared.labels.sample.tolist(), compared.said().tolist())
         for path, sample, said in zip(paths, *columns, strict=False):
             if path is not None and said is not None:
                 updates[sample][f"{path}.{key}{REFERENCE}"] = said
 
     def _on_samples(self, compared: Comparison, updates: list[dict[str, Any]]) -> None:
         """Add the mean over annotators of their numbers on every sample, and who has the lowest below 1."""
-        key, name, values = self.source.config.run_key, compared.kind.of_image[1], compared.values_of_images()
+        key, name, values = self.source.config.run_key, compared.kind.of_image[1], values_of_images(compared)
         for sample in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
             lowest = np.nanmin(values[sample])
             updates[sample][f"{key}{REFERENCE}_{name}"] = float(np.nanmean(values[sample]))
@@ -484,7 +485,7 @@ class MasksWithRoles(FamilyWithRoles[PixelLabels]):
     def _on_samples(self, compared: Comparison, updates: list[dict[str, Any]]) -> None:
         """The same of every mask, and the mean on samples."""
         super()._on_samples(compared, updates)
-        source, values = self.source, compared.values_of_images()
+        source, values = self.source, values_of_images(compared)
         suffix = f"{source.config.run_key}{REFERENCE}_{compared.kind.of_image[1]}"
         for path, annotator in zip(source.label_paths, source.field_annotator, strict=True):
             of_annotator: FloatArray = values[:, annotator]

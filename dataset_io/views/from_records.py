@@ -14,8 +14,8 @@ from ...agreement.matching.tables import Tables
 from ...agreement.objects.records import ObjectRecords
 from ...agreement.objects.sizes import SIZES
 from ...agreement.ratings.compute import RatingRecords, agreeing
-from ...agreement.roles.numbers import Comparison, compared_roles
-from ...agreement.roles.role_labels import EXTRA, SAID, role_names
+from ...agreement.roles.numbers import part_of_labels
+from ...agreement.roles.role_labels import EXTRA, SAID, Comparison, compared_roles, role_names
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.records import AnyColumns
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
@@ -84,7 +84,9 @@ def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: st
     compared = _compared_with(labels, model)
     rows = np.concatenate([compared.judged, compared.own])
     shared = compared.both.sum(axis=1)[compared.labels.sample[rows]] >= 2
-    return _selected(samples, labels, compared, rows[shared & (compared.part("sizes")[rows] == SIZES.index(size))])
+    return _selected(
+        samples, labels, compared, rows[shared & (part_of_labels(compared, "sizes")[rows] == SIZES.index(size))]
+    )
 
 
 def labels_beside_model(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
@@ -94,7 +96,7 @@ def labels_beside_model(view: DatasetView, labels: RunLabels, request: ViewReque
     pairs, judged = compared.pairs, compared.judged
     kinds = [kind for kind, said in SAID.items() if said in verdicts]
     paired = np.flatnonzero(np.isin(pairs.kind, kinds) & np.isin(compared.annotator, asked))
-    missed = np.isin(compared.labels.who[judged], asked) & (compared.partner[0][judged] < 0)
+    missed = np.isin(compared.labels.who[judged], asked) & (compared.pair_of[judged] < 0)
     rows, said = compared.matched_by(asked)
     alone = rows if not verdicts else rows[(said == EXTRA) & (EXTRA in verdicts)]
     drawn = judged[missed] if MISSED in verdicts else judged[:0]
