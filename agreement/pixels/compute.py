@@ -9,14 +9,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...metrics.alpha import nominal_alpha_of_sums
+from ...metrics.alpha import alpha_of
 from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, ranges, sums_by
 from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..settings.config import AgreementConfig
 from ..statistics.values import masked_means
-from .counts import POINTS, MaskCounts, MaskTable, MaskValues, SampleMasks, are_classes, count_areas
+from .counts import POINTS, MaskCounts, MaskValues, SampleMasks, are_classes, count_areas
 
 #: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
 NUMBERS = (
@@ -31,15 +31,10 @@ NUMBERS = (
     "surface_dice",
     "hd95",
 )
-SCORE, IOU = NUMBERS.index("score"), NUMBERS.index("iou")
-_OF_AREAS, _OF_BOUNDARIES = np.split(np.arange(len(NUMBERS)), [NUMBERS.index("boundary_iou")])
+SCORE = NUMBERS.index("score")
 
 #: maximum number of different values in the masks of a sample; with more they are not classes
 MAX_VALUES = 4_096
-
-#: why the alpha of a sample is undefined; entry 0 where it is defined
-ALPHA_REASONS = ("", "one_annotator", "no_pixels", "single_category")
-_ONE_ANNOTATOR, _NO_PIXELS, _SINGLE_CATEGORY = range(1, len(ALPHA_REASONS))
 
 
 class TooManyValuesError(ValueError):
@@ -64,7 +59,17 @@ def compare_masks(
         raise TooManyValuesError(str(len(values)))
     boundaries = None
     if config.boundaries:
-        boundaries = _boundaries(masks, values[are_classes(values, meaning.background)], meaning, config)
+        classes = values[are_classes(values, meaning.background)].tolist()
+        excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
+        width, tolerance = config.boundary_width, config.boundary_tolerance
+        width = None if width is None else int(width)
+        of_pairs = [
+            boundary_agreement(a, b, classes, width_px=width, tolerance_px=tolerance, excluded=excluded)
+            for a, b in combinations(masks, 2)
+        ]
+        # of every pair, means over the classes that at least one of the two used
+        by_class = (np.stack((each.boundary_iou, each.surface_dice, each.hd95), axis=1) for each in of_pairs)
+        boundaries = np.stack([means_defined(each) for each in by_class])
     columns, rows = (POINTS * masks[0].shape[::-1]).astype(np.int64).T
     found = np.stack([mask[rows, columns].astype(np.int64) for mask in masks])
     at_points = np.searchsorted(values, found).astype(np.int16)
@@ -72,35 +77,7 @@ def compare_masks(
     return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, at_points)
 
 
-def _boundaries(
-    masks: Sequence[ClassMask], classes: IntArray, meaning: MaskValues, config: AgreementConfig
-) -> FloatArray:
-    """Boundary numbers of every pair, shape ``(P, 3)``: means over the classes that at least one of the two used."""
-    excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
-    width = None if config.boundary_width is None else int(config.boundary_width)
-    rows = []
-    for a, b in combinations(masks, 2):
-        found = boundary_agreement(
-            a, b, classes.tolist(), width_px=width, tolerance_px=config.boundary_tolerance, excluded=excluded
-        )
-        rows.append(means_defined(np.stack((found.boundary_iou, found.surface_dice, found.hd95), axis=1)))
-    return np.stack(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class PixelBatch:
-    """The masks of some samples."""
-
-    samples: tuple[SampleMasks | None, ...]  #: ``S`` samples; None where fewer than two annotators are assigned
-    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator has a usable mask
-
-    def select(self, kept: BoolArray) -> PixelBatch:
-        """The batch of the samples in a mask ``(S,)``."""
-        samples = tuple(sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep)
-        return PixelBatch(samples, self.assigned[kept])
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PixelAgreement:
     """The agreement on some samples; samples with fewer than two masks are not rated."""
 
@@ -112,15 +89,13 @@ class PixelAgreement:
     #: shape ``(S, R)``, mean class IoU of every mask with the others, without background; nan without others
     mask_iou: FloatArray
     alpha: FloatArray  #: shape ``(S,)``, nan where undefined
-    alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
     differing: IntArray  #: shape ``(S,)``, ordered pairs of masks that differ, summed over the pixels
     n_pixels: IntArray  #: shape ``(S,)``, pixels that were compared
     n_units: IntArray  #: shape ``(S,)``, used classes without background
     n_disputed: IntArray  #: shape ``(S,)``, used classes on which two masks differ
-    is_empty: BoolArray  #: shape ``(S,)``, whether all masks are only background
     class_iou: FloatArray  #: shape ``(V,)``, for every value of every sample: mean over the pairs that used it
     class_dice: FloatArray  #: shape ``(V,)``
-    class_shared: IntArray  #: shape ``(V,)``, pixels of the value in both masks, summed over the pairs
+    class_shared: FloatArray  #: shape ``(V,)``, pixels of the value in both masks, summed over the pairs
     area: IntArray  #: shape ``(V, R)``, pixels of the value in every mask
 
     @property
@@ -154,84 +129,78 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
         counts: counts of the samples
         background: value of the background; None if there is none
     """
-    n_samples, n_annotators = counts.assigned.shape
-    n_pairs, n_values = int(counts.n_pairs.sum()), len(counts.values)
-    found = PixelAgreement(
-        counts=counts,
-        numbers=np.full((n_samples, len(NUMBERS)), np.nan),
-        pair_numbers=np.full((n_pairs, len(NUMBERS)), np.nan),
-        pair=np.zeros((n_pairs, 2), np.int64),
-        agreed=np.zeros(n_pairs, np.int64),
-        mask_iou=np.full((n_samples, n_annotators), np.nan),
-        alpha=np.full(n_samples, np.nan),
-        alpha_reason=np.full(n_samples, _ONE_ANNOTATOR),
-        differing=np.zeros(n_samples, np.int64),
-        n_pixels=np.zeros(n_samples, np.int64),
-        n_units=np.zeros(n_samples, np.int64),
-        n_disputed=np.zeros(n_samples, np.int64),
-        is_empty=np.zeros(n_samples, np.bool_),
-        class_iou=np.zeros(n_values),
-        class_dice=np.zeros(n_values),
-        class_shared=np.zeros(n_values, np.int64),
-        area=np.zeros((n_values, n_annotators), np.int64),
-    )
-    is_class = are_classes(counts.values, background)
-    for table in counts.tables():
-        _fill(found, table, table.spread(is_class), config)
-    return found
+    (n_samples, n), n_values, m, of_sample = counts.assigned.shape, len(counts.values), counts.n_masks, counts.sample
+    first, is_class = np.cumsum(counts.n_values) - counts.n_values, are_classes(counts.values, background)
+    # masks of rated samples, and the rows of areas: every mask with every value of its sample
+    sample, annotator = np.nonzero(counts.assigned & (m > 0)[:, None])
+    of_mask, area = np.repeat(annotator, counts.n_values[sample]), np.zeros((n_values, n), np.int64)
+    area[ranges(first[sample], counts.n_values[sample]), of_mask] = counts.areas
+    in_all = area.sum(axis=1)
+    n_pixels = sums_by(of_sample, in_all, n_samples).astype(np.int64) // np.maximum(m, 1)
+    n_units = np.bincount(of_sample[is_class], minlength=n_samples)
+    is_empty = (n_pixels > 0) & (n_units == 0)
 
-
-def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: AgreementConfig) -> None:
-    """Fill in the numbers of the samples of a table; ``is_class`` ``(B, K)`` marks values that are classes."""
-    samples, members, areas, shared = table.samples, table.members, table.areas, table.shared
-    n_pixels = table.n_pixels
-    n_agreed = shared.sum(axis=2)
-    found.n_pixels[samples] = n_pixels
-    found.n_units[samples] = is_class.sum(axis=1)
-    found.is_empty[samples] = is_empty = (n_pixels > 0) & ~is_class.any(axis=1)
-    found.differing[samples] = 2 * (n_pixels - n_agreed).sum(axis=0)
-
-    a, b = table.pairs
+    # pairs of masks, and the rows of shared areas: every pair with every value of its sample
+    i, j = pairs_within(sample)
+    of_pair, pair, n_pairs = sample[i], np.column_stack([annotator[i], annotator[j]]), len(i)
+    row = np.repeat(np.arange(n_pairs), counts.n_values[of_pair])
+    value = ranges(first[of_pair], counts.n_values[of_pair])
+    shared, a, b = counts.shared, area[value, pair[row, 0]], area[value, pair[row, 1]]
     iou, dice = (
-        measured(shared.astype(np.float64), areas[a].astype(np.float64), areas[b].astype(np.float64))
+        measured(shared.astype(np.float64), a.astype(np.float64), b.astype(np.float64))
         for measured in (iou_from_areas, dice_from_areas)
     )
     present = ~np.isnan(iou)
-    drawn = present & is_class
-    numbers = np.full((len(a), len(samples), len(NUMBERS)), np.nan)
+    drawn, n_of_pair = present & is_class[value], n_pixels[of_pair]
+    agreed = sums_by(row, shared, n_pairs).astype(np.int64)
+    by_chance = sums_by(row, a * (n_of_pair[row] - b), n_pairs)
     # two masks without classes agree; images that everybody left empty may be skipped
-    agree = ~drawn.any(axis=2) & (n_pixels > 0) & (~is_empty | (config.empty == "agree"))
-    of_classes = masked_means(iou, drawn)
-    columns = (
+    agree = (np.bincount(row[drawn], minlength=n_pairs) == 0) & (n_of_pair > 0)
+    agree &= ~is_empty[of_pair] | (config.empty == "agree")
+    of_classes = _means_by(row, iou, drawn, n_pairs)
+    columns = [
         np.where(agree, 1.0, of_classes),
         of_classes,
-        masked_means(dice, drawn),
-        masked_means(iou, present),
-        masked_means(dice, present),
-        np.where(n_pixels > 0, n_agreed / np.maximum(n_pixels, 1), np.nan),
-        kappa_of_areas(n_pixels, n_agreed, (areas[a] * (n_pixels[:, None] - areas[b])).sum(axis=2)),
+        _means_by(row, dice, drawn, n_pairs),
+        _means_by(row, iou, present, n_pairs),
+        _means_by(row, dice, present, n_pairs),
+        np.where(n_of_pair > 0, agreed / np.maximum(n_of_pair, 1), np.nan),
+        kappa_of_areas(n_of_pair, agreed, by_chance),
+    ]
+    boundaries = np.full((n_pairs, 3), np.nan) if counts.boundaries is None else counts.boundaries
+    pair_numbers = np.column_stack([*columns, boundaries])
+    numbers = np.column_stack([_means_by(of_pair, each, ~np.isnan(each), n_samples) for each in pair_numbers.T])
+    ends, of_ends = (of_pair[:, None] * n + pair).T.ravel(), np.tile(of_classes, 2)
+    is_disputed = np.bincount(value[present & (iou < 1.0)], minlength=n_values) > 0
+    differing = 2 * sums_by(of_pair, n_of_pair - agreed, n_samples).astype(np.int64)
+    n_ratings = m * n_pixels
+    expected = sums_by(of_sample, in_all * (n_ratings[of_sample] - in_all), n_samples)
+    alpha = alpha_of(differing / np.maximum(m - 1, 1), expected, n_ratings, undefined=config.undefined)
+    if config.empty == "agree":
+        alpha[is_empty] = 1.0
+    return PixelAgreement(
+        counts=counts,
+        numbers=numbers,
+        pair_numbers=pair_numbers,
+        pair=pair,
+        agreed=agreed,
+        mask_iou=_means_by(ends, of_ends, ~np.isnan(of_ends), n_samples * n).reshape(n_samples, n),
+        alpha=alpha,
+        differing=differing,
+        n_pixels=n_pixels,
+        n_units=n_units,
+        n_disputed=np.bincount(of_sample[is_disputed & is_class], minlength=n_samples),
+        class_iou=np.nan_to_num(_means_by(value, iou, present, n_values)),
+        class_dice=np.nan_to_num(_means_by(value, dice, present, n_values)),
+        class_shared=sums_by(value, shared, n_values),
+        area=area,
     )
-    numbers[:, :, _OF_AREAS] = np.stack(columns, axis=2)
-    rows = table.sample_pair[:, None] + np.arange(len(a))
-    if found.counts.boundaries is not None:
-        numbers[:, :, _OF_BOUNDARIES] = found.counts.boundaries[rows].swapaxes(0, 1)
-    found.pair_numbers[rows] = numbers.swapaxes(0, 1)
-    found.pair[rows] = np.stack([members[:, a], members[:, b]], axis=2)
-    found.agreed[rows] = n_agreed.T
-    found.numbers[samples] = means_defined(numbers)
-    for m in range(members.shape[1]):
-        found.mask_iou[samples, members[:, m]] = means_defined(numbers[(a == m) | (b == m), :, IOU])
 
-    is_disputed = (present & (iou < 1.0)).any(axis=0)
-    found.n_disputed[samples] = (is_disputed & is_class).sum(axis=1)
-    n_present = np.maximum(present.sum(axis=0), 1)
-    for column, values in ((found.class_iou, iou), (found.class_dice, dice)):
-        column[table.of_value] = (np.where(present, values, 0.0).sum(axis=0) / n_present)[table.is_value]
-    found.class_shared[table.of_value] = shared.sum(axis=0)[table.is_value]
-    of_value = np.nonzero(table.is_value)[0]
-    for m in range(members.shape[1]):
-        found.area[table.of_value, members[of_value, m]] = areas[m][table.is_value]
-    _enter_alpha(found, table, areas.sum(axis=0), config)
+
+def _means_by(index: IntArray, values: FloatArray, counted: BoolArray, n: int) -> FloatArray:
+    """Means of the counted values at every index ``0 … n - 1``, shape ``(n,)``; nan without any."""
+    n_counted = np.bincount(index[counted], minlength=n)
+    return sums_by(index[counted], values[counted], n) / np.where(n_counted > 0, n_counted, np.nan)
 
 
 def means_defined(numbers: FloatArray) -> FloatArray:
@@ -256,15 +225,3 @@ def kappa_of_areas(n: ArrayLike, n_agreed: ArrayLike, by_chance: ArrayLike) -> F
     of_all, agreed, chance = (np.asarray(each, np.float64) for each in (n, n_agreed, by_chance))
     undefined = chance == 0
     return np.where(undefined, np.nan, 1.0 - of_all * (of_all - agreed) / np.where(undefined, 1.0, chance))
-
-
-def _enter_alpha(found: PixelAgreement, table: MaskTable, ratings: IntArray, config: AgreementConfig) -> None:
-    """Fill in alpha from the pixels of every value in all masks together, shape ``(B, K)``."""
-    samples = table.samples
-    observed = found.differing[samples] / (table.members.shape[1] - 1)
-    alpha = nominal_alpha_of_sums(observed, ratings.astype(np.float64), config.undefined)
-    if config.empty == "agree":
-        alpha[found.is_empty[samples]] = 1.0
-    found.alpha[samples] = alpha
-    reason = np.where(found.n_pixels[samples] > 0, _SINGLE_CATEGORY, _NO_PIXELS)
-    found.alpha_reason[samples] = np.where(np.isnan(alpha), reason, 0)

@@ -6,7 +6,7 @@ Confusions between classes are not kept; they would take several times the memor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -24,8 +24,6 @@ from ..settings.options import mask_value
 #: golden ratio, even along rows, columns and diagonals, so that thin lines are met as often as they should
 POINTS: FloatArray = (0.5 + np.arange(896)[:, None] * [1.0, 896 * 0.6180339887498949]) / 896.0 % 1.0
 POINTS.setflags(write=False)
-#: maximum number of entries of a table (samples x pairs of annotators x values)
-_ENTRIES_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,70 +128,6 @@ class MaskCounts:
             boundaries=None if self.boundaries is None else self.boundaries[np.repeat(kept, self.n_pairs)],
         )
 
-    def tables(self) -> Iterator[MaskTable]:
-        """Tables of the rated samples; each has samples with the same number of masks."""
-        n_masks, n_pairs = self.n_masks, self.n_pairs
-        every, of_value = np.arange(len(n_masks)), self.sample
-        of_area = np.repeat(every, self.n_values * n_masks)
-        of_shared = np.repeat(every, self.n_values * n_pairs)
-        for m in np.unique(n_masks[n_masks > 0]).tolist():
-            samples = np.flatnonzero(n_masks == m)
-            n_of_pairs = m * (m - 1) // 2
-            at_once = max(1, _ENTRIES_AT_ONCE // (max(1, int(self.n_values[samples].max())) * n_of_pairs))
-            for start in range(0, len(samples), at_once):
-                chosen = samples[start : start + at_once]
-                taken = np.zeros(len(n_masks), np.bool_)
-                taken[chosen] = True
-                n_values = self.n_values[chosen]
-                yield MaskTable(
-                    samples=chosen,
-                    members=np.nonzero(self.assigned[chosen])[1].reshape(-1, m),
-                    of_value=np.flatnonzero(taken[of_value]),
-                    is_value=np.arange(int(n_values.max())) < n_values[:, None],
-                    areas=_table(self.areas[taken[of_area]], n_values, m),
-                    shared=_table(self.shared[taken[of_shared]], n_values, n_of_pairs),
-                    sample_pair=(np.cumsum(n_pairs) - n_pairs)[chosen],
-                )
-
-
-def _table(column: IntArray, n_values: IntArray, n_rows: int) -> IntArray:
-    """Reshape a column (sample by sample, row by row) to a table ``(n_rows, B, K)``, padded with 0."""
-    table = np.zeros((len(n_values), n_rows, int(n_values.max())), np.int64)
-    table[np.broadcast_to((np.arange(table.shape[2]) < n_values[:, None])[:, None, :], table.shape)] = column
-    return table.swapaxes(0, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class MaskTable:
-    """``B`` samples with ``M`` masks each, as tables over ``K`` values (the largest number of values in a sample)."""
-
-    samples: IntArray  #: shape ``(B,)``, the samples
-    members: IntArray  #: shape ``(B, M)``, their annotators, ascending
-    of_value: IntArray  #: shape ``(V,)``, rows of the values of these samples in the columns of all samples
-    is_value: BoolArray  #: shape ``(B, K)``, entries of a table that are not padding
-    areas: IntArray  #: shape ``(M, B, K)``, pixels of every value in every mask
-    shared: IntArray  #: shape ``(P, B, K)``, pixels of every value in both masks of every pair
-    #: shape ``(B,)``, first row of the sample in the columns over all pairs of annotators on samples
-    sample_pair: IntArray
-
-    @property
-    def n_pixels(self) -> IntArray:
-        """Pixels that were compared, shape ``(B,)``."""
-        n: IntArray = self.areas[0].sum(axis=1)
-        return n
-
-    @property
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """Annotators ``(a, b)`` of every pair, in the order of the rows of a sample."""
-        a, b = np.triu_indices(self.members.shape[1], 1)
-        return a, b
-
-    def spread(self, column: NDArray[Any]) -> NDArray[Any]:
-        """Table ``(B, K)`` from a column over the values of all samples, padded with 0."""
-        table = np.zeros(self.is_value.shape, column.dtype)
-        table[self.is_value] = column[self.of_value]
-        return table
-
 
 #: names that make the value 0 the background
 BACKGROUND_NAMES = frozenset({"background", "bg", "unlabeled", "unlabelled", "void", "none"})
@@ -244,7 +178,8 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
     shown_values: dict[int, int | str] = {}
     for field, names in targets.items():
         for key, name in names.items():
-            value = _target_value(key)
+            # MongoDB stores integer keys as text
+            value = int(key) if isinstance(key, str) and key.isdigit() else mask_value(key)
             if value is not None and name is not None:
                 found.setdefault(value, {})[field] = str(name)
                 shown_values.setdefault(value, key)
@@ -272,8 +207,3 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
 
 def _plain(name: str) -> str:
     return name.strip().lower()
-
-
-def _target_value(key: int | str) -> int | None:
-    """The value of a mask target; MongoDB stores integer keys as text."""
-    return int(key) if isinstance(key, str) and key.isdigit() else mask_value(key)

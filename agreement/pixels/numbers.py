@@ -60,9 +60,7 @@ def pixel_numbers(
     met, values = AnnotatorPairs.of(records.assigned), np.unique(records.column("values")).astype(np.int64)
     classes = np.arange(len(values))
     if len(values) > MAX_VALUES:
-        n_pixels = np.zeros(len(values))
-        for _, _, value, area in records.areas():
-            n_pixels += sums_by(np.searchsorted(values, value), area, len(values))
+        n_pixels = areas_of_values(records, values)[0].sum(axis=1)
         classes = np.lexsort((values, -n_pixels))[:MAX_VALUES]
     pairs = met.chosen(context.annotators) if len(values) <= MAX_CATEGORIES else classes[:0]
     if not context.config.resamples:
@@ -91,6 +89,15 @@ def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[
         joined.add(0, _headline(agreement, values, context.config.undefined), len(agreement.n_pixels))
     yield sample_numbers(records)
     yield from (each for each in joined.numbers() if each.by_sample)
+
+
+def areas_of_values(records: PixelRecords, values: IntArray) -> tuple[IntArray, IntArray]:
+    """Pixels of ``K`` values from every annotator ``(K, R)``, and compared pixels of every sample ``(S,)``."""
+    areas, of_samples = np.zeros((len(values), records.n_annotators), np.int64), np.zeros(records.n_samples, np.int64)
+    for sample, annotator, value, area in records.areas():
+        np.add.at(areas, (np.searchsorted(values, value), annotator), area)
+        np.add.at(of_samples, sample, area)
+    return areas, of_samples // np.maximum(records.assigned.sum(axis=1), 1)
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:

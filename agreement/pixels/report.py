@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray
 from ..evidence.hypotheses import EffectRows, findings_of, kind_mask
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
-from .compute import ALPHA_REASONS, SCORE, PixelAgreement
+from .compute import SCORE, PixelAgreement
 from .counts import MaskValues
-from .numbers import pixel_effects, pixel_numbers, sample_contents
+from .numbers import areas_of_values, pixel_effects, pixel_numbers, sample_contents
 from .records import PixelRecords, mask_distances
 
 #: number of listed classes; classes with the fewest pixels are left out
@@ -134,40 +133,76 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
 
     ``context.details`` has the entries of :meth:`MaskValues.to_dict`, and ``is_rgb`` (whether values are colours).
     """
-    is_rgb = bool(context.details["is_rgb"])
-    meaning = MaskValues.from_dict(context.details)
+    is_rgb, meaning = bool(context.details["is_rgb"]), MaskValues.from_dict(context.details)
     rated, of_rated = rated_only(records, context)
-    counts = _Counts.of(rated, len(context.annotators))
+    every, n_values = rated.column("values").astype(np.int64), rated.column("n_values").astype(np.int64)
+    values, n_of_values = np.unique(every, return_counts=True)
+    areas, of_samples = areas_of_values(rated, values)
+    names = [meaning.name(value, is_rgb=is_rgb) for value in values.tolist()]
     effects, expected, pair_scores = EffectRows(of_rated.clusters), mask_distances(rated, of_rated), list[FloatArray]()
 
     def look(agreement: PixelAgreement) -> None:
-        effects.add(pixel_effects(agreement, counts.values, meaning.background), len(agreement.n_pixels))
+        effects.add(pixel_effects(agreement, values, meaning.background), len(agreement.n_pixels))
         pair_scores.append(agreement.pair_numbers[:, SCORE])
 
     numbers = pixel_numbers(rated, of_rated, look, expected)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
-    of_report = fields.of()
-    pairs = _pairs(rated, fields, context.annotators)
-    classes = _classes(counts, fields, meaning, is_rgb)
-    moments, names = effects.moments(), [meaning.name(value, is_rgb=is_rgb) for value in counts.values.tolist()]
+    of_report, met, moments = fields.of(), AnnotatorPairs.of(rated.assigned), effects.moments()
+    pairs = []
+    for (a, b), n in zip(met.names(context.annotators), met.n_shared.tolist(), strict=True):
+        of_pair = fields.of("pairs", a, b)
+        mean = PixelNumbers(**of_pair.pop("mean"))
+        pairs.append(MaskPairSummary(a=a, b=b, n_samples=n, mean=mean, **of_pair))
+    of_classes = areas.sum(axis=1)
+    order = np.lexsort((values, -of_classes))[:MAX_CLASSES].tolist()  # most pixels first
+    classes = [
+        MaskClassSummary(
+            value=int(values[k]),
+            name=names[k],
+            is_background=int(values[k]) == meaning.background,
+            n_samples=int(n_of_values[k]),
+            n_pixels=int(of_classes[k]),
+            **fields.of("classes", str(values[k])),
+        )
+        for k in order
+    ]
+    annotators = []
+    for r, (name, n) in enumerate(zip(context.annotators, records.assigned.sum(axis=0).tolist(), strict=True)):
+        of_one = int(areas[:, r].sum())
+        annotators.append(
+            MaskAnnotatorSummary(
+                name=name,
+                n_assigned=n,
+                n_not_assigned=records.n_samples - n,
+                n_pixels=of_one,
+                classes={names[k]: int(areas[k, r]) / of_one for k in order if areas[k, r]},
+                **fields.of("annotators", name),
+            )
+        )
     # of two annotators, the difference between them is compared with none
     of_areas = dict.fromkeys(moments.group[kind_mask(moments.group, "class_area")].tolist(), 0.0)
-    alpha = rated.column("alpha")
-    n_ignored = int(rated.column("n_ignored").sum(dtype=np.int64))
-    n_pixels = int(counts.of_samples.sum())
-    only_background = (rated.column("n_values") == 1) & (counts.first_value == meaning.background)
+    alpha, n_pixels = rated.column("alpha"), int(of_samples.sum())
+    n_ignored, n_units, n_disputed = (
+        int(rated.column(name).sum(dtype=np.int64)) for name in ("n_ignored", "n_units", "n_disputed")
+    )
+    only_background = n_values == 1
+    only_background[only_background] = every[(np.cumsum(n_values) - n_values)[only_background]] == meaning.background
     counted = ~only_background | (context.config.empty == "agree")
-    undefined = (records.n_samples - rated.n_samples, counts.of_samples == 0, np.isnan(alpha) & (counts.of_samples > 0))
+    undefined = {
+        "one_annotator": records.n_samples - rated.n_samples,
+        "no_pixels": int((of_samples == 0).sum()),
+        "single_category": int((np.isnan(alpha) & (of_samples > 0)).sum()),
+    }
     return report_of(
         PixelReport,
         fields,
         records,
         context,
         n_rated=rated.n_samples,
-        n_units=int(rated.column("n_units").sum(dtype=np.int64)),
+        n_units=n_units,
         n_objects=int(rated.assigned.sum()),
         n_empty=int(only_background.sum()),
-        n_disputed=int(rated.column("n_disputed").sum(dtype=np.int64)),
+        n_disputed=n_disputed,
         background=meaning.background,
         is_rgb=is_rgb,
         n_pixels=n_pixels,
@@ -177,97 +212,15 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
             pooled=of_report["alpha"]["pooled"],
             mean=of_report["alpha"]["mean"],
             n_defined=int((~np.isnan(alpha)).sum()),
-            undefined={
-                reason: int(np.sum(samples)) for reason, samples in zip(ALPHA_REASONS[1:], undefined, strict=True)
-            },
+            undefined=undefined,
             percent_agreement=of_report["alpha"]["percent_agreement"],
-            n_units=int(counts.of_samples[counted].sum()),
+            n_units=int(of_samples[counted].sum()),
         ),
         image_alpha=expected.summary(of_report["image_alpha"]["value"], rated, np.concatenate(pair_scores)),
         kappa=mean_defined([pair.kappa for pair in pairs if pair.kappa is not None])[0],
-        n_classes=len(classes),
-        classes=classes[:MAX_CLASSES],
+        n_classes=len(values),
+        classes=classes,
         pairs=pairs,
-        annotators=_annotators(records, counts, fields, context.annotators, classes),
+        annotators=annotators,
         **findings_of(moments, context.annotators, names, expected=of_areas),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Pixels of rated samples."""
-
-    values: IntArray  #: shape ``(K,)``, the values that occur, ascending
-    n_samples: IntArray  #: shape ``(K,)``, samples with every value
-    areas: IntArray  #: shape ``(K, R)``, pixels with every value from every annotator
-    of_samples: IntArray  #: shape ``(S,)``, compared pixels of every sample
-    first_value: IntArray  #: shape ``(S,)``, lowest value of every sample
-
-    @classmethod
-    def of(cls, rated: PixelRecords, n_annotators: int) -> _Counts:
-        """Count the pixels."""
-        every, n_values = rated.column("values").astype(np.int64), rated.column("n_values").astype(np.int64)
-        values, n_samples = np.unique(every, return_counts=True)
-        areas = np.zeros((len(values), n_annotators), np.int64)
-        of_samples = np.zeros(rated.n_samples, np.int64)
-        for sample, annotator, value, area in rated.areas():
-            np.add.at(areas, (np.searchsorted(values, value), annotator), area)
-            np.add.at(of_samples, sample, area)
-        first_value = np.full(rated.n_samples, -1)
-        first_value[n_values > 0] = every[(np.cumsum(n_values) - n_values)[n_values > 0]]
-        return cls(values, n_samples, areas, of_samples // np.maximum(rated.assigned.sum(axis=1), 1), first_value)
-
-
-def _pairs(rated: PixelRecords, fields: Fields, annotators: Sequence[str]) -> list[MaskPairSummary]:
-    summaries, pairs = [], AnnotatorPairs.of(rated.assigned)
-    for (a, b), n in zip(pairs.names(annotators), pairs.n_shared.tolist(), strict=True):
-        numbers = fields.of("pairs", a, b)
-        mean = PixelNumbers(**numbers.pop("mean"))
-        summaries.append(MaskPairSummary(a=a, b=b, n_samples=n, mean=mean, **numbers))
-    return summaries
-
-
-def _classes(counts: _Counts, fields: Fields, meaning: MaskValues, is_rgb: bool) -> list[MaskClassSummary]:
-    """All classes, most pixels first."""
-    n_pixels = counts.areas.sum(axis=1)
-    order = np.lexsort((counts.values, -n_pixels))
-    rows = zip(*(column[order].tolist() for column in (counts.values, counts.n_samples, n_pixels)), strict=True)
-    return [
-        MaskClassSummary(
-            value=value,
-            name=meaning.name(value, is_rgb=is_rgb),
-            is_background=value == meaning.background,
-            n_samples=n_samples,
-            n_pixels=n,
-            **fields.of("classes", str(value)),
-        )
-        for value, n_samples, n in rows
-    ]
-
-
-def _annotators(
-    records: PixelRecords,
-    counts: _Counts,
-    fields: Fields,
-    annotators: Sequence[str],
-    classes: Sequence[MaskClassSummary],
-) -> list[MaskAnnotatorSummary]:
-    place = {value: k for k, value in enumerate(counts.values.tolist())}
-    listed = [(entry.name, place[entry.value]) for entry in classes[:MAX_CLASSES]]
-    n_assigned = records.assigned.sum(axis=0).tolist()
-    summaries = []
-    for r, name in enumerate(annotators):
-        pixels = counts.areas[:, r].tolist()
-        n_pixels = sum(pixels)
-        shares = {title: pixels[k] / n_pixels for title, k in listed if pixels[k]}
-        summaries.append(
-            MaskAnnotatorSummary(
-                name=name,
-                n_assigned=n_assigned[r],
-                n_not_assigned=records.n_samples - n_assigned[r],
-                n_pixels=n_pixels,
-                classes=shares,
-                **fields.of("annotators", name),
-            )
-        )
-    return summaries

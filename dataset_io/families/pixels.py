@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from ... import names
 from ...agreement.disputes.costs import pair_costs
-from ...agreement.pixels.compute import NUMBERS, PixelAgreement, PixelBatch, TooManyValuesError, compare_masks, measure
+from ...agreement.pixels.compute import NUMBERS, PixelAgreement, TooManyValuesError, compare_masks, measure
 from ...agreement.pixels.counts import MaskCounts, SampleMasks, mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.errors import AgreementInputError
@@ -51,7 +52,8 @@ MAX_WORKERS = 4
 class PixelLabels:
     """The counted masks of some samples."""
 
-    batch: PixelBatch  #: ``S`` samples
+    masks: list[SampleMasks | None]  #: of ``S`` samples; None where fewer than two annotators are assigned
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator has a usable mask
     ids: list[ObjectId]  #: ids of the samples
     shown: BoolArray  #: shape ``(S, F)``, whether a field has a label
     maps: list[bytes | None]  #: heatmap of every sample, encoded; None where there is none
@@ -154,7 +156,8 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             assigned[k, list(entry.annotators)] = True
             shown_fields[k, self.present(row)] = True
         labels = PixelLabels(
-            batch=PixelBatch(tuple(entry.masks for entry in compared), assigned),
+            masks=[entry.masks for entry in compared],
+            assigned=assigned,
             ids=[sample.sample_id for sample in samples],
             shown=shown_fields,
             maps=[entry.map for entry in compared],
@@ -201,21 +204,15 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def without(self, labels: PixelLabels, kept: BoolArray) -> PixelLabels:
         """The masks of some of the samples."""
-        rows = np.flatnonzero(kept).tolist()
-        return PixelLabels(
-            labels.batch.select(kept),
-            [labels.ids[k] for k in rows],
-            labels.shown[kept],
-            [labels.maps[k] for k in rows],
-            labels.label_ids[kept],
-        )
+        lists = (list(compress(each, kept)) for each in (labels.masks, labels.ids, labels.maps))
+        masks, ids, maps = lists
+        return PixelLabels(masks, labels.assigned[kept], ids, labels.shown[kept], maps, labels.label_ids[kept])
 
     # ---- comparing ----
 
     def compute(self, labels: PixelLabels) -> PixelAgreement:
         """The numbers of the samples as columns."""
-        counts = MaskCounts.of(labels.batch.samples, labels.batch.assigned)
-        return measure(counts, self.meaning.background, self.source.config)
+        return measure(MaskCounts.of(labels.masks, labels.assigned), self.meaning.background, self.source.config)
 
     def record(self, labels: PixelLabels, result: PixelAgreement) -> PixelRecords:
         """The records of a batch."""
@@ -249,7 +246,6 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
                     write_map(document["map_path"], content)
                 updates[k][f"{self._key}_map"] = {**document, "range": [0.0, float(len(self.source.annotators) - 1)]}
         n_annotators, mask_iou = agreement.n_annotators.tolist(), agreement.mask_iou.tolist()
-        compared = labels.batch.assigned
         for field, (path, annotator) in enumerate(
             zip(self.source.label_paths, self.source.field_annotator, strict=True)
         ):
@@ -257,7 +253,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             for k in np.flatnonzero(labels.shown[:, field]).tolist():
                 iou = mask_iou[k][annotator]
                 updates[k][of_iou] = iou if iou == iou else None  # nan is not equal to itself
-                updates[k][of_assigned] = n_annotators[k] if compared[k, annotator] else None
+                updates[k][of_assigned] = n_annotators[k] if labels.assigned[k, annotator] else None
         return updates
 
 

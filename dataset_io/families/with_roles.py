@@ -457,7 +457,7 @@ class MasksWithRoles(FamilyWithRoles[PixelLabels]):
 
     def role_columns(self, labels: WithRoles[PixelLabels], own: Any) -> tuple[Columns, Sequence[IntArray]]:
         """The pixels of every value in the masks of roles and of annotators whose masks count."""
-        assigned = labels.own.batch.assigned
+        assigned = labels.own.assigned
         found = [
             (sample, role, annotator, masks)
             for sample in range(len(assigned))

@@ -13,9 +13,7 @@ from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.agreement.pixels import numbers
 from annotator_agreement.agreement.pixels.compute import (
-    ALPHA_REASONS,
     NUMBERS,
-    PixelBatch,
     compare_masks,
     means_defined,
     measure,
@@ -106,20 +104,12 @@ def _samples(n, seed=51, values=6):
     return samples
 
 
-def _batch(samples, config=CONFIG, meaning=PLAIN):
+def _agreement(samples, config=CONFIG, meaning=PLAIN):
     assigned = np.zeros((len(samples), 3), np.bool_)
     for row, (who, _) in zip(assigned, samples, strict=True):
         row[who] = True
-    compared = (compare_masks(masks, who, meaning, config) if len(who) > 1 else None for who, masks in samples)
-    return PixelBatch(tuple(compared), assigned)
-
-
-def _agreement(samples, config=CONFIG, meaning=PLAIN):
-    return measure(_counts(_batch(samples, config, meaning)), meaning.background, config)
-
-
-def _counts(batch):
-    return MaskCounts.of(batch.samples, batch.assigned)
+    compared = [compare_masks(masks, who, meaning, config) if len(who) > 1 else None for who, masks in samples]
+    return measure(MaskCounts.of(compared, assigned), meaning.background, config)
 
 
 def _report(*parts, config=CONFIG, meaning=PLAIN):
@@ -129,19 +119,10 @@ def _report(*parts, config=CONFIG, meaning=PLAIN):
     return build_pixel_report(functools.reduce(operator.add, records), context)
 
 
-def test_a_part_of_a_batch_is_the_batch_of_the_part():
-    samples = _samples(12)
-    kept = np.arange(12) % 3 != 1
-    part = measure(_counts(_batch(samples).select(kept)), 0, CONFIG)
-    expected = _agreement([sample for sample, keep in zip(samples, kept, strict=True) if keep])
-    np.testing.assert_array_equal(part.numbers, expected.numbers)
-    np.testing.assert_array_equal(part.n_annotators, expected.n_annotators)
-
-
 def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
     agreement = _agreement([([1], [np.ones((3, 4), np.uint8)]), ([], [])])
     assert np.isnan(agreement.numbers).all()
-    assert agreement.alpha_reason.tolist() == [ALPHA_REASONS.index("one_annotator")] * 2
+    assert np.isnan(agreement.alpha).all()
     assert agreement.n_annotators.tolist() == [1, 0]
     assert np.isnan(agreement.mask_iou).all()
 
