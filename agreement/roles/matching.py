@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.geometry.objects import Geometry, Objects
+from ...metrics.geometry.objects import Objects
 from ...metrics.geometry.regions import joined
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges
 from ..matching.batch import Batch, SamplePairs
@@ -37,24 +37,6 @@ class RolePairs:
     kind: IntArray  #: shape ``(P,)``
     iou: FloatArray  #: shape ``(P,)``, nan from ``COVERED`` on
 
-    def but(self, left_out: BoolArray, kind: int) -> RolePairs:
-        """The pairs with labels of annotators, a mask, in none but one of this kind."""
-        kept, rows = ~left_out[self.drawn], np.flatnonzero(left_out)
-        columns = np.full(len(rows), -1), rows, np.full(len(rows), kind), np.full(len(rows), np.nan)
-        found = (self.label, self.drawn, self.kind, self.iou)
-        return RolePairs(*(np.r_[own[kept], new] for own, new in zip(found, columns, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class Everyone:
-    """The ``N`` objects of annotators, and behind them those of a role as of one more annotator."""
-
-    sample: IntArray
-    who: IntArray
-    category: IntArray
-    geometry: Geometry
-    assigned: BoolArray  #: shape ``(S, R)``
-
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
@@ -65,21 +47,21 @@ class Meetings:
     sample: IntArray  #: shape ``(V,)``, sample of every meeting
 
     @classmethod
-    def of(cls, everyone: Everyone, chosen: BoolArray, sample: IntArray, a: IntArray, b: IntArray) -> Meetings:
-        """Some objects ``(N,)`` of ``a`` and of ``b`` on samples; shapes ``(V,)``."""
-        n_samples, n = everyone.assigned.shape
-        key = everyone.sample * n + everyone.who
+    def of(cls, everyone: Batch, chosen: BoolArray, sample: IntArray, a: IntArray, b: IntArray) -> Meetings:
+        """Some objects ``(N,)``, in any order, of ``a`` and of ``b`` on samples; shapes ``(V,)``."""
+        (n_samples, n), objects = everyone.assigned.shape, everyone.objects
+        key = objects.sample * n + objects.annotator
         order = np.argsort(key, kind="stable")
         order = order[chosen[order]]
         counts = np.bincount(key[order], minlength=n_samples * n)
         cell = np.column_stack([sample * n + a, sample * n + b]).ravel()
         row = order[ranges((np.cumsum(counts) - counts)[cell], counts[cell])]
         place = np.repeat(np.arange(len(cell)), counts[cell])
-        two = Objects(place // 2, place % 2, everyone.category[row])
+        two = Objects(place // 2, place % 2, objects.category[row])
         return cls(Batch(two, everyone.geometry.take(row), np.ones((len(sample), 2), np.bool_)), row, sample)
 
     @classmethod
-    def with_role(cls, everyone: Everyone, chosen: BoolArray) -> Meetings:
+    def with_role(cls, everyone: Batch, chosen: BoolArray) -> Meetings:
         """The last annotator, a role, and every other one."""
         n = everyone.assigned.shape[1] - 1
         sample, annotator = np.nonzero(everyone.assigned[:, :n] & everyone.assigned[:, n:])
@@ -107,8 +89,8 @@ def optimal(config: AgreementConfig) -> AgreementConfig:
     return dataclasses.replace(config, method="optimal")
 
 
-def with_role(read: Batch, counted: BoolArray, role: Batch, codes: IntArray) -> tuple[Everyone, BoolArray, BoolArray]:
-    """The objects of annotators and of a role.
+def with_role(read: Batch, counted: BoolArray, role: Batch, codes: IntArray) -> tuple[Batch, BoolArray, BoolArray]:
+    """The objects of annotators, and behind them those of a role as of one more annotator.
 
     Args:
         read: the objects of annotators, with crowd regions
@@ -120,22 +102,26 @@ def with_role(read: Batch, counted: BoolArray, role: Batch, codes: IntArray) -> 
         all objects ``(N + M,)``; those to be matched; and the objects of annotators that are not, as they lie mostly
         within a crowd region of the role
     """
-    own, theirs, n = role.objects, read.objects, len(read.objects)
-    everyone = Everyone(
-        np.r_[theirs.sample, own.sample],
-        np.r_[theirs.annotator, np.full(len(own), read.assigned.shape[1])],
-        np.r_[theirs.category, codes[own.category]],
+    own, theirs, n = role.objects, read.objects, read.assigned.shape[1]
+    everyone = Batch(
+        Objects(
+            np.r_[theirs.sample, own.sample],
+            np.r_[theirs.annotator, np.full(len(own), n)],
+            np.r_[theirs.category, codes[own.category]],
+        ),
         joined([read.geometry, role.geometry]),
         np.column_stack([read.assigned, role.assigned]),
     )
-    crowds = [np.zeros(len(each.objects), np.bool_) if each.crowd is None else each.crowd for each in (read, role)]
-    crowd, inside = np.concatenate(crowds), np.zeros(len(everyone.sample), np.bool_)
+    crowd = np.concatenate(
+        [np.zeros(len(each.objects), np.bool_) if each.crowd is None else each.crowd for each in (read, role)]
+    )
+    inside = np.zeros(len(crowd), np.bool_)
     if crowd.any():
         cells = Meetings.with_role(everyone, np.ones_like(crowd))
         objects = cells.batch.objects
         inside[cells.row[in_crowd(objects, crowd[cells.row], cells.batch.geometry.overlaps(objects))]] = True
-    left, covered = np.r_[counted, ~crowd[n:]], inside & np.r_[counted, np.zeros(len(own), np.bool_)]
-    return everyone, left & ~inside, covered
+    of_annotators, left = np.r_[counted, np.zeros(len(own), np.bool_)], np.r_[counted, ~crowd[len(theirs) :]]
+    return everyone, left & ~inside, inside & of_annotators
 
 
 def match_role(
@@ -161,14 +147,20 @@ def match_role(
     """
     everyone, chosen, covered = with_role(read, agreement.counted, role, codes)
     n, pairs = len(read.objects), Meetings.with_role(everyone, chosen).matched(config)
+    alone = np.full(len(chosen), -1)
+    alone[covered] = COVERED
     if undecided is not None:
-        left_out = np.zeros(len(chosen), np.bool_)
-        left_out[:n] = undecided & chosen[:n] & role.assigned[read.objects.sample, 0]
-        left_out[pairs.drawn[pairs.kind <= WRONG_CLASS]] = False
-        pairs = pairs.but(left_out, UNDECIDED)
-    pairs = pairs.but(covered, COVERED)
+        alone[:n][undecided & chosen[:n] & role.assigned[read.objects.sample, 0]] = UNDECIDED
+        alone[pairs.drawn[pairs.kind <= WRONG_CLASS]] = -1
+    kept, rows = alone[pairs.drawn] < 0, np.flatnonzero(alone >= 0)
+    # numbers of the objects that count; behind the last one that of none
     number = np.append(np.cumsum(np.r_[agreement.counted, chosen[n:]]) - 1, -1)
-    return chosen[n:], dataclasses.replace(pairs, label=number[pairs.label], drawn=number[pairs.drawn])
+    return chosen[n:], RolePairs(
+        number[np.r_[pairs.label[kept], np.full(len(rows), -1)]],
+        number[np.r_[pairs.drawn[kept], rows]],
+        np.r_[pairs.kind[kept], alone[rows]],
+        np.r_[pairs.iou[kept], np.full(len(rows), np.nan)],
+    )
 
 
 def match_annotators(drawn: Batch, config: AgreementConfig) -> RolePairs:
@@ -176,10 +168,8 @@ def match_annotators(drawn: Batch, config: AgreementConfig) -> RolePairs:
 
     Units of three and more annotators would not do as a standard for a role: who is matched alone finds more.
     """
-    objects, pairs = drawn.objects, SamplePairs.of(drawn.objects, drawn.assigned)
-    everyone = Everyone(objects.sample, objects.annotator, objects.category, drawn.geometry, drawn.assigned)
-    every = np.ones(len(objects), np.bool_)
-    found = Meetings.of(everyone, every, pairs.sample, pairs.a, pairs.b).matched(config)
+    pairs, every = SamplePairs.of(drawn.objects, drawn.assigned), np.ones(len(drawn.objects), np.bool_)
+    found = Meetings.of(drawn, every, pairs.sample, pairs.a, pairs.b).matched(config)
     kept = found.kind <= WRONG_CLASS
     return RolePairs(found.label[kept], found.drawn[kept], found.kind[kept], found.iou[kept])
 
@@ -210,11 +200,10 @@ def role_columns(roles: Sequence[RoleLabels]) -> Columns:
         "role": compact(number[order]),
         "role_category": category if category.dtype.kind == "f" else compact(category),
     }
-    ids = [each.label_ids for each in roles]
-    if any(each is not None for each in ids):
-        found = [np.zeros((len(role.sample), 12), np.uint8) if own is None else own
-                 for role, own in zip(roles, ids, strict=True)]  # fmt: skip
-        columns["role_label_id"] = np.concatenate(found)[order]
+    if any(each.label_ids is not None for each in roles):
+        none = np.zeros((len(sample), 12), np.uint8)
+        ids = [none[: len(each.sample)] if each.label_ids is None else each.label_ids for each in roles]
+        columns["role_label_id"] = np.concatenate(ids)[order]
     for name in set.intersection(*(set(each.more) for each in roles)):
         columns[f"role_{name}"] = np.concatenate([each.more[name] for each in roles])[order]
     return columns
