@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.geometry.objects import Objects
+from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import joined
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges
 from ..matching.batch import Batch, SamplePairs
@@ -39,6 +39,17 @@ class RolePairs:
 
 
 @dataclass(frozen=True, slots=True)
+class Everyone:
+    """The ``N`` objects of annotators, and behind them those of a role as of one more annotator."""
+
+    sample: IntArray
+    who: IntArray
+    category: IntArray
+    geometry: Geometry
+    assigned: BoolArray  #: shape ``(S, R)``
+
+
+@dataclass(frozen=True, slots=True)
 class Meetings:
     """Two who were asked on the same sample, as samples of two annotators."""
 
@@ -47,21 +58,21 @@ class Meetings:
     sample: IntArray  #: shape ``(V,)``, sample of every meeting
 
     @classmethod
-    def of(cls, everyone: Batch, chosen: BoolArray, sample: IntArray, a: IntArray, b: IntArray) -> Meetings:
-        """Some objects ``(N,)``, in any order, of ``a`` and of ``b`` on samples; shapes ``(V,)``."""
-        (n_samples, n), objects = everyone.assigned.shape, everyone.objects
-        key = objects.sample * n + objects.annotator
+    def of(cls, everyone: Everyone, chosen: BoolArray, sample: IntArray, a: IntArray, b: IntArray) -> Meetings:
+        """Some objects ``(N,)`` of ``a`` and of ``b`` on samples; shapes ``(V,)``."""
+        n_samples, n = everyone.assigned.shape
+        key = everyone.sample * n + everyone.who
         order = np.argsort(key, kind="stable")
         order = order[chosen[order]]
         counts = np.bincount(key[order], minlength=n_samples * n)
         cell = np.column_stack([sample * n + a, sample * n + b]).ravel()
         row = order[ranges((np.cumsum(counts) - counts)[cell], counts[cell])]
         place = np.repeat(np.arange(len(cell)), counts[cell])
-        two = Objects(place // 2, place % 2, objects.category[row])
+        two = Objects(place // 2, place % 2, everyone.category[row])
         return cls(Batch(two, everyone.geometry.take(row), np.ones((len(sample), 2), np.bool_)), row, sample)
 
     @classmethod
-    def with_role(cls, everyone: Batch, chosen: BoolArray) -> Meetings:
+    def with_role(cls, everyone: Everyone, chosen: BoolArray) -> Meetings:
         """The last annotator, a role, and every other one."""
         n = everyone.assigned.shape[1] - 1
         sample, annotator = np.nonzero(everyone.assigned[:, :n] & everyone.assigned[:, n:])
@@ -89,7 +100,7 @@ def optimal(config: AgreementConfig) -> AgreementConfig:
     return dataclasses.replace(config, method="optimal")
 
 
-def with_role(read: Batch, counted: BoolArray, role: Batch, codes: IntArray) -> tuple[Batch, BoolArray, BoolArray]:
+def with_role(read: Batch, counted: BoolArray, role: Batch, codes: IntArray) -> tuple[Everyone, BoolArray, BoolArray]:
     """The objects of annotators, and behind them those of a role as of one more annotator.
 
     Args:
@@ -103,12 +114,10 @@ def with_role(read: Batch, counted: BoolArray, role: Batch, codes: IntArray) -> 
         within a crowd region of the role
     """
     own, theirs, n = role.objects, read.objects, read.assigned.shape[1]
-    everyone = Batch(
-        Objects(
-            np.r_[theirs.sample, own.sample],
-            np.r_[theirs.annotator, np.full(len(own), n)],
-            np.r_[theirs.category, codes[own.category]],
-        ),
+    everyone = Everyone(
+        np.r_[theirs.sample, own.sample],
+        np.r_[theirs.annotator, np.full(len(own), n)],
+        np.r_[theirs.category, codes[own.category]],
         joined([read.geometry, role.geometry]),
         np.column_stack([read.assigned, role.assigned]),
     )
@@ -168,8 +177,9 @@ def match_annotators(drawn: Batch, config: AgreementConfig) -> RolePairs:
 
     Units of three and more annotators would not do as a standard for a role: who is matched alone finds more.
     """
-    pairs, every = SamplePairs.of(drawn.objects, drawn.assigned), np.ones(len(drawn.objects), np.bool_)
-    found = Meetings.of(drawn, every, pairs.sample, pairs.a, pairs.b).matched(config)
+    objects, pairs = drawn.objects, SamplePairs.of(drawn.objects, drawn.assigned)
+    everyone = Everyone(objects.sample, objects.annotator, objects.category, drawn.geometry, drawn.assigned)
+    found = Meetings.of(everyone, np.ones(len(objects), np.bool_), pairs.sample, pairs.a, pairs.b).matched(config)
     kept = found.kind <= WRONG_CLASS
     return RolePairs(found.label[kept], found.drawn[kept], found.kind[kept], found.iou[kept])
 

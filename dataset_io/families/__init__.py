@@ -13,19 +13,13 @@ from .pixels import PixelFamily
 from .protocol import LabelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily
-from .with_roles import MasksWithRoles, ObjectsWithRoles, RatingsWithRoles, TagsWithRoles
+from .with_roles import FamilyWithRoles
 
 _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, Any]]] = {
     OBJECTS.name: ObjectFamily,
     RATINGS.name: RatingFamily,
     TAGS.name: TagFamily,
     PIXELS.name: PixelFamily,
-}
-_WITH_ROLES: dict[str, Callable[[Any, ReportContext | None], LabelFamily[Any, Any]]] = {
-    OBJECTS.name: ObjectsWithRoles,
-    RATINGS.name: RatingsWithRoles,
-    TAGS.name: TagsWithRoles,
-    PIXELS.name: MasksWithRoles,
 }
 
 
@@ -40,4 +34,4 @@ def open_family(source: Source, known: ReportContext | None = None) -> LabelFami
         WholeRunNeededError: if the other samples must be compared again, too
     """
     family = _FAMILIES[source.family.name](source, known)
-    return _WITH_ROLES[source.family.name](family, known) if source.roles else family
+    return FamilyWithRoles(family, known) if source.roles else family

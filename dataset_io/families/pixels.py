@@ -108,9 +108,10 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             [{"$match": {"$or": labelled}}, {"$project": {**ids, **self.projection(), **naming}}], batchSize=100
         )
         for row in found:
-            masks = {name: self.stored_mask(row, field) for field, name in enumerate(self.source.config.fields)}
+            fields = self.source.config.fields
+            masks = {fields[k]: StoredMask(row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)}
             sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
-            yield sample.title, {name: mask for name, mask in masks.items() if mask is not None}
+            yield sample.title, masks
 
     def projection(self) -> dict[str, Any]:
         """The arrays and paths of the masks."""
@@ -129,12 +130,6 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def present(self, row: dict[str, Any]) -> list[int]:
         """The fields that have a label."""
         return [field for field in range(len(self.source.kinds)) if row[f"id{field}"] is not None]
-
-    def stored_mask(self, row: dict[str, Any], field: int) -> StoredMask | None:
-        """The mask of a field as it is stored; None where there is none."""
-        if row[f"id{field}"] is None:
-            return None
-        return StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[PixelLabels]:
         """Decode and compare the masks of query results, several samples at a time.
@@ -204,9 +199,14 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def without(self, labels: PixelLabels, kept: BoolArray) -> PixelLabels:
         """The masks of some of the samples."""
-        lists = (list(compress(each, kept)) for each in (labels.masks, labels.ids, labels.maps))
-        masks, ids, maps = lists
-        return PixelLabels(masks, labels.assigned[kept], ids, labels.shown[kept], maps, labels.label_ids[kept])
+        return PixelLabels(
+            list(compress(labels.masks, kept)),
+            labels.assigned[kept],
+            list(compress(labels.ids, kept)),
+            labels.shown[kept],
+            list(compress(labels.maps, kept)),
+            labels.label_ids[kept],
+        )
 
     # ---- comparing ----
 

@@ -13,7 +13,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
 from ..families import open_family
-from ..families.with_roles import ObjectsWithRoles
+from ..families.with_roles import FamilyWithRoles
 from ..labels.source import Source
 from ..labels.stored import half_of
 from .read import Reader, some_ids
@@ -33,7 +33,7 @@ def with_thresholds(source: Source) -> Source:
     if source.config.confidence_threshold != BEST_F1 or not any(role.is_model for role in source.roles):
         return source
     family = open_family(source)
-    if not isinstance(family, ObjectsWithRoles):
+    if not isinstance(family, FamilyWithRoles) or not family.has_objects:
         raise AgreementInputError(
             f"`confidence_threshold` must be a number for {source.kinds[0].title}, got {BEST_F1!r}: F1 needs objects"
         )
