@@ -58,8 +58,12 @@ def check_map_folder(folder: str) -> None:
     """
     existing = folder
     with writing_to("map_folder", folder):
-        while not _is_there(existing):
-            existing = os.path.dirname(existing)
+        while True:
+            try:  # raises where it cannot be told whether a path exists, because it is too long
+                os.lstat(existing)
+                break
+            except (FileNotFoundError, NotADirectoryError):
+                existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
         raise AgreementInputError(f"`map_folder` must be a folder, got {folder!r}; {existing!r} is a file")
     if not os.access(existing, os.W_OK | os.X_OK):
@@ -68,53 +72,34 @@ def check_map_folder(folder: str) -> None:
         )
 
 
-def _is_there(path: str) -> bool:
-    """True if a path exists; raises where that cannot be told, because the path is too long."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
-
-
 def delete_map_files(folder: Any, run_id: str) -> None:
     """Delete the heatmaps of a run; those that cannot be removed are told in the log, and nothing waits for them."""
     if not isinstance(folder, str) or not os.path.isdir(folder):
         return
-    errors: list[OSError | None] = []
+    errors: list[OSError] = []
     try:
         with os.scandir(folder) as entries:
-            errors += [_error_of_removing(entry.path) for entry in entries if _run_of(entry.name) == run_id]
+            for entry in entries:
+                if _run_of(entry.name) == run_id:
+                    try:
+                        os.remove(entry.path)
+                    except FileNotFoundError:
+                        pass
+                    except OSError as error:
+                        errors.append(error)
     except OSError as error:
         errors.append(error)
-    failed = [error for error in errors if error is not None]
-    if failed:
+    if errors:
         logger.warning(
             "Heatmaps of the run could not be removed from %r (%s); remove the files *-%s.png there by hand",
-            *(folder, failed[0].strerror, run_id),
+            *(folder, errors[0].strerror, run_id),
         )
-
-
-def _error_of_removing(path: str) -> OSError | None:
-    """Remove a file; why it is still there."""
-    try:
-        os.remove(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return error
-    return None
 
 
 def runs_of_files(paths: Iterable[Any]) -> set[tuple[str, str]]:
     """``(folder, run id)`` of all paths that are heatmaps of runs."""
-    found = set()
-    for path in paths:
-        folder, name = os.path.split(str(path))
-        run_id = _run_of(name)
-        if run_id is not None:
-            found.add((folder, run_id))
-    return found
+    parts = (os.path.split(str(path)) for path in paths)
+    return {(folder, run_id) for folder, name in parts if (run_id := _run_of(name)) is not None}
 
 
 def _run_of(name: str) -> str | None:

@@ -97,19 +97,35 @@ def read_mask(stored: StoredMask) -> ReadMask:
         UnusableMaskError: if it is not a mask with an integer or a colour for every pixel
     """
     if stored.array is not None:
-        return _with_values(_decoded(stored.array))
-    return _with_values(_image(_existing(stored.path)))
-
-
-def mask_shape(stored: StoredMask) -> MaskShape:
-    """Size and kind of a mask, from its first and last bytes if possible; else the whole mask is read.
-
-    Raises:
-        MissingMaskError: if its file does not exist
-        UnusableMaskError: if the part that was read is not a mask
-    """
-    shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
-    return shape if shape is not None else read_mask(stored).shape
+        try:
+            pixels: Any = stored_array(stored.array)
+        except ValueError as error:
+            raise UnusableMaskError(f"one is not stored as FiftyOne stores arrays ({error})") from error
+    else:
+        path = _existing(stored.path)
+        try:
+            pixels = stored_image(path)
+        except ValueError as error:
+            raise UnusableMaskError(f"{path!r} cannot be read as an image") from error
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
+        raise UnusableMaskError(f"one has the shape {pixels.shape}")
+    if not pixels.size:
+        raise UnusableMaskError("one has no pixels")
+    if not _are_integers(pixels.dtype):
+        integers = np.zeros(pixels.shape, np.int64)
+        if pixels.dtype.kind in "uf" and np.isfinite(pixels).all() and float(np.abs(pixels).max()) < 2**62:
+            integers = pixels.astype(np.int64)
+        if pixels.dtype.kind not in "uf" or (integers != pixels).any():
+            raise UnusableMaskError("one has values that are not integers")
+        pixels = integers
+    if pixels.ndim == 2:
+        return ReadMask(pixels, is_rgb=False)
+    if pixels.dtype != np.uint8 and not (pixels.min() >= 0 and pixels.max() <= 255):
+        raise UnusableMaskError("one has more bits")
+    red, green, blue = (pixels[:, :, channel].astype(np.int32) for channel in range(3))
+    return ReadMask((red << 16) | (green << 8) | blue, is_rgb=True)
 
 
 def _existing(path: Any) -> str:
@@ -122,46 +138,20 @@ def _existing(path: Any) -> str:
     return path
 
 
-def _decoded(stored: bytes) -> Any:
-    try:
-        return stored_array(stored)
-    except ValueError as error:
-        raise UnusableMaskError(f"one is not stored as FiftyOne stores arrays ({error})") from error
+def _are_integers(dtype: np.dtype[Any]) -> bool:
+    """True for a type whose values are integers that fit into 64 bits with a sign."""
+    return dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8)
 
 
-def _image(path: str) -> Any:
-    try:
-        return stored_image(path)
-    except ValueError as error:
-        raise UnusableMaskError(f"{path!r} cannot be read as an image") from error
+def mask_shape(stored: StoredMask) -> MaskShape:
+    """Size and kind of a mask, from its first and last bytes if possible; else the whole mask is read.
 
-
-def _with_values(pixels: Any) -> ReadMask:
-    if pixels.ndim == 3 and pixels.shape[2] == 1:
-        pixels = pixels[:, :, 0]
-    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
-        raise UnusableMaskError(f"one has the shape {pixels.shape}")
-    if not pixels.size:
-        raise UnusableMaskError("one has no pixels")
-    integers = _integers(pixels)
-    if pixels.ndim == 2:
-        return ReadMask(integers, is_rgb=False)
-    if integers.dtype != np.uint8 and not (integers.min() >= 0 and integers.max() <= 255):
-        raise UnusableMaskError("one has more bits")
-    red, green, blue = (integers[:, :, channel].astype(np.int32) for channel in range(3))
-    return ReadMask((red << 16) | (green << 8) | blue, is_rgb=True)
-
-
-def _integers(pixels: Any) -> ClassMask:
-    if pixels.dtype.kind in "bi" or (pixels.dtype.kind == "u" and pixels.dtype.itemsize < 8):
-        return pixels
-    if pixels.dtype.kind in "uf":
-        integers: ClassMask = np.zeros(pixels.shape, np.int64)
-        if np.isfinite(pixels).all() and float(np.abs(pixels).max()) < 2**62:
-            integers = pixels.astype(np.int64)
-        if (integers == pixels).all():
-            return integers
-    raise UnusableMaskError("one has values that are not integers")
+    Raises:
+        MissingMaskError: if its file does not exist
+        UnusableMaskError: if the part that was read is not a mask
+    """
+    shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
+    return shape if shape is not None else read_mask(stored).shape
 
 
 def _shape_of_png(path: str) -> MaskShape | None:
@@ -190,8 +180,8 @@ def _shape_of_array(stored: Any) -> MaskShape | None:
         shape, _, dtype = np.lib.format.read_array_header_1_0(start)
     except UNREADABLE:
         return None
-    usable = dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8)
-    return MaskShape(shape[0], shape[1], is_rgb=False) if usable and len(shape) == 2 and min(shape) > 0 else None
+    usable = _are_integers(dtype) and len(shape) == 2 and min(shape) > 0
+    return MaskShape(shape[0], shape[1], is_rgb=False) if usable else None
 
 
 #: order in which different errors are reported

@@ -39,16 +39,13 @@ def with_roles(source: Source) -> Source:
         field = config.fields[0] if of_attribute else name
         inner = name.removeprefix(names.FRAMES_PREFIX)
         log = inner + names.DECISIONS_SUFFIX if gold_of(schema.get(name)) == inner else None
-        decided = None if log is None else _decided(source, log)
+        decided = None
+        if log is not None:  # number of decisions, and the id of the last
+            counts = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
+            stages = [{"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **counts}}]
+            decided = ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate(stages))
         roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds, log, decided))
     return dataclasses.replace(source, roles=tuple(roles))
-
-
-def _decided(source: Source, log: str) -> str:
-    """Number of decisions in a log, and the id of the last."""
-    found = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
-    stages: list[dict[str, Any]] = [{"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **found}}]
-    return ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate(stages))
 
 
 def _kind(source: Source, option: str, name: str, values: Iterable[str]) -> LabelKind:
@@ -92,22 +89,18 @@ def check_roles(source: Source) -> None:
             raise AgreementInputError(
                 f"`{option}` must have labels on some of the samples, got {role.name!r}, which is null on all of them"
             )
-        if role.is_model and threshold is not None:
-            _check_confidences(of_role, role, path)
-
-
-def _check_confidences(source: Source, role: Role, path: str) -> None:
-    field = path if role.kind.list_name is not None else f"{path}._cls"
-    stages: list[dict[str, Any]] = [{"$match": {field: {"$exists": True, "$nin": [None, []]}}}]
-    stages.append({"$project": {"label": f"${path}"}})
-    if role.kind.list_name is not None:
-        stages.append({"$unwind": "$label"})
-    if role.of_attribute:
-        stages.append({"$match": {f"label.{source.config.annotator_attribute}": role.name}})
-    without = {"$match": {"label.confidence": {"$not": {"$type": "number"}}}}
-    n = sum(row["n"] for row in source.aggregate([*stages, without, {"$count": "n"}]))
-    if n:
-        raise AgreementInputError(
-            f"`confidence_threshold` needs the `confidence` of every label of the models, got {n:,} without in "
-            f"{role.name!r}; leave it out, or give them one"
-        )
+        if not role.is_model or threshold is None:
+            continue
+        has_list = role.kind.list_name is not None
+        field = path if has_list else f"{path}._cls"
+        stages: list[dict[str, Any]] = [{"$match": {field: {"$exists": True, "$nin": [None, []]}}}]
+        stages += [{"$project": {"label": f"${path}"}}, *([{"$unwind": "$label"}] if has_list else [])]
+        if role.of_attribute:
+            stages.append({"$match": {f"label.{source.config.annotator_attribute}": role.name}})
+        without = {"$match": {"label.confidence": {"$not": {"$type": "number"}}}}
+        n = sum(row["n"] for row in of_role.aggregate([*stages, without, {"$count": "n"}]))
+        if n:
+            raise AgreementInputError(
+                f"`confidence_threshold` needs the `confidence` of every label of the models, got {n:,} without in "
+                f"{role.name!r}; leave it out, or give them one"
+            )
