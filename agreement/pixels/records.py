@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..settings.config import AgreementConfig
-from ..statistics.content_order import Hashes, combined, hash_sums, mixed
+from ..statistics.content_order import combined, hash_sums, mixed
 from ..statistics.records import OF_SAMPLE, Columns, Records, compact, ids_of_given, packed, rows_by_column, unpacked
 from ..statistics.report import ReportContext
 from .compute import PixelAgreement, measure
-from .counts import MaskCounts, MaskValues
+from .counts import MaskCounts, MaskValues, are_classes
 
 #: number of shared areas that are processed at once
 MAX_AREAS_AT_ONCE = 200_000
@@ -52,7 +52,11 @@ class PixelRecords(Records):
             background: value of the background; None if there is none
         """
         for part in self.blocks("n_shared", MAX_AREAS_AT_ONCE):
-            counts = _counts(part, unpacked(part["assigned"], self.n_annotators))
+            names = ("n_values", "n_ignored", "values", "areas", "shared")
+            columns = {name: part[name].astype(np.int64) for name in names}
+            counts = MaskCounts(
+                unpacked(part["assigned"], self.n_annotators), **columns, boundaries=part.get("boundaries")
+            )
             yield measure(counts.without_empty(background) if config.empty == "skip" else counts, background, config)
 
     def areas(self) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
@@ -67,12 +71,6 @@ class PixelRecords(Records):
             columns = (value.astype(np.int64), part["areas"].astype(np.int64))
             yield start + masked[of_mask], annotator[of_mask], *columns
             start += len(n_values)
-
-
-def _counts(part: Columns, assigned: BoolArray) -> MaskCounts:
-    names = ("n_values", "n_ignored", "values", "areas", "shared")
-    columns = {name: part[name].astype(np.int64) for name in names}
-    return MaskCounts(assigned, **columns, boundaries=part.get("boundaries"))
 
 
 def record_pixels(
@@ -131,8 +129,15 @@ def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDis
     """
     masks = _Masks.of(records, MaskValues.from_dict(context.details).background)
     rows = np.flatnonzero(image_distances(records)[0][masks.sample])
-
-    content = _contents(records, masks)[rows]
+    # a hash of the areas and the points of every mask
+    mask = np.repeat(np.arange(len(masks.sample)), masks.n_values)
+    value = records.column("values").astype(np.int64)[ranges(masks.first_value, masks.n_values)].astype(np.uint64)
+    content = hash_sums(mask, combined(mixed(value), records.column("areas").astype(np.int64)), len(masks.sample))
+    for start in range(0, len(content), _MASKS_AT_ONCE):
+        some = np.arange(start, min(start + _MASKS_AT_ONCE, len(content)))
+        for words in masks.numbers(some).astype(np.uint16).view(np.uint64).T:
+            content[some] = mixed(content[some] + words)
+    content = content[rows]
 
     def distances(i: IntArray, j: IntArray) -> FloatArray:
         parts = [np.empty(0)]
@@ -141,25 +146,25 @@ def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDis
             parts.append(masks.distances(rows[i[some]], rows[j[some]]))
         return np.where(content[i] == content[j], 0.0, np.concatenate(parts))
 
-    n_objects, is_empty = np.full(len(rows), _AS_OBJECTS), ~masks.have_classes()[rows]
+    n_objects, is_empty = np.full(len(rows), _AS_OBJECTS), masks.n_classes[rows] == 0
     annotations = Annotations(masks.sample[rows], content, n_objects, is_empty, distances)
     return ExpectedDistances.of(annotations, records, context.clusters)
 
 
 @dataclass(frozen=True, slots=True)
 class _Masks:
-    """The ``M`` masks of rated samples."""
+    """The ``M`` masks of rated samples, and their classes, mask by mask."""
 
     sample: IntArray  #: shape ``(M,)``
     planes: NDArray[np.uint8]  #: shape ``(B, G / 8)``, bits of the numbers at points, mask by mask
     first_plane: IntArray  #: shape ``(M,)``, row of its first bit in ``planes``
     n_values: IntArray  #: shape ``(M,)``, values of the sample
     first_value: IntArray  #: shape ``(M,)``, row of its first value in ``value``
-    first_area: IntArray  #: shape ``(M,)``, row of the mask's first area in ``area``
     value: IntArray  #: shape ``(V,)``, code of every value of every sample
-    area: NDArray[Any]  #: pixels of every value of its sample in every mask, mask by mask
-    background: int | None  #: code of the background; None if there is none
     n_codes: int
+    n_classes: IntArray  #: shape ``(M,)``
+    class_number: IntArray  #: shape ``(C,)``, number of every class of every mask among the values of the sample
+    class_code: IntArray  #: shape ``(C,)``
 
     @classmethod
     def of(cls, records: PixelRecords, background: int | None) -> _Masks:
@@ -167,20 +172,16 @@ class _Masks:
         n_values = records.column("n_values").astype(np.int64)
         sample = np.repeat(np.arange(records.n_samples), records.column("n_masks"))
         codes, value = np.unique(records.column("values"), return_inverse=True)
-        of_mask = n_values[sample]
-        found = np.flatnonzero(codes == background)  # of None: nothing
-        return cls(
-            sample=sample,
-            planes=records.column("planes"),
-            first_plane=np.cumsum(_n_bits(of_mask)) - _n_bits(of_mask),
-            n_values=of_mask,
-            first_value=(np.cumsum(n_values) - n_values)[sample],
-            first_area=np.cumsum(of_mask) - of_mask,
-            value=value.ravel(),
-            area=records.column("areas"),
-            background=int(found[0]) if len(found) else None,
-            n_codes=len(codes),
+        of_mask, first_value = n_values[sample], (np.cumsum(n_values) - n_values)[sample]
+        mask, number = np.repeat(np.arange(len(sample)), of_mask), ranges(np.zeros_like(of_mask), of_mask)
+        code = value[first_value[mask] + number]
+        used = (records.column("areas") > 0) & are_classes(codes, background)[code]
+        first_plane, n_classes = (
+            np.cumsum(_n_bits(of_mask)) - _n_bits(of_mask),
+            np.bincount(mask[used], minlength=len(sample)),
         )
+        columns = (sample, records.column("planes"), first_plane, of_mask, first_value, value)
+        return cls(*columns, len(codes), n_classes, number[used], code[used])
 
     def distances(self, i: IntArray, j: IntArray) -> FloatArray:
         """The distances of pairs of masks, shape ``(P,)``."""
@@ -192,17 +193,16 @@ class _Masks:
         same = self.value[self.first_value[i][pair] + number_i] == self.value[self.first_value[j][pair] + number_j]
         cell_i, cell_j = pair * width + number_i, pair * width + number_j
         points = [np.bincount(cells, minlength=n * width) for cells in (cell_i, cell_j, cell_i[same])]
-        (pair_i, of_i, code_i), (pair_j, of_j, code_j) = self._classes(i), self._classes(j)
-        keys, place = np.unique(
-            np.concatenate([pair_i * self.n_codes + code_i, pair_j * self.n_codes + code_j]), return_inverse=True
-        )
+        first = np.cumsum(self.n_classes) - self.n_classes
+        pairs = [np.repeat(np.arange(n), self.n_classes[masks]) for masks in (i, j)]
+        rows = [ranges(first[masks], self.n_classes[masks]) for masks in (i, j)]
+        cells = [pair * width + self.class_number[row] for pair, row in zip(pairs, rows, strict=True)]
+        codes = [pair * self.n_codes + self.class_code[row] for pair, row in zip(pairs, rows, strict=True)]
+        keys, place = np.unique(np.concatenate(codes), return_inverse=True)
+        of_i, of_j = np.split(place, [len(codes[0])])
         in_i, in_j, shared = (
-            sums_by(where, points[k][pairs * width + numbers], len(keys))
-            for k, where, pairs, numbers in (
-                (0, place[: len(pair_i)], pair_i, of_i),
-                (1, place[len(pair_i) :], pair_j, of_j),
-                (2, place[: len(pair_i)], pair_i, of_i),
-            )
+            sums_by(where, points[k][at], len(keys))
+            for k, where, at in ((0, of_i, cells[0]), (1, of_j, cells[1]), (2, of_i, cells[0]))
         )
         iou, pair = shared / np.maximum(in_i + in_j - shared, 1.0), keys // max(self.n_codes, 1)
         n_classes = np.bincount(pair, minlength=n)
@@ -213,35 +213,6 @@ class _Masks:
         n_bits, found = _n_bits(self.n_values[masks]), np.zeros((len(masks), 8 * self.planes.shape[1]), np.int64)
         for bit in range(int(n_bits.max(initial=0))):
             rows = np.flatnonzero(n_bits > bit)
-            found[rows] += (
-                np.unpackbits(self.planes[self.first_plane[masks[rows]] + bit], axis=1).astype(np.int64) << bit
-            )
+            of_bit = np.unpackbits(self.planes[self.first_plane[masks[rows]] + bit], axis=1)
+            found[rows] += of_bit.astype(np.int64) << bit
         return found
-
-    def have_classes(self) -> BoolArray:
-        """Which masks are more than background, shape ``(M,)``."""
-        return np.bincount(self._classes(np.arange(len(self.sample)))[0], minlength=len(self.sample)) > 0
-
-    def _classes(self, masks: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """The classes of some masks: position in ``masks``, number among the values of the sample, and code."""
-        n_values = self.n_values[masks]
-        position = np.repeat(np.arange(len(masks)), n_values)
-        number = ranges(np.zeros_like(n_values), n_values)
-        code = self.value[self.first_value[masks][position] + number]
-        used = self.area[self.first_area[masks][position] + number] > 0
-        if self.background is not None:
-            used &= code != self.background
-        return position[used], number[used], code[used]
-
-
-def _contents(records: PixelRecords, masks: _Masks) -> Hashes:
-    """A hash of the areas and the points of every mask, shape ``(M,)``."""
-    values = records.column("values").astype(np.int64)
-    mask = np.repeat(np.arange(len(masks.sample)), masks.n_values)
-    value = values[ranges(masks.first_value, masks.n_values)].astype(np.uint64)
-    content = hash_sums(mask, combined(mixed(value), masks.area.astype(np.int64)), len(masks.sample))
-    for start in range(0, len(content), _MASKS_AT_ONCE):
-        some = np.arange(start, min(start + _MASKS_AT_ONCE, len(content)))
-        for words in masks.numbers(some).astype(np.uint16).view(np.uint64).T:
-            content[some] = mixed(content[some] + words)
-    return content

@@ -42,8 +42,8 @@ def with_roles(source: Source) -> Source:
         decided = None
         if log is not None:  # number of decisions, and the id of the last
             counts = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
-            stages = [{"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **counts}}]
-            decided = ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate(stages))
+            there, group = {"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **counts}}
+            decided = ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate([there, group]))
         roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds, log, decided))
     return dataclasses.replace(source, roles=tuple(roles))
 
