@@ -16,7 +16,7 @@ from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..settings.config import AgreementConfig
 from ..statistics.values import masked_means
-from .counts import POINTS, MaskCounts, MaskValues, SampleMasks, are_classes, count_areas
+from .counts import POINTS, MaskCounts, MaskValues, SampleMasks, are_classes
 
 #: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
 NUMBERS = (
@@ -74,7 +74,11 @@ def compare_masks(
     found = np.stack([mask[rows, columns].astype(np.int64) for mask in masks])
     at_points = np.searchsorted(values, found).astype(np.int16)
     at_points[:, np.isin(found, np.asarray(meaning.ignored, np.int64)).any(axis=0)] = len(values)
-    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, at_points)
+    codes, n = [np.searchsorted(values, column) for column in joint.values.T], len(values)
+    areas = np.stack([sums_by(code, joint.count, n) for code in codes]).astype(np.int64)
+    shared = [sums_by(a[a == b], joint.count[a == b], n) for a, b in combinations(codes, 2)]
+    in_both = np.stack(shared).astype(np.int64)
+    return SampleMasks(tuple(annotators), values, areas, in_both, joint.n_ignored, boundaries, at_points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

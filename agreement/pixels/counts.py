@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.pixels.joint_counts import JointCounts
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError, shown
 from ..settings.options import mask_value
@@ -45,17 +43,6 @@ class SampleMasks:
 def are_classes(values: IntArray, background: int | None) -> BoolArray:
     """True for values that are classes, not the background."""
     return np.ones(len(values), np.bool_) if background is None else values != background
-
-
-def count_areas(joint: JointCounts, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Areas ``(M, K)`` and shared areas ``(P, K)`` of values from joint counts."""
-    codes = [np.searchsorted(values, column) for column in joint.values.T]
-    areas = [sums_by(code, joint.count, len(values)) for code in codes]
-    shared = []
-    for a, b in combinations(codes, 2):
-        same = a == b
-        shared.append(sums_by(a[same], joint.count[same], len(values)))
-    return np.stack(areas).astype(np.int64), np.stack(shared).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,14 +101,13 @@ def table_of(entries: Sequence[Entry], parts: Sequence[str], compared: Compariso
 
 def role_tables(compared: Comparison) -> dict[str, Table]:
     """What is summed of all labels (``""``), of their ``classes`` and ``sizes``, and of their ``attributes``."""
-    if compared.labels.kind == "masks":
-        names = _mask_values(compared)
-        return {
-            part: table_of(_mask_entries(compared, part), parts, compared)
-            for part, parts in (("", [""]), ("classes", names))
-        }
+    context = compared.labels.context
     parts: dict[str, Sequence[str]] = {"": [""]}
-    if compared.kind.of_parts:
+    if compared.labels.kind == "masks":
+        meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
+        values = np.unique(mask_areas(compared)["value"]).tolist()
+        parts["classes"] = [meaning.name(value, is_rgb=is_rgb) for value in values]
+    elif compared.kind.of_parts:
         parts["classes"] = compared.labels.names
     if compared.labels.kind == "objects":
         parts["sizes"] = SIZES
@@ -143,6 +142,8 @@ def _of_pairs(
 
 def _entries(compared: Comparison, part: str) -> list[Entry]:
     """What is summed of labels; of classes only pairs of equal ones match."""
+    if compared.labels.kind == "masks":
+        return _mask_entries(compared, part)
     labels, pairs, judged, code = compared.labels, compared.pairs, compared.judged, part_of_labels(compared, part)
     own = code[judged], labels.who[judged], labels.sample[judged], None
     wanted = code[compared.wanted], compared.wanted_of, labels.sample[compared.wanted], None
@@ -229,21 +230,13 @@ def _mask_entries(compared: Comparison, part: str) -> list[Entry]:
     return [*found, ("n_images", *where, None), ("iou_of_images", *where, mean[defined])]
 
 
-def _mask_values(compared: Comparison) -> list[str]:
-    """The names of the values."""
-    context = compared.labels.context
-    meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
-    return [meaning.name(value, is_rgb=is_rgb) for value in np.unique(mask_areas(compared)["value"]).tolist()]
-
-
 def values_of_images(compared: Comparison) -> FloatArray:
     """The number ``of_image`` of every annotator on every sample, shape ``(S, R)``.
 
     Undefined:
         nan where the role or the annotator is not there, and where it is undefined, as neither has a label
     """
-    is_mask = compared.labels.kind == "masks"
-    table = table_of(_mask_entries(compared, "") if is_mask else _entries(compared, ""), [""], compared)
+    table = table_of(_entries(compared, ""), [""], compared)
     values = np.full(compared.both.shape, np.nan)
     values[table.sample, table.group] = formula(table.columns, compared.kind.of_image[:1])[:, 0]
     return values

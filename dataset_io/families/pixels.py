@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import compress
@@ -22,10 +22,10 @@ from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray
-from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
+from ...metrics.pixels.joint_counts import disagreement_map
 from ..labels.mask_reading import (
+    PHOTOGRAPH,
     MaskShape,
-    PhotographError,
     ReadMask,
     StoredMask,
     UnusableMaskError,
@@ -187,15 +187,13 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         try:
             found = compare_masks(values, annotators, self.meaning, config)
         except TooManyValuesError as problem:
-            return _Compared(n_invalid=len(fields), error=PhotographError(str(problem)))
-        heatmap = self._heatmap(values) if config.disagreement_map else None
+            return _Compared(n_invalid=len(fields), error=UnusableMaskError(str(problem), PHOTOGRAPH))
+        heatmap = None
+        if config.disagreement_map:
+            disagreement = disagreement_map(values, self.meaning.ignored)
+            in_files = config.map_folder is not None
+            heatmap = encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
         return _Compared(annotators, found, heatmap, n_invalid, error)
-
-    def _heatmap(self, masks: Sequence[ClassMask]) -> bytes:
-        """The encoded heatmap of the disagreement."""
-        disagreement = disagreement_map(masks, self.meaning.ignored)
-        in_files = self.source.config.map_folder is not None
-        return encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
 
     def without(self, labels: PixelLabels, kept: BoolArray) -> PixelLabels:
         """The masks of some of the samples."""

@@ -25,7 +25,7 @@ from ...agreement.tags.compute import first_labels
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import MISSED_BY, REFERENCE, REFERENCE_WORST
 from ..labels.mask_reading import (
-    PhotographError,
+    PHOTOGRAPH,
     StoredMask,
     UnusableMaskError,
     check_same_shape,
@@ -159,7 +159,7 @@ class RoleReader:
             except UnusableMaskError as problem:
                 error = problem
             except TooManyValuesError as problem:
-                error = PhotographError(str(problem))
+                error = UnusableMaskError(str(problem), PHOTOGRAPH)
         return found, error
 
 

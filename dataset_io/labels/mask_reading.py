@@ -25,37 +25,23 @@ _PNG_GRAYSCALE = 0
 _ARRAY_HEADER_BYTES = 256
 
 
+#: how masks can break what they must be, in the order in which it is told
+MISSING, UNUSABLE, COLOURS, SIZES, PHOTOGRAPH = RULES = (
+    "Files of masks must exist",
+    "Segmentations must have a mask with an integer or an RGB colour of 8 bits a channel for every pixel",
+    "Masks must be all in colour (RGB, palettes) or all not",
+    "The masks of a sample must have one size",
+    f"Masks must hold at most {MAX_VALUES} values on a sample (they are no photographs, and must not be stored with "
+    "loss, as in JPEG files)",
+)
+
+
 class UnusableMaskError(ValueError):
-    """Masks that cannot be compared; the message says how they break ``rule``."""
+    """Masks that cannot be compared; the message says how they break a rule, one of ``RULES``."""
 
-    rule = "Segmentations must have a mask with an integer or an RGB colour of 8 bits a channel for every pixel"
-
-
-class MissingMaskError(UnusableMaskError):
-    """The file of a mask does not exist."""
-
-    rule = "Files of masks must exist"
-
-
-class DifferentSizesError(UnusableMaskError):
-    """The masks of a sample have different sizes."""
-
-    rule = "The masks of a sample must have one size"
-
-
-class MixedColoursError(UnusableMaskError):
-    """Some masks are in colour and some are not."""
-
-    rule = "Masks must be all in colour (RGB, palettes) or all not"
-
-
-class PhotographError(UnusableMaskError):
-    """The masks of a sample have more values than there are classes."""
-
-    rule = (
-        f"Masks must hold at most {MAX_VALUES} values on a sample (they are no photographs, and must not be stored "
-        "with loss, as in JPEG files)"
-    )
+    def __init__(self, message: str, rule: str = UNUSABLE) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +79,7 @@ def read_mask(stored: StoredMask) -> ReadMask:
     """The values of a mask.
 
     Raises:
-        MissingMaskError: if its file does not exist
-        UnusableMaskError: if it is not a mask with an integer or a colour for every pixel
+        UnusableMaskError: if its file does not exist, or is not a mask with an integer or a colour for every pixel
     """
     if stored.array is not None:
         try:
@@ -134,7 +119,7 @@ def _existing(path: Any) -> str:
     if not isinstance(path, str):
         raise UnusableMaskError(f"one has a path that is no text but {type(path).__name__}")
     if not os.path.isfile(path):
-        raise MissingMaskError(repr(path))
+        raise UnusableMaskError(repr(path), MISSING)
     return path
 
 
@@ -147,8 +132,7 @@ def mask_shape(stored: StoredMask) -> MaskShape:
     """Size and kind of a mask, from its first and last bytes if possible; else the whole mask is read.
 
     Raises:
-        MissingMaskError: if its file does not exist
-        UnusableMaskError: if the part that was read is not a mask
+        UnusableMaskError: if its file does not exist, or the part that was read is not a mask
     """
     shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
     return shape if shape is not None else read_mask(stored).shape
@@ -184,10 +168,6 @@ def _shape_of_array(stored: Any) -> MaskShape | None:
     return MaskShape(shape[0], shape[1], is_rgb=False) if usable else None
 
 
-#: order in which different errors are reported
-_ORDER = (MissingMaskError, UnusableMaskError, MixedColoursError, DifferentSizesError, PhotographError)
-
-
 def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config: AgreementConfig) -> bool | None:
     """Refuse masks that cannot be compared; returns whether they are in colour (None without masks).
 
@@ -214,7 +194,7 @@ def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config:
     if len(first) > 1:
         (title, field), (other_title, other_field) = first[True], first[False]
         raise AgreementInputError(
-            f"{MixedColoursError.rule}, got colours in {field!r} on sample {title} and none in {other_field!r} on "
+            f"{COLOURS}, got colours in {field!r} on sample {title} and none in {other_field!r} on "
             f"sample {other_title}; convert them with fiftyone.utils.labels.transform_segmentations()"
         )
     return next(iter(first), None)
@@ -236,17 +216,19 @@ def check_same_shape(shapes: Mapping[str, MaskShape], is_rgb: bool | None = None
     """
     expected = {is_rgb} - {None}
     if len({shape.is_rgb for shape in shapes.values()} | expected) > 1:
-        raise MixedColoursError(shown(f"{name}{'' if shape.is_rgb else ' not'}" for name, shape in shapes.items()))
+        found = shown(f"{name}{'' if shape.is_rgb else ' not'}" for name, shape in shapes.items())
+        raise UnusableMaskError(found, COLOURS)
     if len({(shape.height, shape.width) for shape in shapes.values()}) > 1:
-        raise DifferentSizesError(shown(f"{name} {shape.width} x {shape.height}" for name, shape in shapes.items()))
+        found = shown(f"{name} {shape.width} x {shape.height}" for name, shape in shapes.items())
+        raise UnusableMaskError(found, SIZES)
 
 
 def masks_error(problems: Sequence[tuple[str, UnusableMaskError]]) -> AgreementInputError:
     """The error for masks that cannot be compared: ``(sample, what is wrong)``."""
-    kind = next(kind for kind in _ORDER if any(type(error) is kind for _, error in problems))
-    found = [(title, error) for title, error in problems if type(error) is kind]
+    rule = min((error.rule for _, error in problems), key=RULES.index)
+    found = [(title, error) for title, error in problems if error.rule == rule]
     return AgreementInputError(
-        f"{kind.rule}, got {len(found)} that do not (first: {found[0][1]}), on samples "
+        f"{rule}, got {len(found)} that do not (first: {found[0][1]}), on samples "
         f"{shown(dict.fromkeys(title for title, _ in found))}; correct them, or leave these masks out with "
         'invalid="skip"'
     )
