@@ -61,7 +61,7 @@ Entry = tuple[str, IntArray, IntArray, IntArray, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RoleTable:
     """Columns of every group and sample that occur together; groups are annotators times parts."""
 
     parts: Sequence[str]  #: names of the classes, sizes or attributes; one without a name for all labels
@@ -83,7 +83,7 @@ def formula(columns: Mapping[str, FloatArray], names: Sequence[str]) -> FloatArr
     return np.stack([ratio(factor * columns[above], columns[below]) for factor, above, below in chosen], axis=-1)
 
 
-def table_of(entries: Sequence[Entry], parts: Sequence[str], compared: Comparison) -> Table:
+def table_of(entries: Sequence[Entry], parts: Sequence[str], compared: Comparison) -> RoleTable:
     """Sum entries by annotator, part and sample."""
     n_samples, n = compared.both.shape
     kept = [part >= 0 for _, part, *_ in entries]
@@ -96,10 +96,10 @@ def table_of(entries: Sequence[Entry], parts: Sequence[str], compared: Compariso
     ends = pairwise(np.cumsum([0, *map(len, keys)]).tolist())
     for (name, *_, values), known, (start, end) in zip(entries, kept, ends, strict=True):
         columns[name] += np.bincount(row[start:end], None if values is None else values[known], len(found))
-    return Table(parts, found // n_samples, found % n_samples, columns)
+    return RoleTable(parts, found // n_samples, found % n_samples, columns)
 
 
-def role_tables(compared: Comparison) -> dict[str, Table]:
+def role_tables(compared: Comparison) -> dict[str, RoleTable]:
     """What is summed of all labels (``""``), of their ``classes`` and ``sizes``, and of their ``attributes``."""
     context = compared.labels.context
     parts: dict[str, Sequence[str]] = {"": [""]}
@@ -242,8 +242,8 @@ def values_of_images(compared: Comparison) -> FloatArray:
     return values
 
 
-def numbers_of(
-    compared: Comparison, tables: Mapping[str, Table], key: Key, *, by_sample: bool
+def numbers_against(
+    compared: Comparison, tables: Mapping[str, RoleTable], key: Key, *, by_sample: bool
 ) -> Iterator[GroupNumbers]:
     """The numbers of every annotator, and by class, size and attribute.
 

@@ -13,7 +13,7 @@ from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import GroupNumbers, Joined, Key, ratio
 from ..statistics.report import number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
-from .numbers import Table, part_of_labels, role_tables
+from .numbers import RoleTable, part_of_labels, role_tables
 from .role_labels import Comparison, Labels
 
 #: annotators who are left out, those with most images; all others remain
@@ -35,7 +35,7 @@ def values_of_sides(sums: FloatArray) -> FloatArray:
     return np.stack(found, axis=-1)
 
 
-def _values(table: Table) -> FloatArray:
+def _values(table: RoleTable) -> FloatArray:
     """The columns of one side, the F1, and 1, of every (group, sample)."""
     n_both, n_right, iou = (table.columns[name] for name in ("n_both", "n_right", "iou_right"))
     f1 = np.nan_to_num(ratio(2.0 * n_right, n_both))
@@ -43,7 +43,7 @@ def _values(table: Table) -> FloatArray:
 
 
 def person_comparison(
-    model: Comparison, tables: Mapping[str, Table], ranks: IntArray, clusters: IntArray | None = None
+    model: Comparison, tables: Mapping[str, RoleTable], ranks: IntArray, clusters: IntArray | None = None
 ) -> PersonComparison | None:
     """The comparison of a model with the annotators left out; None where no two annotators share an image with it.
 

@@ -18,7 +18,7 @@ from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from .matching import LOOSELY, RIGHT, UNDECIDED, WRONG_CLASS
-from .numbers import Table, numbers_of, role_tables, values_of_images
+from .numbers import RoleTable, numbers_against, role_tables, values_of_images
 from .person import person_comparison
 from .role_labels import EXTRA, MISSED, SAID, Comparison, Labels, compared_roles, role_names
 
@@ -42,10 +42,10 @@ def role_numbers(records: Records, context: ReportContext) -> Iterator[Numbers]:
         yield from _numbers(compared, role_tables(compared))
 
 
-def _numbers(compared: Comparison, tables: Mapping[str, Table]) -> Iterator[Numbers]:
+def _numbers(compared: Comparison, tables: Mapping[str, RoleTable]) -> Iterator[Numbers]:
     by_sample = compared.labels.context.config.resamples > 0
     joined = Joined(by_sample)
-    joined.add(0, numbers_of(compared, tables, _key(compared), by_sample=by_sample), len(compared.both))
+    joined.add(0, numbers_against(compared, tables, _key(compared), by_sample=by_sample), len(compared.both))
     return joined.numbers()
 
 
@@ -90,7 +90,7 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
     return reports
 
 
-def _summaries(compared: Comparison, tables: Mapping[str, Table], fields: Fields) -> Iterator[RoleComparison]:
+def _summaries(compared: Comparison, tables: Mapping[str, RoleTable], fields: Fields) -> Iterator[RoleComparison]:
     """The comparison of every annotator who shares a sample with the role."""
     pairs, labels, (first, *rest) = compared.pairs, compared.labels, _key(compared)
     annotators, n_samples = labels.context.annotators, compared.both.sum(axis=0).tolist()
