@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
@@ -179,42 +177,6 @@ def random_annotators(
                 labels.append((label, box.tolist()))
             result[name].append(labels)
     return result
-
-
-def coco_dataset(name: str, path: Path, *, attribute_mode: bool) -> fo.Dataset:
-    """A dataset of a COCO file in which annotations have a ``rater_id`` and images a ``rater_list``."""
-    coco = json.loads(path.read_text(encoding="utf-8"))
-    categories = {category["id"]: category["name"] for category in coco["categories"]}
-    raters = sorted({rater for image in coco["images"] for rater in image["rater_list"]})
-    of_image: dict[int, list[dict[str, Any]]] = {}
-    for annotation in coco["annotations"]:
-        of_image.setdefault(annotation["image_id"], []).append(annotation)
-    samples = []
-    for image in coco["images"]:
-        scale = np.array([image["width"], image["height"]] * 2, np.float64)
-        labels = {
-            rater: [
-                fo.Detection(
-                    label=categories[annotation["category_id"]],
-                    bounding_box=(np.array(annotation["bbox"]) / scale).tolist(),
-                    rater_id=rater,
-                )
-                for annotation in of_image.get(image["id"], [])
-                if annotation["rater_id"] == rater
-            ]
-            for rater in image["rater_list"]
-        }
-        sample = fo.Sample(filepath=f"/lvis/{image['file_name']}")
-        if attribute_mode:
-            sample["labels"] = fo.Detections(detections=[label for rater in raters for label in labels.get(rater, [])])
-            sample["rater_list"] = image["rater_list"]
-        else:
-            for rater in raters:
-                sample[rater] = fo.Detections(detections=labels[rater]) if rater in labels else None
-        samples.append(sample)
-    dataset = fo.Dataset(name, persistent=True)
-    dataset.add_samples(samples, dynamic=attribute_mode)
-    return dataset
 
 
 def stored(dataset: fo.Dataset) -> dict[str, Any]:

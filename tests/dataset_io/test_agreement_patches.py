@@ -191,18 +191,6 @@ def test_units_of_frames_are_patches_of_frames(make_videos):
     assert dataset.count_values("frames.agreement_units.detections.label")["decided"] == 1
 
 
-@pytest.mark.long
-def test_frames_with_files_of_their_own_are_shown_from_these(make_videos):
-    place = (0.1, 0.1, 0.4, 0.3)
-    dataset = make_videos([{"alice": [detections([("cat", place)])], "bob": [detections([("dog", place)])]}])
-    sample = dataset.first()
-    sample.frames[1]["filepath"] = "/frames/1.jpg"
-    sample.save()
-    compute_agreement(dataset, ["frames.alice", "frames.bob"], resamples=0)
-    add_units(dataset)
-    assert agreement_patches(dataset).values("filepath") == ["/frames/1.jpg"]
-
-
 def test_samples_of_all_group_slices_have_patches(make_dataset):
     dataset = make_dataset({})
     dataset.add_group_field("group", default="left")

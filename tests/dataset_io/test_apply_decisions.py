@@ -145,22 +145,6 @@ def test_labels_are_again_what_they_were_where_somebody_decided_again_since(make
 
 
 @pytest.mark.long
-def test_what_was_applied_last_is_taken_back_first(make_dataset):
-    dataset = decided(make_dataset(random_annotators(24, seed=4)))
-    labels = user_values(dataset, KEYS)
-    first = apply_decisions(dataset, changes=EVERYTHING)
-    decide(dataset, choice="version", annotator="bob", all=True, overwrite=True)
-    between = user_values(dataset, KEYS)
-    second = apply_decisions(dataset, changes=EVERYTHING)
-    assert second.n_applied > 5
-    n_left = undo_applied(dataset, first.step).n_changed
-    assert n_left > 5
-    undo_applied(dataset, second.step)
-    assert undo_applied(dataset, first.step).n_objects == n_left
-    assert user_values(dataset, KEYS) == labels != between
-
-
-@pytest.mark.long
 def test_boxes_stay_as_they_were_drawn_unless_asked(make_dataset):
     dataset = decided(make_dataset(random_annotators(12, seed=6)))
     drawn = {label.id: label.bounding_box for name in ANNOTATORS for sample in dataset.exists(name)

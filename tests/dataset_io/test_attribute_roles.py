@@ -16,7 +16,6 @@ from tests.datasets import random_annotators
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.dataset_io.record.run import Run
 
 FIELDS = ["alice", "bob", "carol"]
 NAMES = (*FIELDS, "gold", "yolo")
@@ -130,39 +129,6 @@ def test_values_that_cannot_be_compared_are_refused_in_the_reference(labelled: f
 
 
 @pytest.mark.long
-def test_numbers_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> None:
-    for sample in labelled:  # a value that no annotator gave
-        if sample.gold is not None and sample.gold.detections:
-            sample.gold.detections[0]["colour"] = "violet"
-            sample.save()
-    without = dataset_io.compute_agreement(labelled, FIELDS, **OPTIONS).to_dict()
-    found = dataset_io.compute_agreement(
-        labelled, FIELDS, reference="gold", models="yolo", overwrite=True, **OPTIONS
-    ).to_dict()
-    for report in (without, found):
-        del report["reference"], report["models"], report["config"], report["run"]
-    assert found == without
-
-
-@pytest.mark.long
-def test_an_update_and_a_view_give_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
-    options = {**OPTIONS, "reference": "gold", "models": "yolo"}
-    dataset_io.compute_agreement(labelled, FIELDS, run_key="r", **options)
-    changed = labelled.exists("gold.detections.0").first()
-    changed.gold.detections[0]["colour"] = "violet"
-    changed.save()
-    dataset_io.update_agreement(labelled, "r")
-    new = dataset_io.compute_agreement(labelled, FIELDS, run_key="n", **options)
-    updated = dataset_io.load_agreement(labelled, "r")
-    assert updated.reference.annotators == new.reference.annotators
-    assert updated.models[0].annotators == new.models[0].annotators
-    view = labelled[5:30]
-    of_view = dataset_io.compute_agreement(view, FIELDS, run_key="v", **options)
-    assert dataset_io.agreement_on(view, "n").reference.annotators == of_view.reference.annotators
-    assert "role_attributes" in Run(labelled, "n").records().records.parts[0]
-
-
-@pytest.mark.long
 def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", models="yolo", **OPTIONS)
     table = report.to_dataframe("reference_attributes")
@@ -184,21 +150,6 @@ def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
 
 
 @pytest.mark.long
-def test_attributes_that_are_not_declared_divide_the_images(labelled: fo.Dataset) -> None:
-    run = aa.compute(labelled, FIELDS, attributes=["colour"], resamples=0)
-    assert not labelled.has_field("alice.detections.colour")
-    parts = {part.name: part.n_samples for part in run.by("colour").parts}
-    held = [
-        {str(_colour(label)) for name in FIELDS if sample[name] is not None for label in sample[name].detections}
-        for sample in labelled
-    ]
-    assert {name: parts[name] for name in ("green", "red", "True")} == {
-        name: sum(name in each for each in held) for name in ("green", "red", "True")
-    }
-    assert len(run.by("colour").view("green")) == parts["green"]
-
-
-@pytest.mark.long
 def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labelled: fo.Dataset) -> None:
     run = aa.compute(labelled, FIELDS, resamples=0)
     found = {name: run.by(name) for name in ("colour", "score", "alice.detections.colour")}
@@ -212,15 +163,3 @@ def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labell
     for path in ("alice", "bob", "carol"):  # declared for one annotator, as by an import, then for all
         labelled.add_sample_field(f"{path}.detections.score", fo.IntField)
         assert run.by("score").parts == found["score"].parts
-
-
-@pytest.mark.long
-def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
-    options = {**OPTIONS, "reference": "gold", "resamples": 200}
-    a = dataset_io.compute_agreement(labelled, FIELDS, run_key="a", **options)
-    b = dataset_io.compute_agreement(labelled, FIELDS, run_key="b", **{**options, "tolerance": 0.0})
-    changes = dataset_io.compare_agreement(labelled, "a", "b").changes["reference_attributes"]
-    found = {tuple(part.names): part.numbers for part in changes}["alice", "score"]["accuracy"]
-    of = [report.reference.annotators[0].attributes[1].accuracy for report in (a, b)]
-    assert [found.a, found.b] == pytest.approx(of)
-    assert of[0] > of[1]

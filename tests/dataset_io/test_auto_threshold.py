@@ -8,7 +8,7 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
-from tests.datasets import detections, frames_of
+from tests.datasets import detections
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
@@ -99,17 +99,6 @@ def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, 
     suggested = load(dataset).threshold_from_data()
     assert (report.config["iou"], suggested.threshold, suggested.reason) == (0.5, None, "no_variation")
     assert "suggest no matching threshold (no_variation); 0.5 is used" in caplog.text
-
-
-@pytest.mark.long
-def test_frames_are_compared_with_frames(make_videos):
-    labels = _noisy_labels(24)
-    videos = [{name: frames_of(*labels[name][k : k + 8]) for name in ANNOTATORS} for k in (0, 8, 16)]
-    dataset = make_videos(videos)
-    report = compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], iou="auto")
-    suggested = load(dataset).threshold_from_data()
-    assert suggested.n_samples == 24
-    assert report.config["iou"] == round(suggested.threshold, 2)
 
 
 @pytest.mark.long

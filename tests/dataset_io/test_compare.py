@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import math
-import os
 
 import bson
 import fiftyone as fo
@@ -16,7 +15,7 @@ import pytest
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.unit_oracle import current_decisions
-from tests.datasets import coco_dataset, detections, frames_of, random_annotators
+from tests.datasets import detections, frames_of, random_annotators
 
 from annotator_agreement import AgreementInputError, names
 from annotator_agreement.agreement.families.compare import AgreementComparison
@@ -274,28 +273,6 @@ def test_pairing_the_samples_makes_intervals_narrower(boxes):
     change = compare_agreement(boxes, "one", "near").numbers["alpha.pooled"]
     errors = [load_agreement(boxes, key).intervals["alpha.pooled"].error for key in ("one", "near")]
     assert change.interval.error < math.hypot(*errors) / 2
-
-
-@pytest.mark.long
-def test_thresholds_on_real_labels(private_fiftyone, shared_data):
-    dataset = coco_dataset(
-        f"test-compare-{os.getpid()}",
-        shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json",
-        attribute_mode=False,
-    )
-    try:
-        fields = sorted(dataset.get_field_schema(embedded_doc_type=fo.Detections))
-        compute_agreement(dataset, fields, run_key="half")
-        compute_agreement(dataset, fields, run_key="high", iou=0.75)
-        comparison = compare_agreement(dataset, "half", "high")
-        alpha = comparison.numbers["alpha.pooled"]
-        assert alpha.a == pytest.approx(0.646623, abs=1e-6)  # DESIGN, section 2
-        assert alpha.interval.high < 0
-        assert comparison.numbers["localisation.mean_iou"].interval.low > 0
-        assert comparison.options == [{"option": "iou", "a": 0.5, "b": 0.75}]
-        assert comparison.samples.n_better == 0
-    finally:
-        dataset.delete()
 
 
 @pytest.mark.long

@@ -80,29 +80,6 @@ def _many(n_annotators: int, n_images: int):
     return labels
 
 
-@pytest.mark.long
-def test_of_many_annotators_only_pairs_who_met_are_there(run_of) -> None:
-    labels = _many(40, 14)
-    found = run_of(labels).convergence()
-    met = {
-        (a, b)
-        for a in labels
-        for b in labels
-        if a != b and any(x is not None and y is not None for x, y in zip(labels[a], labels[b], strict=True))
-    }
-    assert {(pair.reference, pair.detector) for pair in found.pairs} == met
-    assert found.map == pytest.approx(np.mean([pair.map for pair in found.pairs if pair.map is not None]))
-
-
-@pytest.mark.long
-def test_the_order_of_annotators_changes_nothing(run_of) -> None:
-    labels = _many(5, 14)
-    names = sorted(labels)
-    renamed = {f"q{names[::-1].index(name)}": labels[name] for name in names}
-    a, b = run_of(labels).convergence(), run_of(renamed).convergence()
-    assert (a.map, a.map_50, a.f1[0]) == pytest.approx((b.map, b.map_50, b.f1[0]), abs=1e-12)
-
-
 @pytest.fixture
 def run(run_of):
     """Three annotators on twenty images of known size; yolo copies alice."""
@@ -177,20 +154,6 @@ def test_a_model_near_the_mean_of_annotators_is_above_what_they_reach(run_of) ->
     )
     assert found.model.map > found.map + 0.05
     assert "confidence" not in found.sentence
-
-
-@pytest.mark.long
-def test_one_field_with_an_attribute_has_the_same_numbers(run) -> None:
-    dataset, expected = run.dataset, run.convergence(model="yolo")
-    dataset.add_sample_field("everybody", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    for sample in dataset:
-        labels = [fo.Detection(label=each.label, bounding_box=each.bounding_box, who=name)
-                  for name in ("p000", "p001", "p002") for each in sample[name].detections]  # fmt: skip
-        sample["everybody"] = fo.Detections(detections=labels)
-        sample.save()
-    options = {"annotator_attribute": "who", "run_key": "other", "resamples": 0}
-    found = aa.compute(dataset, "everybody", **options).convergence(model="yolo")
-    assert (found.map, found.model.map) == pytest.approx((expected.map, expected.model.map), abs=1e-12)
 
 
 NAMES = ("alice", "bob", "carol", "gold", "yolo")

@@ -8,7 +8,6 @@ import fiftyone as fo
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.said import said_dataset
@@ -237,23 +236,6 @@ def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_e
 
 
 @pytest.mark.long
-def test_an_object_can_be_decided_200_times(make_dataset):
-    dataset = make_dataset({name: labels[1:2] for name, labels in EXAMPLE.items()})
-    compute_quickly(dataset)
-    unit = one(dataset, "class_conflict")
-    states, choices = [], ["none", "skip"]
-    for n in range(200):  # documents have 180 levels at most
-        if n >= 197:
-            states.append(as_stored(dataset))
-        made = decide(dataset, choice=choices[n % 2], objects=unit, overwrite=True, remark=f"the {n}th time")
-        assert made.n_decided == 1
-    assert len(list_decisions(dataset)) == 1
-    for state in reversed(states):
-        assert undo_decisions(dataset) == 1
-        assert as_stored(dataset) == state
-
-
-@pytest.mark.long
 def test_a_decision_that_replaces_two_gives_back_both_with_what_they_replaced(make_dataset):
     place, other = (0.1, 0.1, 0.4, 0.4), (0.1, 0.1, 0.4, 0.16)  # IoU 0.4
     dataset = make_dataset({"alice": [[("cat", place)]], "bob": [[("dog", other)]], "carol": [[]]})
@@ -287,26 +269,6 @@ def test_only_the_samples_of_a_view_are_decided_and_listed(make_dataset):
     assert (
         made.n_decided + made.n_no_majority == sum(bool({"alice", "bob"} & set(members)) for members, _ in chosen) > 3
     )
-
-
-@pytest.mark.long
-def test_the_field_is_exported_to_coco_and_read_back(make_dataset, tmp_path):
-    dataset = make_dataset(random_annotators(8, seed=2))
-    compute_quickly(dataset)
-    decide(dataset, min_votes=2)
-    for k, sample in enumerate(dataset.iter_samples(autosave=True)):
-        sample.filepath = str(tmp_path / f"{k}.png")
-        Image.new("RGB", (100, 80)).save(sample.filepath)
-    dataset.export(str(tmp_path / "out"), fo.types.COCODetectionDataset, label_field="agreement_gold")
-    back = fo.Dataset.from_dir(str(tmp_path / "out"), fo.types.COCODetectionDataset)
-
-    def boxes(samples, field):
-        labels = [label for sample in samples for label in sample[field].detections]
-        return sorted((label.label, *(round(number, 5) for number in label.bounding_box)) for label in labels)
-
-    assert boxes(back, "detections") == boxes(dataset, "agreement_gold")
-    assert back.count("detections.detections") > 5
-    back.delete()
 
 
 def _shifted(label, by):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -276,21 +274,6 @@ def test_a_report_does_not_read_more_decisions_than_it_can_at_once(dataset, caps
     text = capsys.readouterr().out
     assert "More than 2 images have decisions: run.decisions.report() counts them." in text
     assert "The majority was right" not in text
-
-
-@pytest.mark.long
-def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
-    labels = random_annotators(25, seed=7)
-    order = np.random.default_rng(5).permutation(25).tolist()
-    reports = []
-    for rows in (range(25), order):
-        turned = make_dataset({name: [labels[name][k] for k in rows] for name in ANNOTATORS})
-        compute_agreement(turned, ANNOTATORS, resamples=50)
-        one_by_one(turned, choice="version", annotator="carol", min_votes=2)
-        text = json.dumps(report_decisions(turned).to_dict()["annotators"])
-        reports.append(json.loads(text, parse_float=lambda number: round(float(number), 9)))
-    assert reports[0] == reports[1]
-    assert reports[0][0]["intervals"]
 
 
 def test_the_list_to_send_has_everything_that_was_decided_against_somebody(dataset, tmp_path):

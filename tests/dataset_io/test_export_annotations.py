@@ -18,7 +18,7 @@ from tests.datasets import join_fields
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, export_annotations, import_annotations
+from annotator_agreement.dataset_io import compute_agreement, export_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -311,28 +311,6 @@ def test_the_call_of_a_summary_reads_annotators_whose_fields_would_have_one_name
     labels = copy.values("annotations.detections")
     assert [sorted((each.annotator, each.label) for each in of_image or ())
             for of_image in labels] == [[("a-b", "x"), ("a_b", "y")], [("a-b", "y")], []]  # fmt: skip
-
-
-@pytest.mark.long
-def test_lvis_comes_back_with_its_run_and_its_numbers(shared_data, tmp_path):
-    original = shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
-    entries = json.loads(original.read_text())["images"]
-    dataset, copy = (dataset_of(image["file_name"] for image in entries) for _ in range(2))
-    import_annotations(dataset, original)
-    fields = sorted(set(dataset.get_field_schema()) - set(copy.get_field_schema()))
-    report = compute_agreement(dataset, fields, resamples=0)
-    summary = export_annotations(dataset, "agreement", tmp_path / "lvis.json")
-    assert (summary.left_out, summary.changed) == ((), ())
-    content = json.loads((tmp_path / "lvis.json").read_text())
-    assert len({(entry["image_id"], entry["unit_id"]) for entry in content["annotations"]}) == report.n_units == 2121
-    assert {entry["verdict"] for entry in content["annotations"]} <= {"agreed", "class_conflict", "missed", "lone",
-                                                                     "split", "duplicate", "crowd"}  # fmt: skip
-    import_annotations(copy, tmp_path / "lvis.json")
-    assert not copy.has_field(f"{fields[0]}.detections.verdict")
-    again = compute_agreement(copy, fields, resamples=0)
-    assert again.alpha.pooled == pytest.approx(0.646623, abs=1e-6)
-    assert again.alpha.mean == report.alpha.mean
-    assert again.score.mean == report.score.mean
 
 
 def test_label_studio_gets_the_consensus_as_a_prediction(tmp_path):

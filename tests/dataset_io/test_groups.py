@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fiftyone as fo
 import pytest
-from fiftyone import ViewField as F
 
 from tests.datasets import EXAMPLE, detections, stored
 
@@ -16,7 +15,6 @@ from annotator_agreement.dataset_io import (
     configure_agreement_app,
     delete_agreement,
     load_agreement,
-    rename_agreement,
     resolve_units,
 )
 
@@ -56,15 +54,6 @@ def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
 
 
 @pytest.mark.long
-def test_whichever_slice_is_active_the_result_is_the_same(grouped):
-    left = compute_agreement(grouped, ANNOTATORS, run_key="left")
-    grouped.group_slice = "right"
-    right = compute_agreement(grouped, ANNOTATORS, run_key="right")
-    assert left.alpha == right.alpha
-    assert left.pairs == right.pairs
-
-
-@pytest.mark.long
 def test_an_active_slice_without_samples_hides_nothing(grouped):
     for sample in grouped.select_group_slices("left"):
         grouped.delete_samples(sample.id)
@@ -77,26 +66,6 @@ def test_slices_can_be_chosen(grouped):
     report = compute_agreement(grouped.select_group_slices("right"), ANNOTATORS)
     assert report.n_samples == 3
     assert _values(grouped, "agreement_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
-
-
-@pytest.mark.long
-def test_a_view_of_groups_is_about_all_slices_of_its_groups(grouped):
-    view = grouped.match(F("filepath").ends_with("left0.jpg"))
-    assert view.media_type == "group"
-    report = compute_agreement(view, ANNOTATORS)
-    assert report.n_samples == 2
-    assert _values(grouped, "agreement_n_units") == {"left": [2, None, None], "right": [0, None, None]}
-
-
-@pytest.mark.long
-def test_deleting_overwriting_and_renaming_leave_the_slices_as_they_were(grouped):
-    before = stored(grouped)
-    compute_agreement(grouped, ANNOTATORS)
-    compute_agreement(grouped, ["alice", "bob"], overwrite=True)
-    rename_agreement(grouped, "agreement", "renamed")
-    assert _values(grouped, "renamed_n_annotators") == {"left": [2] * 3, "right": [2] * 3}
-    delete_agreement(grouped, "renamed")
-    assert stored(grouped) == before
 
 
 @pytest.mark.long

@@ -12,7 +12,6 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, jaccard_score, pr
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.dataset_io.record.run import Run
 
 NAMES, IGNORED = ["alice", "bob", "carol"], 255
 
@@ -102,37 +101,6 @@ def test_masks_and_images_have_their_iou(masked: fo.Dataset) -> None:
 
 
 @pytest.mark.long
-def test_annotators_fields_and_numbers_are_those_without_roles(masked: fo.Dataset) -> None:
-    without = aa.compute(masked, NAMES, run_key="r", boundaries=True)
-    columns = {path: masked.values(path) for path in Run(masked, "r").config["fields_written"]}
-    options = {"reference": "gold", "models": ["net"], "overwrite": True}
-    with_roles = aa.compute(masked, NAMES, run_key="r", boundaries=True, **options)
-    reports = [run.report.to_dict() for run in (without, with_roles)]
-    for report in reports:
-        for name in ("reference", "models"):
-            del report[name], report["config"][name]
-        del report["run"]["seconds"]
-    assert reports[0] == reports[1]
-    assert {path: masked.values(path) for path in columns} == columns
-
-
-@pytest.mark.long
-def test_an_update_and_a_view_give_what_a_new_run_gives(masked: fo.Dataset) -> None:
-    options = {"reference": "gold", "models": ["net"], "ignore_values": [IGNORED]}
-    run = aa.compute(masked, NAMES, **options)
-    first, second, third = masked.limit(3)
-    first["gold"] = fo.Segmentation(mask=np.full((20, 31), 9, np.uint8))
-    second["net"], third["alice"] = None, fo.Segmentation(mask=np.ones((20, 31), np.uint8))
-    for sample in (first, second, third):
-        sample.save()
-    updated, new = run.update().report, aa.compute(masked, NAMES, run_key="new", **options).report
-    assert (updated.reference, updated.models) == (new.reference, new.models)
-    view = masked.limit(10)
-    own, found = aa.compute(view, NAMES, run_key="own", **options).report, run.on(view).report
-    assert (found.reference, found.models) == (own.reference, own.models)
-
-
-@pytest.mark.long
 def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Dataset) -> None:
     first, second, third = masked.limit(3)
     for sample in (first, second, third):
@@ -151,20 +119,6 @@ def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Da
 
 
 @pytest.mark.long
-def test_annotators_are_judged_against_the_reference(masked: fo.Dataset) -> None:
-    run = aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED], resamples=0)
-    wanted = {"annotator": "alice", "at_least": 0.99}
-    asked = {
-        "all": {"number": "reference.mean_iou", **wanted},
-        "one": {"number": "reference.iou", "class": "1", **wanted},
-    }
-    found = run.check({"requirements": asked}).results
-    one = run.report.reference.annotators[0]
-    iou = {"all": one.mean_iou, "one": next(part.iou for part in one.classes if part.name == "1")}
-    assert {each.name: each.value for each in found} == iou
-
-
-@pytest.mark.long
 def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match=r"`confidence_threshold` concerns objects .* tags, but"):
         aa.compute(masked, NAMES, models="net", confidence_threshold=0.5)
@@ -177,15 +131,3 @@ def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:
     aa.compute(masked, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must be None for a run on Segmentation, got 'right'"):
         dataset_io.view_agreement(masked, reference="right")
-
-
-@pytest.mark.long
-def test_samples_have_the_iou_of_every_annotator(masked: fo.Dataset) -> None:
-    table = aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED], resamples=0).samples().set_index("id")
-    masked.reload()
-    for sample in masked:
-        for name in NAMES:
-            found = table.loc[sample.id, f"reference_iou.{name}"]
-            written = getattr(sample[name], "agreement_reference_iou", None)
-            assert found == pytest.approx(np.nan if written is None else written, nan_ok=True)
-    assert table[[f"reference_iou.{name}" for name in NAMES]].notna().sum().min() > 10

@@ -61,20 +61,6 @@ def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.D
 
 
 @pytest.mark.long
-def test_an_update_and_a_view_give_what_a_run_on_their_samples_gives(labelled: fo.Dataset) -> None:
-    dataset_io.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50)
-    sample = labelled.skip(3).first()
-    sample.bob.detections = sample.bob.detections[:1]
-    sample.save()
-    updated = dataset_io.update_agreement(labelled)
-    again = dataset_io.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50, run_key="again")
-    assert updated.models[0].person == again.models[0].person
-    view = labelled[5:40]
-    of_view = dataset_io.compute_agreement(view, PEOPLE, models=["copy"], resamples=50, run_key="part")
-    assert dataset_io.agreement_on(view, "again").models[0].person == of_view.models[0].person
-
-
-@pytest.mark.long
 def test_a_run_without_models_stores_and_says_nothing_of_it(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, PEOPLE, reference="hasty")
     assert report.reference is not None

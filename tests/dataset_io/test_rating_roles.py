@@ -14,7 +14,6 @@ import annotator_agreement as aa
 from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.reports.role_sections import person_sentence
-from annotator_agreement.dataset_io.record.run import Run
 
 NAMES = ("alice", "bob", "carol")
 
@@ -79,34 +78,6 @@ def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
 
 
 @pytest.mark.long
-def test_numbers_and_fields_of_annotators_are_those_without_roles(rated: fo.Dataset) -> None:
-    without = dataset_io.compute_agreement(rated, NAMES, run_key="r").to_dict()
-    before = {path: rated.values(path) for path in Run(rated, "r").config["fields_written"]}
-    found = dataset_io.compute_agreement(
-        rated, NAMES, reference="gold", models=["net"], run_key="r", overwrite=True
-    ).to_dict()
-    for report in (without, found):
-        for name in ("reference", "models"):
-            report.pop(name)
-            report["config"].pop(name)
-        report["run"].pop("seconds")
-    assert found == without
-    assert {path: rated.values(path) for path in before} == before
-
-
-@pytest.mark.long
-def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
-    options = {"reference": "gold", "models": ["net"], "confidence_threshold": 0.3}
-    dataset_io.compute_agreement(rated, NAMES, **options)
-    sample = rated.first()
-    sample["gold"] = fo.Classification(label="new")
-    sample.save()
-    updated = dataset_io.update_agreement(rated)
-    new = dataset_io.compute_agreement(rated, NAMES, run_key="new", **options)
-    assert (updated.reference, updated.models) == (new.reference, new.models)
-
-
-@pytest.mark.long
 def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
     (model,) = aa.compute(rated, NAMES, models=["net"]).report.models
     said = {name: [None if each is None else each.label for each in rated.values(name)] for name in (*NAMES, "net")}
@@ -135,41 +106,9 @@ def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
 
 
 @pytest.mark.long
-def test_the_table_of_labels_has_those_of_the_reference(rated: fo.Dataset) -> None:
-    run = aa.compute(rated, NAMES, reference="gold", models=["net"])
-    labels = run.labels()
-    assert labels.role.value_counts().to_dict()["reference"] == rated.count("gold.label")
-    for one in run.report.reference.annotators:
-        own = labels[labels.annotator == one.name].reference
-        assert ((own == "right").sum(), (own == "wrong_class").sum()) == (one.n_right, one.n_wrong_class)
-    of_gold = labels[labels.annotator == "gold"].set_index("sample_id").label.to_dict()
-    assert of_gold == {sample.id: sample.gold.label for sample in rated if sample.gold is not None}
-    for name in ("alice", "gold", "net"):
-        own = labels[labels.annotator == name]
-        assert sorted(own.label_id) == sorted(sample[name].id for sample in rated if sample[name] is not None)
-    sizes = aa.compute(rated, [f"{name}_size" for name in NAMES], reference="gold_size", run_key="sizes").labels()
-    of_gold = [sample.gold_size.value for sample in rated if sample.gold_size is not None]
-    assert sorted(sizes[sizes.annotator == "gold_size"].label) == sorted(of_gold)
-
-
-@pytest.mark.long
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classification"):
         dataset_io.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
     dataset_io.compute_agreement(rated, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):
         dataset_io.view_agreement(rated, reference="missed")
-
-
-@pytest.mark.parametrize("ending", ["", "_size"])
-@pytest.mark.long
-def test_samples_say_whether_every_annotator_is_right(rated: fo.Dataset, ending: str) -> None:
-    fields = [f"{name}{ending}" for name in NAMES]
-    run = aa.compute(rated, fields, reference=f"gold{ending}", tolerance=0.2 if ending else 0.0, resamples=0)
-    table = run.samples().set_index("id")
-    rated.reload()
-    for sample in rated:
-        for name in fields:
-            said = getattr(sample[name], "agreement_reference", None)
-            expected = {"right": 1.0, "wrong_class": 0.0, None: np.nan}[said]
-            np.testing.assert_equal(table.loc[sample.id, f"reference_accuracy.{name}"], expected)

@@ -15,9 +15,6 @@ from tests.datasets import stored
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     compute_agreement,
-    delete_agreement,
-    load_agreement,
-    rename_agreement,
 )
 from annotator_agreement.dataset_io.labels.source import comparable_fields
 from annotator_agreement.dataset_io.run import write as write_module
@@ -118,25 +115,6 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     for path in added:
         assert schema[path].info == {"annotator_agreement": "agreement"}
         assert schema[path].description
-
-
-@each_kind
-@pytest.mark.few(1)
-def test_overwriting_and_renaming_leave_one_run_with_its_values(make_dataset, kind):
-    _, dataset = _random(make_dataset, kind)
-    before = stored(dataset)
-    compute_agreement(dataset, NAMES[:2])
-    report = compute_agreement(dataset, NAMES, overwrite=True)
-    scores, votes = dataset.values("agreement_score"), None
-    if kind in ("Classification", "Regression"):
-        votes = dataset.values("bob.agreement_votes")
-    rename_agreement(dataset, "agreement", "round_1")
-    assert dataset.values("round_1_score") == scores
-    assert votes is None or dataset.values("bob.round_1_votes") == votes
-    assert not any("agreement" in path for path in dataset.get_field_schema(flat=True))
-    assert load_agreement(dataset, "round_1").coefficients == report.coefficients
-    delete_agreement(dataset, "round_1")
-    assert stored(dataset) == before
 
 
 def test_a_label_without_a_class_is_a_class(make_dataset):

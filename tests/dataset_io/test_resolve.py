@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import fiftyone as fo
@@ -292,20 +291,3 @@ def test_the_consensus_of_frames_is_on_frames(make_videos):
     of = videos.values("frames.agreement_consensus.detections.of", unwind=True)
     assert found == of
     assert len(found) == made.n_labels > 3
-
-
-@pytest.mark.long
-def test_a_consensus_killed_before_every_third_of_its_writes_is_deleted_with_its_run(killable, make_dataset):
-    dataset = make_dataset(random_annotators(9, seed=5))
-    before = stored(dataset)
-    for n in itertools.count(1, 3):
-        compute_quickly(dataset, ANNOTATORS[:3])
-        killed = killable(dataset, "resolve_units", kill_before=n, quorum=0.6)
-        reopened = fo.load_dataset(dataset.name)
-        reopened.reload()
-        delete_agreement(reopened)
-        assert stored(reopened) == before
-        dataset.reload()
-        if not killed:
-            break
-    assert n > 6

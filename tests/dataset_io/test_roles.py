@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 from fiftyone import ViewField as F
 from scipy.optimize import linear_sum_assignment
 
-from tests.datasets import detections, random_annotators
+from tests.dataset_io.kinds import ROLES, WITH_ROLES, dataset_of
+from tests.datasets import random_annotators
 
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
@@ -43,46 +45,27 @@ def _add_confidence(dataset: fo.Dataset) -> None:
             sample.save()
 
 
-def test_numbers_fields_and_records_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> None:
-    without = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="r")
-    before = _written(labelled, "r")
-    columns = _columns(labelled, "r")
-    with_roles = dataset_io.compute_agreement(
-        labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], run_key="r", overwrite=True
-    )
-    assert _without_roles(with_roles) == _without_roles(without)
-    after = _written(labelled, "r")
-    assert {path: after[path] for path in before} == before
-    assert set(after) - set(before) == {
-        "r_reference_f1",
-        "r_reference_worst",
-        "gold.detections.r_id",
-        "gold.detections.r_missed_by",
-        "yolo.detections.r_id",
-        *(f"{name}.detections.r_reference" for name in ("alice", "bob", "carol")),
-    }
-    found = _columns(labelled, "r")
-    for name, values in columns.items():
-        np.testing.assert_array_equal(found[name], values)
-
-
-def _without_roles(report: Any) -> dict[str, Any]:
-    found = report.to_dict()
-    for name in ("reference", "models"):
-        del found[name]
-        del found["config"][name]
-    del found["run"]["seconds"]
-    return found
-
-
-def _written(dataset: fo.Dataset, key: str) -> dict[str, Any]:
-    paths = Run(dataset, key).config["fields_written"]
-    return {path: dataset.values(path) for path in paths}
-
-
-def _columns(dataset: fo.Dataset, key: str) -> dict[str, Any]:
-    records = Run(dataset, key).records().records
-    return {name: records.column(name) for name in records.parts[0]}
+@pytest.mark.parametrize("kind", WITH_ROLES)
+@pytest.mark.few(2)
+def test_numbers_fields_and_records_of_annotators_are_those_without_roles(make_dataset: Any, kind: str) -> None:
+    dataset, fields, options = dataset_of(make_dataset, kind)
+    alone = {name: value for name, value in options.items() if name not in (*ROLES, "confidence_threshold")}
+    found, written, columns = [], [], []
+    for given in (alone, options):
+        report = dataset_io.compute_agreement(dataset, fields, overwrite=True, **given).to_dict()
+        for name in ("reference", "models"):
+            del report[name], report["config"][name]
+        del report["run"]["seconds"], report["config"]["confidence_threshold"]
+        run = Run(dataset, "agreement")
+        records = run.records().records
+        found.append(report)
+        written.append({path: dataset.values(path) for path in run.config["fields_written"]})
+        columns.append({name: records.column(name) for name in records.parts[0]})
+    assert found[1] == found[0]
+    assert {path: written[1][path] for path in written[0]} == written[0]
+    assert not [path for path in set(written[1]) - set(written[0]) if not re.search("reference|^gold|^net", path)]
+    for name, values in columns[0].items():
+        np.testing.assert_array_equal(columns[1][name], values)
 
 
 def test_numbers_are_those_of_an_assignment_of_every_image(labelled: fo.Dataset) -> None:
@@ -212,35 +195,6 @@ def test_each_half_takes_the_threshold_that_is_best_on_the_other(labelled: fo.Da
 def _half(sample_id: str) -> int:
     digest = hashlib.blake2b(bytes.fromhex(sample_id), digest_size=8).digest()
     return (int.from_bytes(digest, "little") >> 1) % 2
-
-
-def test_an_update_gives_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
-    options = {"reference": "gold", "models": ["yolo"], "confidence_threshold": 0.3}
-    dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
-    first, second, third = labelled.limit(3)
-    first.gold = detections([("new class", (0.1, 0.1, 0.3, 0.3))])
-    second.yolo = None
-    third.alice = detections([("cat", (0.5, 0.5, 0.3, 0.3))])
-    for sample in (first, second, third):
-        sample.save()
-    updated = dataset_io.update_agreement(labelled)
-    new = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="new", **options)
-    assert updated.reference == new.reference
-    assert updated.models == new.models
-    labelled.reload()
-    for path in Run(labelled, "new").config["fields_written"]:
-        other = path.replace(".new", ".agreement") if "." in path else path.replace("new", "agreement")
-        assert labelled.values(path) == labelled.values(other), path
-
-
-@pytest.mark.long
-def test_views_give_the_numbers_of_their_samples(labelled: fo.Dataset) -> None:
-    options = {"reference": "gold", "models": ["yolo"]}
-    dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
-    view = labelled.limit(20)
-    own = dataset_io.compute_agreement(view, ["alice", "bob", "carol"], run_key="own", **options)
-    found = dataset_io.agreement_on(view)
-    assert (found.reference, found.models) == (own.reference, own.models)
 
 
 @pytest.mark.long
@@ -442,29 +396,6 @@ def test_runs_are_compared_by_the_numbers_against_the_reference(labelled: fo.Dat
     assert first.reference.annotators[1].f1 < 1.0
 
 
-def test_crowd_regions_and_what_lies_in_them_are_left_out(make_dataset: Any) -> None:
-    crowd = fo.Detection(label="cat", bounding_box=[0.5, 0.5, 0.5, 0.5], iscrowd=1)
-    small = [("cat", (0.1, 0.1, 0.2, 0.2)), ("cat", (0.6, 0.6, 0.1, 0.1))]
-    dataset = make_dataset({name: [small] for name in ("alice", "bob", "gold")})
-    sample = dataset.first()
-    sample.alice.detections[1] = crowd.copy()  # a crowd region instead of the second object
-    sample.save()
-    report = dataset_io.compute_agreement(dataset, ["alice", "bob"], reference="gold")
-    alice, bob = report.reference.annotators
-    assert (alice.n_labels, alice.n_reference, alice.n_missed) == (1, 1, 0)
-    # bob's second object lies in alice's crowd region, so that it counts nowhere
-    assert (bob.n_labels, bob.n_reference, bob.n_missed) == (1, 1, 0)
-    sample.gold.detections[1] = crowd.copy()
-    sample.alice.detections[1] = fo.Detection(label="cat", bounding_box=[0.6, 0.6, 0.1, 0.1])
-    sample.save()
-    report = dataset_io.compute_agreement(dataset, ["alice", "bob"], reference="gold", overwrite=True)
-    alice, bob = report.reference.annotators
-    assert (alice.n_labels, alice.n_reference, alice.n_extra) == (1, 1, 0)
-    assert bob.f1 == 1.0
-    said = dataset.values("alice.detections.agreement_reference")[0]
-    assert said == ["right", None]
-
-
 @pytest.mark.long
 def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
@@ -573,14 +504,3 @@ def test_of_two_labels_drawn_loosely_for_one_of_the_reference_the_nearer_is_loos
     assert [label.agreement_reference for label in dataset.first().alice.detections] == ["loose", "extra"]
     (alice,) = report.reference.annotators
     assert (alice.n_loose, alice.n_extra, alice.n_missed) == (1, 1, 1)
-
-
-@pytest.mark.long
-def test_a_text_in_the_place_of_a_reference_is_a_sentence(labelled: fo.Dataset) -> None:
-    run = aa.compute(labelled, ["alice", "bob"], reference="gold", models=["yolo"], resamples=0)
-    assert len(run.view(model="yolo", verdict="extra"))
-    labelled.delete_sample_field("gold")
-    assert len(run.view(model="yolo", verdict="extra"))
-    labelled.add_sample_field("gold", fo.StringField)
-    with pytest.raises(AgreementInputError, match="The field 'gold' must hold the labels that the run 'agreement'"):
-        run.view(model="yolo", verdict="extra")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import bson
@@ -12,7 +11,7 @@ import fiftyone as fo
 import pymongo
 import pytest
 
-from tests.datasets import detections, random_annotators, stored, user_values
+from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, list_agreements, load_agreement
@@ -281,38 +280,6 @@ def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
     _assert_consistent(dataset, "last")
 
 
-@pytest.mark.long
-def test_two_runs_at_once_both_finish(make_dataset, monkeypatch):
-    dataset = make_dataset(random_annotators(120, seed=11))
-    before = stored(dataset)
-    labels = user_values(dataset, [])
-    monkeypatch.setattr(read, "BATCH_SAMPLES", 10)
-    reports, errors = {}, []
-
-    def compute(key):
-        try:
-            reports[key] = compute_agreement(fo.load_dataset(dataset.name), ANNOTATORS, run_key=key)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=compute, args=(key,)) for key in ("first", "second")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    dataset.reload()
-    assert list_agreements(dataset) == ["first", "second"]
-    assert reports["first"].score == reports["second"].score
-    for key in ("first", "second"):
-        assert reports[key].run.n_changed == 0
-        _assert_consistent(dataset, key)
-    assert user_values(dataset, ["first", "second"]) == labels
-    delete_agreement(dataset, "first")
-    delete_agreement(dataset, "second")
-    assert stored(dataset) == before
-
-
 def test_a_run_that_is_deleted_while_it_runs_stops_and_leaves_nothing(make_dataset, before_each_write, monkeypatch):
     dataset = make_dataset(random_annotators(40))
     before = stored(dataset)
@@ -364,25 +331,6 @@ def test_a_sample_that_is_tried_again_is_counted_once(make_dataset, before_each_
     before_each_write(touch_all_once)
     report = compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters", invalid="skip")
     assert (report.n_samples, report.run.n_invalid, report.run.n_added_assignments) == (5, 5, 5)
-
-
-@pytest.mark.long
-def test_of_a_repeated_sample_the_first_counts_also_when_it_is_tried_again(make_dataset, before_each_write):
-    dataset = make_dataset()
-    label = fo.ViewField("label")
-    view = dataset.filter_labels("alice", label == "cat").concat(dataset.filter_labels("alice", label == "dog"))
-    undisturbed = compute_agreement(view, ANNOTATORS, run_key="undisturbed")
-    tried = []
-
-    def touch_once(batch):
-        if not tried:
-            tried.append(True)
-            _edit(dataset, dataset.first().id, "nothing")
-
-    before_each_write(touch_once)
-    disturbed = compute_agreement(view, ANNOTATORS, run_key="disturbed")
-    assert disturbed.score == undisturbed.score
-    assert disturbed.run.n_repeated == undisturbed.run.n_repeated > 0
 
 
 @pytest.mark.parametrize("call", ["load", "refused"])

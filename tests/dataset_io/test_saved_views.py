@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fiftyone as fo
 import pytest
 from fiftyone.core.odm import get_db_conn
 
@@ -149,18 +148,3 @@ def test_what_fiftyone_leaves_behind_is_removed_too(dataset):
     dataset._doc.reload("saved_views")
     delete_agreement(dataset)
     assert _everything(dataset) == before
-
-
-@pytest.mark.long
-def test_a_cloned_dataset_removes_its_own_copies(dataset):
-    compute_agreement(dataset, NAMES)
-    save_agreement_views(dataset)
-    clone = dataset.clone()
-    try:
-        assert set(clone.list_saved_views()) == {"mine", *USUAL}
-        delete_agreement(clone)
-        assert clone.list_saved_views() == ["mine"]
-        assert set(dataset.list_saved_views()) == {"mine", *USUAL}
-        assert len(fo.load_dataset(dataset.name).load_saved_view(USUAL[0])) > 0
-    finally:
-        clone.delete()

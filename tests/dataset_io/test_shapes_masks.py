@@ -13,7 +13,6 @@ from tests.dataset_io.shape_checks import assert_refused, image_with, iou_of_the
 from tests.dataset_io.shaped import SIZE, box, cut_out, shapes_dataset
 from tests.metrics.golden_cases import GOLDEN, fraction
 
-from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement
 
 WIDTH, HEIGHT = SIZE
@@ -41,36 +40,6 @@ def test_masks_against_boxes_of_the_source_document_have_their_exact_iou(make_da
     else:
         compute_agreement(dataset, PAIR, iou=1e-6)
         assert dataset.values("alice.detections.agreement") == [["lone"]]
-
-
-@pytest.mark.long
-def test_masks_of_different_resolutions_are_compared_on_the_pixels_of_the_image(make_dataset):
-    coarse = np.array([[1, 0], [1, 1]], np.bool_)
-    fine = coarse.repeat(6, axis=0).repeat(12, axis=1)
-    labels = {"alice": [box(4, 2, 24, 12, mask=coarse)], "bob": [box(4, 2, 24, 12, mask=fine)]}
-    painted = cv2.resize(coarse.astype(np.uint8), (24, 12)).astype(bool)  # as FiftyOne scales
-    shared = (painted & fine).sum()
-    assert iou_of_the_only_object(shapes_dataset(make_dataset, labels)) == shared / (
-        painted.sum() + fine.sum() - shared
-    )
-
-
-@pytest.mark.long
-def test_a_mask_on_disk_is_the_mask_in_the_database(make_dataset, tmp_path):
-    image = np.random.default_rng(1).random((HEIGHT, WIDTH)) < 0.6
-    in_database, on_disk = cut_out(image), cut_out(image)
-    on_disk.export_mask(str(tmp_path / "mask.png"), update=True)
-    assert on_disk.mask is None
-    assert iou_of_the_only_object(shapes_dataset(make_dataset, {"alice": [in_database], "bob": [on_disk]})) == 1.0
-
-
-@pytest.mark.long
-def test_a_mask_agrees_with_itself_where_its_box_keeps_to_no_pixels(make_dataset):
-    labels = [box(3.4, 2.7, 11.3, 8.9, mask=np.random.default_rng(2).random((9, 13)) < 0.5)]
-    labels += [box(0.5, 15.2, 30.1, 4.9, mask=np.eye(7, dtype=bool))]
-    dataset = shapes_dataset(make_dataset, {name: [label.copy() for label in labels] for name in TRIO})
-    report = compute_agreement(dataset, TRIO)
-    assert (report.localisation.mean_iou, report.score.mean, report.n_units) == (1.0, 1.0, 2)
 
 
 @pytest.mark.long
@@ -138,20 +107,6 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
-@pytest.mark.long
-def test_masks_that_cannot_be_read_are_refused_or_left_out(make_dataset, name):
-    mask = np.ones((4, 4), bool)
-    labels = {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask)]}
-    dataset = shapes_dataset(make_dataset, labels, labels)
-    second = dataset.values("_id")[1]
-    dataset._sample_collection.update_one({"_id": second}, {"$set": {"bob.detections.0.mask": UNREADABLE[name]}})
-    with pytest.raises(AgreementInputError, match=f"readable two-dimensional arrays, got 1 .* on samples {second}"):
-        compute_agreement(dataset, PAIR)
-    report = compute_agreement(dataset, PAIR, invalid="skip", overwrite=True)
-    assert (report.run.n_invalid, report.n_objects) == (1, 3)
-
-
 @pytest.mark.parametrize("mask", [np.zeros((0, 0), bool), np.zeros((3, 0), bool), np.zeros((5, 5), bool)], ids=str)
 @pytest.mark.long
 def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
@@ -164,33 +119,3 @@ def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
 
 
 # ---- the alignment of the music-notation document ----
-
-
-def _symbols(nodes, size):
-    labels = []
-    for node in nodes:
-        mask = np.array([[pixel == "1" for pixel in row] for row in node["mask"]])
-        labels.append(box(node["left"], node["top"], *mask.shape[::-1], node["cls"], size, mask=mask))
-    return labels
-
-
-@pytest.mark.parametrize("classes", ["require", "prefer"])
-@pytest.mark.long
-def test_symbols_are_aligned_as_published_and_pooled_over_the_dataset(make_dataset, classes):
-    case, size = GOLDEN["mung"]["synthetic"], (100, 90)
-    truth, prediction = (_symbols(case[name], size) for name in ("truth", "prediction"))
-    alone = {"truth": truth[:2], "prediction": []}
-    dataset = shapes_dataset(make_dataset, {"truth": truth, "prediction": prediction}, alone, size=size)
-    options = {"method": "mutual_best", "classes": classes}
-    (pair,) = compute_agreement(dataset.limit(1), ["prediction", "truth"], **options).pairs
-    # annotators are sorted, so that recall, of the first one's objects, is the document's precision
-    total = case["total"]
-    assert pair.alignment["n_aligned"] == 3
-    assert pair.alignment["recall"] == pytest.approx(total["precision"], rel=1e-12)
-    assert pair.alignment["precision"] == pytest.approx(total["recall"], rel=1e-12)
-    assert pair.alignment["f_score"] == pytest.approx(total["fscore"], rel=1e-12)
-    assert [round(total[name], 6) for name in ("recall", "precision", "fscore")] == [0.269444, 0.25463, 0.261828]
-    # two more objects that are aligned with nothing: 9 become 11
-    (pooled,) = compute_agreement(dataset, ["prediction", "truth"], overwrite=True, **options).pairs
-    assert pooled.alignment["recall"] == pytest.approx(total["precision"] * 9 / 11, rel=1e-12)
-    assert pooled.alignment["precision"] == pytest.approx(total["recall"] * 9 / 11, rel=1e-12)

@@ -6,15 +6,12 @@ import functools
 
 import numpy as np
 import pytest
-from fiftyone import ViewField as F
 
 from tests.dataset_io.same_values import assert_same
-from tests.dataset_io.shape_checks import image_with
-from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
-from tests.datasets import stored
+from tests.dataset_io.shaped import SIZE, box, polygon, rectangle, shapes_dataset
 
 from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement, rename_agreement
+from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.families import open_family
 from annotator_agreement.dataset_io.labels.source import open_source
 from annotator_agreement.dataset_io.run import read
@@ -121,45 +118,3 @@ def test_batches_of_large_masks_and_large_painted_polygons_are_cut(make_dataset,
 
 
 # ---- life of a run, views, attribute mode ----
-
-
-@pytest.mark.long
-def test_runs_on_shapes_are_replaced_renamed_and_deleted_without_a_trace(make_dataset):
-    dataset = shapes_dataset(make_dataset, *_random_samples(7))
-    before = stored(dataset)
-    compute_agreement(dataset, TRIO)
-    written = stored(dataset)["samples"]
-    compute_agreement(dataset, TRIO, iou=0.9, overwrite=True)
-    compute_agreement(dataset, TRIO, overwrite=True)
-    assert stored(dataset)["samples"] == written
-    rename_agreement(dataset, "agreement", "shapes")
-    assert load_agreement(dataset, "shapes").n_samples == 12
-    assert "shapes_votes" in dataset.get_field_schema(flat=True)["alice.polylines"].field.get_field_schema()
-    delete_agreement(dataset, "shapes")
-    assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_views_of_polylines_are_about_the_labels_that_they_show(make_dataset):
-    square = rectangle(2, 2, 8, 8)
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [polygon(square, label="dog"), polygon(square)], "bob": [box(2, 2, 8, 8, "cow"), box(2, 2, 8, 8)]},
-    )
-    view = dataset
-    for field in PAIR:
-        view = view.filter_labels(field, F("label") == "cat", only_matches=False)
-    report = compute_agreement(view, PAIR)
-    assert (report.n_objects, report.score.mean) == (2, 1.0)
-    assert dataset.values("alice.polylines.agreement") == [[None, "agreed"]]
-    assert dataset.values("bob.detections.agreement") == [[None, "agreed"]]
-
-
-@pytest.mark.long
-def test_masks_of_annotators_named_by_an_attribute_are_compared(make_dataset):
-    first, second = image_with(2, 2, 10, 8), image_with(2, 2, 10, 6)
-    labels = [cut_out(first, rater="ann"), cut_out(second, rater="bea"), box(20, 2, 6, 6, rater="ann")]
-    dataset = shapes_dataset(make_dataset, {"labels": labels})
-    report = compute_agreement(dataset, "labels", annotator_attribute="rater")
-    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed", "lone"]]
-    assert report.localisation.mean_iou == 60 / 80

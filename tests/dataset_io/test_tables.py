@@ -19,7 +19,6 @@ from tests.dataset_io.said import said_dataset
 from tests.datasets import detections, join_fields, random_annotators, videos_dataset, with_regions
 
 import annotator_agreement as aa
-from annotator_agreement.agreement.ratings.compute import record_ratings
 from annotator_agreement.dataset_io import (
     agreement_on,
     compute_agreement,
@@ -28,7 +27,6 @@ from annotator_agreement.dataset_io import (
     update_agreement,
     view_agreement,
 )
-from annotator_agreement.dataset_io.families import ratings
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -138,22 +136,6 @@ def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
         pd.testing.assert_frame_equal(part, kept)
 
 
-@pytest.mark.long
-def test_an_update_leaves_the_tables_of_a_new_run(boxes):
-    for sample in boxes.limit(5):
-        sample["alice"] = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2])])
-        sample.save()
-    boxes.delete_samples(boxes.skip(50).values("id"))
-    update_agreement(boxes, progress=False)
-    updated = load_agreement(boxes)
-    tables = updated.labels(), updated.units()
-    compute_agreement(boxes, ANNOTATORS, resamples=0, overwrite=True, progress=False)
-    again = load_agreement(boxes)
-    for before, after in zip(tables, (again.labels(), again.units()), strict=True):
-        by = [name for name in ("sample_id", "unit", "label_id") if name in after]
-        pd.testing.assert_frame_equal(*(table.sort_values(by, ignore_index=True) for table in (before, after)))
-
-
 def test_frames_have_their_number(make_dataset):
     drew = {name: [detections(labels) for labels in lists] for name, lists in random_annotators(12).items()}
     videos = [{name: lists[first : first + 6] for name, lists in drew.items()} for first in (0, 6)]
@@ -232,22 +214,6 @@ def test_labels_keep_their_ids_in_any_order_of_fields_and_after_an_update(make_d
         sample["bob"] = other["alice"].copy() if other["alice"] is not None else None
         sample.save()
     dataset.delete_samples(dataset.skip(20).values("id"))
-    update_agreement(dataset, progress=False)
-    _same_ids(dataset, load_agreement(dataset).labels())
-
-
-@pytest.mark.long
-def test_runs_of_before_that_kept_no_ids_are_read_and_updated(make_dataset, monkeypatch):
-    with monkeypatch.context() as before:
-        before.setattr(ratings, "record_ratings", lambda result, _, **options: record_ratings(result, **options))
-        dataset = said_dataset(make_dataset, "labels")
-    labels = load_agreement(dataset).labels()
-    assert "label_id" not in labels
-    assert len(labels) == sum(dataset.count(f"{name}.label") for name in ANNOTATORS)
-    dataset.delete_samples(dataset.limit(2).values("id"))
-    first = dataset.first()
-    first["bob"] = fo.Classification(label="new")
-    first.save()
     update_agreement(dataset, progress=False)
     _same_ids(dataset, load_agreement(dataset).labels())
 

@@ -11,8 +11,6 @@ from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
-from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.dataset_io.record.run import Run
 
 NAMES, TAGS = ["alice", "bob", "carol"], list("abcdef")
 
@@ -117,88 +115,6 @@ def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> No
 
 
 @pytest.mark.long
-def test_annotators_fields_and_numbers_are_those_without_roles(tagged: fo.Dataset) -> None:
-    without = aa.compute(tagged, NAMES, run_key="r")
-    columns = {path: tagged.values(path) for path in Run(tagged, "r").config["fields_written"]}
-    with_roles = aa.compute(tagged, NAMES, reference="gold", models=["net"], run_key="r", overwrite=True)
-    reports = [run.report.to_dict() for run in (without, with_roles)]
-    for report in reports:
-        for name in ("reference", "models"):
-            del report[name], report["config"][name]
-        del report["run"]["seconds"]
-    assert reports[0] == reports[1]
-    assert {path: tagged.values(path) for path in columns} == columns
-
-
-@pytest.mark.long
-def test_an_update_and_a_view_give_what_a_new_run_gives(tagged: fo.Dataset) -> None:
-    options = {"reference": "gold", "models": ["net"], "confidence_threshold": 0.2}
-    run = aa.compute(tagged, NAMES, **options)
-    rng = np.random.default_rng(1)
-    first, second, third = tagged.limit(3)
-    first["gold"], second["net"], third["alice"] = _tags(["new", "a"], rng), None, _tags(["f"], rng)
-    for sample in (first, second, third):
-        sample.save()
-    updated, new = run.update().report, aa.compute(tagged, NAMES, run_key="new", **options).report
-    assert (updated.reference, updated.models) == (new.reference, new.models)
-    view = tagged.limit(20)
-    own = aa.compute(view, NAMES, run_key="own", **options).report
-    found = run.on(view).report
-    assert (found.reference, found.models) == (own.reference, own.models)
-
-
-@pytest.mark.long
-def test_a_copy_of_an_annotator_is_as_good_as_a_person(tagged: fo.Dataset) -> None:
-    tagged.clone_sample_field("bob", "copy")
-    person = aa.compute(tagged, NAMES, models=["copy"]).report.models[0].person
-    without_bob = next(entry for entry in person.annotators if entry.name == "bob")
-    both = [(_both(tagged, "bob", name)) for name in ("alice", "carol")]
-    above = sum(2 * int((own & true).sum()) for own, true in both)
-    assert without_bob.difference == 0.0
-    assert without_bob.model == pytest.approx(above / sum(int(own.sum() + true.sum()) for own, true in both))
-
-
-@pytest.mark.long
-def test_roles_can_be_values_of_the_attribute(tagged: fo.Dataset) -> None:
-    expected = aa.compute(tagged, NAMES, reference="gold", run_key="fields").report.reference
-    tagged.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classifications)
-    tagged.add_sample_field("asked", fo.ListField, subfield=fo.StringField)
-    for sample in tagged:
-        given = {name: sample[name] for name in (*NAMES, "gold") if sample[name] is not None}
-        sample["asked"] = [*given]
-        sample["all"] = fo.Classifications(classifications=[
-            fo.Classification(label=tag.label, who=name) for name, tags in given.items() for tag in tags.classifications
-        ])  # fmt: skip
-        sample.save()
-    options = {"annotator_attribute": "who", "assigned_field": "asked", "run_key": "attribute"}
-    found = aa.compute(tagged, "all", reference="gold", **options).report.reference
-    assert found.annotators == expected.annotators
-
-
-@pytest.mark.long
-def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None:
-    run = aa.compute(tagged, NAMES, reference="gold", resamples=0)
-    wanted = {"number": "reference.recall", "annotator": "alice", "at_least": 0.99}
-    found = run.check({"requirements": {"all": wanted, "a": {**wanted, "class": "a"}}}).results
-    one = run.report.reference.annotators[0]
-    recall = {"all": one.recall, "a": next(part.recall for part in one.classes if part.name == "a")}
-    of_alice = {each.name: each for each in found}
-    assert {name: each.value for name, each in of_alice.items()} == recall
-    for name, each in of_alice.items():
-        assert each.view["reference"] == ["missed"]
-        n_shown = run.view(**each.view).count("gold.classifications")
-        missed = tagged.filter_labels("gold", fo.ViewField("agreement_missed_by").contains("alice"))
-        labels = missed.values("gold.classifications.label", unwind=True)
-        assert n_shown == len([label for label in labels if name in ("all", label)]) > 0
-
-
-@pytest.mark.long
-def test_best_f1_is_for_objects(tagged: fo.Dataset) -> None:
-    with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classifications"):
-        aa.compute(tagged, NAMES, models="net", confidence_threshold="best_f1")
-
-
-@pytest.mark.long
 def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Dataset) -> None:
     aa.compute(tagged, NAMES).decisions.decide("consensus", min_votes=2)  # not the tags of one alone
     reference = aa.compute(tagged, NAMES, reference="agreement_gold", run_key="vs").report.reference
@@ -215,14 +131,3 @@ def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Data
     said = tagged.values("vs_reference_f1")
     assert [value is not None for value in said] == np.logical_and(complete, drawn).tolist()
     assert all(one.precision == 1.0 for one in reference.annotators)
-
-
-@pytest.mark.long
-def test_samples_have_the_f1_of_every_annotator(tagged: fo.Dataset) -> None:
-    table = aa.compute(tagged, NAMES, reference="gold", resamples=0).samples().set_index("id").loc[tagged.values("id")]
-    for name in NAMES:
-        expected = [
-            2 * len(own & true) / (len(own) + len(true)) if own is not None is not true and own | true else np.nan
-            for own, true in zip(_given(tagged, name), _given(tagged, "gold"), strict=True)
-        ]
-        np.testing.assert_allclose(table[f"reference_f1.{name}"], expected)

@@ -7,14 +7,13 @@ import logging
 from datetime import datetime
 
 import fiftyone as fo
-import numpy as np
 import pytest
 from bson import ObjectId
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
-from tests.datasets import detections, random_annotators, stored, user_values
+from tests.datasets import random_annotators, stored, user_values
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
@@ -375,41 +374,3 @@ def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):
         if not killed:
             break
     assert n > 6  # the record, the field, three batches, the record
-
-
-@pytest.mark.long
-def test_a_sample_without_room_for_its_units_is_named(make_dataset):
-    dataset = make_dataset({})
-    noise = np.random.default_rng(0).integers(0, 256, (1100, 1100), np.uint8)  # which no compression makes smaller
-    masks = [
-        fo.Detection(label="a", bounding_box=[0.1 * k, 0.1, 0.1, 0.5], mask=np.roll(noise, k, axis=0)) for k in range(7)
-    ]
-    metadata = fo.ImageMetadata(width=100, height=50)
-    dataset.add_sample(fo.Sample("1.jpg", alice=fo.Detections(detections=masks), metadata=metadata))
-    one = detections([("a", (0.1, 0.1, 0.2, 0.2))])
-    dataset.add_sample(fo.Sample("2.jpg", alice=one, bob=one.copy(), metadata=metadata))
-    compute_quickly(dataset, ["alice", "bob"])
-    with pytest.raises(AgreementInputError, match="Samples must have room for what is written") as caught:
-        add_units(dataset)
-    assert dataset.first().id in str(caught.value)
-    assert len(str(caught.value)) < 400
-    assert "agreement_units" not in dataset.get_field_schema()
-    assert "derived_fields" not in run.Run(dataset, "agreement").config.get("derived_fields", {})
-    delete_agreement(dataset)
-    assert "agreement_units" not in dataset.get_field_schema()
-
-
-@pytest.mark.long
-def test_batches_of_any_size_make_the_same_units(make_dataset, monkeypatch):
-    dataset = make_dataset(random_annotators(23, seed=6))
-    compute_quickly(dataset)
-    add_units(dataset)
-
-    def found():
-        return [[{**unit, "_id": None} for unit in units_in(document).values()] for document in documents_of(dataset)]
-
-    expected = found()
-    monkeypatch.setattr(read, "BATCH_SAMPLES", 3)
-    made = add_units(dataset, overwrite=True)
-    assert found() == expected
-    assert made.n_labels == sum(map(len, expected))

@@ -230,23 +230,6 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_
     )
 
 
-@pytest.mark.long
-def test_the_order_in_which_frames_are_stored_changes_nothing(make_videos):
-    dataset = make_videos(_random_videos())
-    first = compute_quickly(dataset, FIELDS, run_key="first")
-    values = {name: dataset.values(f"first_{name}") for name in NUMBERS}
-    documents = list(dataset._frame_collection.find({}))
-    dataset._frame_collection.delete_many({})
-    dataset._frame_collection.insert_many(documents[::-1])
-    second = compute_quickly(dataset, FIELDS[::-1], run_key="second")
-    for name in NUMBERS:
-        assert dataset.values(f"second_{name}") == pytest.approx(values[name], abs=1e-12)
-    assert second.alpha.pooled == first.alpha.pooled
-    assert [(entry["id"], entry["frame_number"]) for entry in first.worst_samples] == [
-        (entry["id"], entry["frame_number"]) for entry in second.worst_samples
-    ]
-
-
 def test_deleting_leaves_the_dataset_as_it_was(make_videos):
     dataset = make_videos(_random_videos())
     before = stored(dataset)
@@ -254,18 +237,6 @@ def test_deleting_leaves_the_dataset_as_it_was(make_videos):
     with_run = stored(dataset)
     assert with_run["frames"] != before["frames"]
     assert with_run["samples"] != before["samples"]
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_deleting_also_removes_what_delete_run_left_behind(make_videos):
-    dataset = make_videos(_random_videos())
-    before = stored(dataset)
-    compute_quickly(dataset, FIELDS)
-    dataset.delete_run("agreement")
-    with pytest.raises(AgreementInputError, match="was left behind by a run of that name"):
-        compute_quickly(dataset, FIELDS)
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -284,16 +255,6 @@ def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
     assert load_agreement(dataset, "renamed").run_key == "renamed"
     delete_agreement(dataset, "renamed")
     assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_overwriting_replaces_the_fields_of_frames(make_videos):
-    dataset = make_videos(_random_videos())
-    compute_quickly(dataset, FIELDS)
-    report = compute_quickly(dataset, FIELDS[:2], overwrite=True)
-    assert load_agreement(dataset) == report
-    assert dataset.get_field("frames.carol.detections.agreement") is None
-    assert max(dataset.values("agreement_n_annotators")) == 2
 
 
 def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):

@@ -10,7 +10,7 @@ from bson import ObjectId
 from tests.datasets import detections, frames_of
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import changed_since, compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 
@@ -95,22 +95,6 @@ def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_b
     assert dataset.values("agreement_score") == [1.0, 0.5]
 
 
-@pytest.mark.long
-def test_a_video_that_is_added_meanwhile_has_its_own_annotators(make_videos, while_it_begins):
-    dataset = make_videos([{"labels": [_rated("ann", "bea")]}])
-    dataset.set_values("raters", [["ann", "bea"]])
-
-    def add(other):
-        sample = fo.Sample(filepath="/videos/new.mp4", raters=["ann", "bea"])
-        sample.frames[1] = fo.Frame(labels=_rated("ann"))
-        other.add_sample(sample)
-
-    while_it_begins(add)
-    compute_agreement(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
-    assert dataset.values("agreement_n_annotators") == [2, 2]
-    assert dataset.values("agreement_score") == [1.0, 0.0]
-
-
 @pytest.mark.parametrize("size", [(200, 100), None])
 @pytest.mark.long
 def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_begins, size):
@@ -145,21 +129,3 @@ def test_frames_whose_video_is_gone_are_left_out(make_videos):
     report = compute_agreement(dataset, FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (2, 2)
     assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
-
-
-@pytest.mark.long
-def test_time_stamps_are_those_of_the_last_edit_and_an_edit_of_a_video_counts(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}] * 2)
-    paths = ("last_modified_at", "frames.last_modified_at")
-    before = [dataset.values(path) for path in paths]
-    compute_agreement(dataset, FIELDS[:2])
-    assert [dataset.values(path) for path in paths] == before
-    assert changed_since(dataset) == 0
-    sample = dataset.first()
-    sample["note"] = "looked at"
-    sample.save()
-    assert changed_since(dataset) == 1
-    frame = dataset.last().frames[1]
-    frame["note"] = "looked at"
-    frame.save()
-    assert changed_since(dataset) == 2

@@ -6,11 +6,9 @@ import json
 
 import fiftyone as fo
 import fiftyone.operators as foo
-import numpy as np
 import pytest
 from fiftyone.operators.executor import ExecutionContext, Executor
 
-from tests.conftest import SHARED_DATA
 from tests.datasets import frames_of
 
 from annotator_agreement.agreement import AgreementInputError
@@ -268,104 +266,6 @@ def test_types_with_one_label_an_image_take_null_for_not_assigned(private_fiftyo
 
 
 # ---- the trap: what FiftyOne's importers make of images on which nothing was drawn ----
-
-
-def imported(name, folder, images, labels):
-    """A dataset of COCO files, one for each annotator, read by FiftyOne's own importer.
-
-    Args:
-        images: name, width and height of every image
-        labels: of every annotator the boxes ``(image, class, [x, y, width, height])`` in pixels
-    """
-    classes = sorted({kind for of in labels.values() for _, kind, _ in of})
-    dataset = fo.Dataset(name)
-    media = folder / "media"
-    media.mkdir()
-    for file, _, _ in images:
-        (media / file).touch()
-    for annotator, boxes in labels.items():
-        content = {
-            "images": [{"id": k, "file_name": f, "width": w, "height": h} for k, (f, w, h) in enumerate(images)],
-            "categories": [{"id": k, "name": kind} for k, kind in enumerate(classes)],
-            "annotations": [
-                {"id": k, "image_id": image, "category_id": classes.index(kind), "bbox": box, "area": 1, "iscrowd": 0}
-                for k, (image, kind, box) in enumerate(boxes)
-            ],
-        }
-        path = folder / f"{annotator}.json"
-        path.write_text(json.dumps(content))
-        dataset.merge_dir(
-            dataset_type=fo.types.COCODetectionDataset,
-            data_path=str(media),
-            labels_path=str(path),
-            label_types="detections",
-            label_field=annotator,
-            include_id=False,
-        )
-    return dataset
-
-
-def check_trap(dataset, annotators):
-    """Both readings of an imported dataset, the explicit lists being the truth."""
-    trapped = compute_agreement(dataset, annotators, resamples=0)
-    for name in annotators:
-        empty = dataset.match({f"{name}.detections": None})
-        empty.set_values(name, [fo.Detections() for _ in range(len(empty))])
-    truth = compute_agreement(dataset, annotators, run_key="truth", resamples=0)
-    assert other_numbers(trapped) == pytest.approx(main_numbers(truth))
-    assert truth.warnings == []
-    return trapped, truth
-
-
-@pytest.mark.long
-def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
-    rng = np.random.default_rng(14)
-    images = [(f"{k}.jpg", 640, 480) for k in range(300)]
-    labels = {"alice": [], "bob": []}
-    for image in range(300):
-        for _ in range(rng.poisson(0.45)):
-            box = [*rng.uniform(0, 300, 2), *rng.uniform(40, 120, 2)]
-            kind = str(rng.choice(["car", "bus", "van"]))
-            for boxes in labels.values():
-                if rng.random() < 0.8:
-                    boxes.append((image, kind, [round(float(value + rng.normal(0, 2)), 1) for value in box]))
-    dataset = imported("the_trap", tmp_path, images, labels)
-    trapped, truth = check_trap(dataset, ["alice", "bob"])
-    assert truth.n_rated == 300
-    assert trapped.n_rated < 100
-    assert trapped.alpha.pooled - truth.alpha.pooled > 0.1
-    assert trapped.existence.f1 - truth.existence.f1 > 0.05
-    n = 300 - trapped.n_rated
-    assert trapped.warnings == [
-        f"F1 would be {truth.existence.f1:.3f}, not {trapped.existence.f1:.3f}, and alpha of objects "
-        f"{truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, if the {n} images without "
-        f"a list of alice or bob mean that they drew "
-        "nothing: set “A null label list” (no_labels='drew_nothing')"
-    ]
-    dataset.delete()
-
-
-@pytest.mark.long
-def test_the_trap_on_doubly_annotated_images(private_fiftyone, tmp_path):
-    path = SHARED_DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
-    if not path.exists():
-        pytest.skip(f"needs {path}, which is not part of the repository")
-    coco = json.loads(path.read_text())
-    raters = sorted({rater for image in coco["images"] for rater in image["rater_list"]})
-    assert all(sorted(image["rater_list"]) == raters for image in coco["images"])
-    number = {image["id"]: k for k, image in enumerate(coco["images"])}
-    kinds = {category["id"]: category["name"] for category in coco["categories"]}
-    labels = {rater: [] for rater in raters}
-    for entry in coco["annotations"]:
-        labels[entry["rater_id"]].append((number[entry["image_id"]], kinds[entry["category_id"]], entry["bbox"]))
-    images = [(f"{k}.jpg", image["width"], image["height"]) for k, image in enumerate(coco["images"])]
-    dataset = imported("the_trap_lvis", tmp_path, images, labels)
-    trapped, truth = check_trap(dataset, raters)
-    assert (truth.n_rated, truth.n_units) == (200, 2121)
-    assert truth.alpha.pooled == pytest.approx(0.646623, abs=5e-7)  # DESIGN, section 2
-    n_null = 200 - trapped.n_rated
-    assert n_null == trapped.other_reading.n_samples > 0
-    dataset.delete()
 
 
 # ---- what follows from who was assigned, elsewhere ----

@@ -10,7 +10,6 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
-    nominal_alpha_of_sums,
     wilson_interval,
 )
 from annotator_agreement.metrics.bootstrap.confidence import bootstrap_parts
@@ -18,8 +17,8 @@ from annotator_agreement.metrics.bootstrap.draws import Part
 
 pytestmark = pytest.mark.long
 
-#: so many that the share covered is known to half a per cent, and to 0.9 of alpha, whose intervals take longer
-DATA_SETS, DATA_SETS_OF_ALPHA = 1500, 600
+#: so many that the share covered is known to half a per cent
+DATA_SETS = 1500
 METHODS = ("percentile", "bca", "jackknife")
 OPTIONS = Resampling(resamples=400)
 N_SAMPLES = 150
@@ -54,72 +53,6 @@ def means() -> list[ConfidenceIntervals]:
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_of_a_skewed_mean_cover_it(means: list[ConfidenceIntervals], method: str) -> None:
     assert 92 <= _covered(means, 2.0, method) <= 98
-
-
-#: share of the three categories, and of the errors of an annotator in easy and hard samples (30 in 100 are hard)
-CATEGORIES = np.array([0.6, 0.3, 0.1])
-ERROR_RATES, SHARES = np.array([0.03, 0.5]), np.array([0.7, 0.3])
-MOST_UNITS, N_ANNOTATORS = 8, 3
-
-
-def _true_alpha() -> float:
-    """Limit of pooled alpha for many samples; an error is one of the other two categories at random."""
-    disagree = 1 - (1 - ERROR_RATES) ** 2 - ERROR_RATES**2 / 2  # two annotators, one unit
-    error = SHARES @ ERROR_RATES
-    rated = CATEGORIES * (1 - error) + (1 - CATEGORIES) * error / 2
-    return float(1 - SHARES @ disagree / (1 - rated @ rated))
-
-
-def _units(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of every unit (disagreement, ratings of three categories), zero where a sample has fewer units.
-
-    Returns:
-        shape ``(S, MOST_UNITS, 4)``, and which units there are ``(S, MOST_UNITS)``
-    """
-    shape = (N_SAMPLES, MOST_UNITS, N_ANNOTATORS)
-    error_rate = rng.choice(ERROR_RATES, (N_SAMPLES, 1, 1), p=SHARES)
-    truth = rng.choice(3, shape[:2], p=CATEGORIES)[..., None]
-    rating = np.where(rng.random(shape) < error_rate, (truth + rng.integers(1, 3, shape)) % 3, truth)
-    present = np.arange(MOST_UNITS) < rng.integers(3, MOST_UNITS + 1, (N_SAMPLES, 1))
-    counts = (rating[..., None] == np.arange(3)).sum(axis=2)
-    differing = N_ANNOTATORS**2 - (counts**2).sum(axis=-1)
-    units = np.concatenate([differing[..., None] / (N_ANNOTATORS - 1), counts], axis=-1)
-    return units * present[..., None], present
-
-
-def _alpha(sums: np.ndarray) -> np.ndarray:
-    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
-
-
-@pytest.fixture(scope="module")
-def alphas() -> dict[str, list[ConfidenceIntervals]]:
-    """Intervals of pooled alpha from resampling samples, and from resampling units."""
-    rng = np.random.default_rng(2)
-    found: dict[str, list[ConfidenceIntervals]] = {"samples": [], "units": []}
-    for k in range(DATA_SETS_OF_ALPHA):
-        units, present = _units(rng)
-        found["samples"].append(bootstrap(units.sum(axis=1), _alpha, OPTIONS))
-        if k < 200:
-            found["units"].append(bootstrap(units[present], _alpha, OPTIONS))
-    return found
-
-
-def test_the_true_alpha_is_that_of_very_many_samples() -> None:
-    rng = np.random.default_rng(3)
-    sums = np.sum([_units(rng)[0].sum(axis=(0, 1)) for _ in range(1000)], axis=0)
-    assert abs(_alpha(sums)[0] - _true_alpha()) < 0.003
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_intervals_of_alpha_cover_it_where_samples_are_resampled(alphas: dict, method: str) -> None:
-    assert 92 <= _covered(alphas["samples"], _true_alpha(), method) <= 98
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_intervals_of_alpha_are_too_narrow_where_units_are_resampled(alphas: dict, method: str) -> None:
-    assert _covered(alphas["units"], _true_alpha(), method) < 85
-    widths = [np.mean([np.ptp(_ends(f, method)) for f in alphas[of]]) for of in ("units", "samples")]
-    assert widths[0] < 0.75 * widths[1]
 
 
 @pytest.mark.parametrize(("n", "share"), [(12, 0.05), (12, 0.1), (12, 0.2), (40, 0.05)])

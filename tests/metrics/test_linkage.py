@@ -98,27 +98,6 @@ def test_large_components_are_solved_nearly_as_well_as_by_merges_and_moves(
     assert totals[0] > 0.9 * totals[1]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
-def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassHandling) -> None:
-    crowds = [_crowd(4, 70, 0.1, seed) for seed in range(3)]
-    sizes = [len(objects) for objects, _ in crowds]
-    together = Objects(
-        np.repeat(np.arange(3), sizes),
-        np.concatenate([objects.annotator for objects, _ in crowds]),
-        np.concatenate([objects.category for objects, _ in crowds]),
-    )
-    boxes = Boxes(np.concatenate([geometry.xyxy for _, geometry in crowds]))
-    sweep = sweep_thresholds(together, boxes.overlaps(together), classes=classes)
-    start = 0
-    for objects, geometry in crowds:
-        alone = sweep_thresholds(objects, geometry.overlaps(objects), classes=classes)
-        for found, expected in zip(sweep, alone, strict=True):
-            unit = found.unit[start : start + len(objects)]
-            assert (unit - unit[0] == expected.unit).all()
-        start += len(objects)
-
-
 @pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
 @pytest.mark.few(1)
 def test_a_large_component_has_the_same_units_whatever_other_thresholds_there_are(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import fiftyone as fo
-import fiftyone.operators as foo
 import pytest
 
-from tests.datasets import random_annotators, stored
+from tests.datasets import random_annotators
 from tests.operators.conftest import view_of
 
-from annotator_agreement.dataset_io import add_units, agreement_patches, compute_agreement, delete_agreement
+from annotator_agreement.dataset_io import add_units, agreement_patches, compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -23,18 +22,6 @@ def _made(make_dataset):
 @pytest.fixture
 def dataset(lend):
     return lend(_made)
-
-
-@pytest.fixture
-def form_of(context):
-    """The inputs of a form, with what is selected."""
-
-    def make(operator, dataset, view=None, selected=(), selected_labels=(), **params):
-        ctx = context(operator, dataset, view, **params)
-        ctx.request_params |= {"selected": list(selected), "selected_labels": list(selected_labels)}
-        return operator.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
-
-    return make
 
 
 # ---- units and consensus ----
@@ -60,21 +47,6 @@ def test_labels_are_made_and_made_anew_on_request(operator, dataset, run, form, 
     assert "must be new, but it exists already" in inputs["problem"]["view"]["label"]
     assert "problem" not in form(made, dataset, run_key="agreement", overwrite=True)
     assert run(made, dataset, run_key="agreement", overwrite=True)[0] == result
-
-
-@pytest.mark.long
-def test_the_quorum_of_the_form_is_used(operator, dataset, run, form):
-    resolve = operator("resolve_units")
-    assert "quorum" not in form(resolve, dataset)
-    assert form(resolve, dataset, votes="share")["quorum"]["default"] == 0.5
-    few, requests = run(resolve, dataset, run_key="agreement", quorum=1.0, keep_ties=True)
-    many, _ = run(resolve, dataset, run_key="agreement", quorum=0.1, keep_ties=True, overwrite=True)
-    assert few["n_labels"] < many["n_labels"]
-    assert few["n_below_quorum"] == many["n_labels"] - few["n_labels"]
-    assert f"left out {few['n_below_quorum']} objects with too few votes" in requests["notify"]["message"]
-    most, requests = run(resolve, dataset, run_key="agreement", quorum=0.1, overwrite=True)
-    assert most["n_tied"] == many["n_labels"] - most["n_labels"] > 0
-    assert f"left out {most['n_tied']} objects with several leading classes" in requests["notify"]["message"]
 
 
 def test_what_is_left_out_is_said(operator, dataset, run):
@@ -112,24 +84,6 @@ def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, 
     assert "make_units" not in form(patches, dataset)
 
 
-@pytest.mark.long
-def test_what_the_form_asks_for_is_shown(operator, dataset, run, form_of):
-    add_units(dataset)
-    patches = operator("agreement_patches")
-    asked = {"run_key": "agreement", "verdict": ["lone", "missed"], "max_units": 7}
-    result, requests = run(patches, dataset, **asked)
-    view = view_of(dataset, requests)
-    assert result == {"n_units": 7}
-    assert set(view.distinct("agreement_units.verdict")) <= {"lone", "missed"}
-    part = dataset.limit(4)
-    assert "within_view" not in form_of(patches, dataset)
-    assert form_of(patches, dataset, part)["within_view"]["default"] is False
-    all_units, _ = run(patches, dataset, part, run_key="agreement")
-    some_units, requests = run(patches, dataset, part, run_key="agreement", within_view=True)
-    assert some_units["n_units"] < all_units["n_units"]
-    assert set(view_of(dataset, requests).values("sample_id")) <= set(part.values("id"))
-
-
 def test_nothing_disputed_leaves_the_view_as_it_is(operator, make_dataset, run):
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
     compute_agreement(dataset, ANNOTATORS)
@@ -152,16 +106,3 @@ def _labels(view):
     return {
         (name, label.id) for patch in view for name in ANNOTATORS if patch[name] for label in patch[name].detections
     }
-
-
-@pytest.mark.long
-def test_the_operators_run_through_fiftyone(make_dataset):
-    dataset = make_dataset(random_annotators(20, seed=4))
-    before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
-    for name in ("add_agreement_units", "resolve_units"):
-        uri = f"@annotator/agreement/{name}"
-        assert foo.execute_operator(uri, {"dataset": dataset, "params": {"run_key": "agreement"}}).result["n_labels"]
-    delete_agreement(dataset)
-    dataset.reload()
-    assert stored(dataset) == before

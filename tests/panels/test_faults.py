@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import functools
-import re
 import sys
 
 import fiftyone as fo
 import pytest
-from fiftyone import ViewField as F
 
 from tests.datasets import detections, random_annotators
 from tests.panels.conftest import ANNOTATORS, URI, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
-from annotator_agreement.agreement.evidence.ranking import least_first
 from annotator_agreement.dataset_io import (
     agreement_on,
     compute_agreement,
     delete_agreement,
-    load_agreement,
-    rename_agreement,
 )
 from annotator_agreement.panels import events
 
@@ -128,42 +123,6 @@ def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
         assert "refresh" in sent.parts or "compute" in sent.parts
 
 
-@pytest.mark.parametrize("gone", ["agreement_score", "alice", "alice.detections.agreement_of"])
-@pytest.mark.long
-def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone):
-    dataset.delete_sample_field(gone)
-    for method, params in EVENTS:
-        sent = event(method, dataset, of_tab(state, "objects"), **params)
-        if method == "drill_down" or params.get("row", -1) >= 0:
-            _check_clear(sent)
-            assert gone in sent.of("notify")[0]["message"]
-        assert not any("did not work" in entry["message"] for entry in sent.of("notify"))
-    again = event("on_load", dataset, of_tab(sent.state, "annotators"))
-    assert "pairs" in again.parts
-    assert gone in again.text
-
-
-@pytest.mark.long
-def test_every_event_after_the_run_was_renamed(event, dataset, state):
-    rename_agreement(dataset, "agreement", "first")
-    for method, params in EVENTS:
-        sent = event(method, dataset, {**state, "run_key": "agreement"}, **params)
-        _check_clear(sent)
-        assert "The run 'agreement' was deleted or renamed meanwhile; this is 'first'" in sent.text
-        assert len({"cards", "numbers"} & set(sent.parts)) == 1, "the main numbers, in full or in one line"
-
-
-@pytest.mark.long
-def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, dataset, state):
-    compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
-    report = load_agreement(dataset)
-    row = [entry.name for entry in least_first(report.annotators)].index("alice")
-    sent = event("click_cell", dataset, of_tab(state, "annotators"), path="annotators_1", row=row, column=3)
-    n_lone = next(entry.verdicts["lone"] for entry in report.annotators if entry.name == "alice")
-    view = sent.view(dataset)
-    assert view.count("alice.detections") == n_lone > 0
-
-
 @pytest.mark.long
 def test_two_panels_have_a_state_of_their_own(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="strict", iou=0.9, progress=False)
@@ -203,17 +162,6 @@ def _computation(event, dataset, state, view=None):
 
 
 @pytest.mark.long
-def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, dataset, state):
-    patches = dataset.limit(5).to_patches("alice")
-    of_samples, _ = _computation(event, dataset, state, dataset.select(patches.distinct("sample_id")))
-    of_patches, sent = _computation(event, dataset, state, patches)
-    assert of_patches == of_samples
-    # drill-downs lead to samples
-    opened = event("drill_down", dataset, sent.state, view=patches, path="cards.c5.card_1", number=5)
-    assert not opened.view(dataset)._is_patches
-
-
-@pytest.mark.long
 def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
     dataset = generated_dataset("test-panel-large", 2_002)
     try:
@@ -231,52 +179,6 @@ def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
         assert sum(int(row[1].replace(",", "")) for row in votes) == expected.n_units
     finally:
         dataset.delete()
-
-
-def _frames(dataset):
-    """The number of the video, and of the frame, of every frame."""
-    return [(k, number) for k, numbers in enumerate(dataset.values("frames.frame_number")) for number in numbers]
-
-
-@pytest.mark.long
-def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
-    boxes = random_annotators(24, ANNOTATORS[:2])
-    videos = [
-        {name: [detections(entry) for entry in boxes[name][first : first + 3]] for name in ANNOTATORS[:2]}
-        for first in range(0, 24, 3)
-    ]
-    dataset = make_videos(videos)
-    compute_agreement(dataset, ["frames.alice", "frames.bob"], progress=False)
-    state = event("on_load", dataset).state
-    report = load_agreement(dataset)
-    row = [entry.name for entry in least_first(report.annotators)].index("alice")
-    opened = event("click_cell", dataset, of_tab(state, "annotators"), path="annotators_1", row=row, column=2)
-    n_lone = next(entry.verdicts["lone"] for entry in report.annotators if entry.name == "alice")
-    assert opened.view(dataset).count("frames.alice.detections") == n_lone > 0
-    images = event("refresh", dataset, of_tab(state, "images"))
-    opens = [part["view"] for name, part in images.parts.items() if name.startswith("open")]
-    assert opens
-    assert all(", frame " in view["label"] and view["params"]["id"] in dataset.values("id") for view in opens)
-    # videos and their frames are ranked, and called what they are
-    (tabs,) = [part["view"]["choices"] for part in images.parts.values() if part["view"].get("look") == "tabs"]
-    assert {"value": "images", "label": "Videos"} in tabs
-    costs = dict(zip(_frames(dataset), dataset.values("frames.agreement_cost", unwind=True), strict=True))
-    costs = {place: cost for place, cost in costs.items() if cost}
-    n_videos = len({video for video, _ in costs})
-    assert f"of {n_videos} videos with differences" in images.said
-    assert f"of {len(costs)} frames with differences" in images.said
-    listed = [re.search(r"(\d+)\.mp4, frame (\d+)", view["label"]).groups() for view in opens[n_videos:]]
-    found = [costs[int(video), int(frame)] for video, frame in listed]
-    assert found == sorted(costs.values(), reverse=True)[:8]
-    text = event("refresh", dataset, of_tab(state, "overview")).text
-    assert "There are too few videos to say who or what stands out (10 with 20 labels are needed)" in text
-    first_two = dataset.match_frames(F("frame_number") <= 2)
-    clips = dataset.to_clips([[(1, 2)]] * 8)
-    frames = dataset.to_frames(sample_frames="dynamic").match(F("frame_number") <= 2)
-    whole, _ = _computation(event, dataset, {**state, "of_view": True})
-    shown = [_computation(event, dataset, state, view)[0] for view in (first_two, clips, frames)]
-    assert shown[0] == shown[1] == shown[2] != whole
-    assert f"part of the run: {agreement_on(first_two).n_samples} of its 24" in shown[0].replace(",", "")
 
 
 def test_of_groups_the_samples_of_all_slices_count(event, make_dataset):
