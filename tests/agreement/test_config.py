@@ -155,53 +155,6 @@ def test_an_unknown_option_is_an_error() -> None:
         make_config(TWO, treshold=0.5)
 
 
-def test_defaults_are_the_documented_ones() -> None:
-    config = make_config(list(TWO))
-    assert config.to_dict() == {
-        "fields": ["alice", "bob"],
-        "run_key": "agreement",
-        "annotator_attribute": None,
-        "assigned_field": None,
-        "reference": None,
-        "models": [],
-        "confidence_threshold": None,
-        "no_labels": "not_assigned",
-        "annotators": ["alice", "bob"],
-        "persons": [],
-        "iou": 0.5,
-        "iou_from_data": False,
-        "similarity": "iou",
-        "method": "optimal",
-        "classes": "prefer",
-        "missing": "category",
-        "undefined": "none",
-        "empty": "skip",
-        "invalid": "error",
-        "geometry": "auto",
-        "rasterize": None,
-        "line_tolerance": None,
-        "crowd_attribute": "iscrowd",
-        "attributes": [],
-        "aliases": {},
-        "sigmas": None,
-        "point_radius": None,
-        "level": "auto",
-        "categories": [],
-        "tolerance": 0.0,
-        "set_distance": "masi",
-        "background": "auto",
-        "ignore_values": [],
-        "boundaries": False,
-        "boundary_tolerance": 2.0,
-        "boundary_width": None,
-        "disagreement_map": False,
-        "map_folder": None,
-        "resamples": 1000,
-        "seed": 51,
-    }
-    assert not config.attribute_mode
-
-
 @pytest.mark.parametrize("iou", [1, 1.0, 1e-6, 0.5])
 def test_thresholds_up_to_and_including_one_are_accepted_as_floats(iou: float) -> None:
     config = make_config(TWO, iou=iou)

@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -23,8 +22,6 @@ from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.settings.options import OPTIONS
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.reports.document import report_markdown
-
-N_LVIS_CLASSES = 1_203
 
 
 def box(category: int, place: int = 0) -> Label:
@@ -144,39 +141,3 @@ def test_misses_that_are_left_out_leave_nothing_to_compare() -> None:
     report = report_on(SAMPLES["only lone objects"][1], missing="ignore")
     assert (report.alpha.pooled, report.alpha.mean) == (None, None)
     assert report.alpha.undefined["no_pairable_values"] == 3
-
-
-def _alpha(counts: Sequence[int], conflicts: Fraction) -> float:
-    """1 - D_o / D_e from counts of categories and the sum over units of differing ordered pairs / (ratings - 1)."""
-    n = sum(counts)
-    return float(1 - (n - 1) * conflicts / (n * n - sum(count * count for count in counts)))
-
-
-def test_the_classes_of_lvis_are_not_too_many() -> None:
-    """1,203 objects of as many classes; in the last three one annotator says class 1."""
-    n, wrong = N_LVIS_CLASSES, 3
-    samples: list[Sample] = []
-    for start in range(0, n, 100):
-        categories = range(start + 1, min(start + 100, n) + 1)
-        right = [box(category, place) for place, category in enumerate(categories)]
-        samples.append({0: right, 1: [(1, *b[1:]) if b[0] > n - wrong else b for b in right]})
-    report = report_on(samples, n_classes=n)
-    counts = [2 + wrong, *[2] * (n - wrong - 1), *[1] * wrong]
-    assert report.alpha.pooled == pytest.approx(_alpha(counts, Fraction(2 * wrong)), rel=1e-12)
-    assert report.n_units == n
-    lines = io.StringIO()
-    report.print_report(file=lines)
-    assert len(lines.getvalue().splitlines()) < 100
-
-
-@pytest.mark.long
-def test_sixty_annotators_are_not_too_many() -> None:
-    """Two objects; the last annotator calls the second one otherwise, and the first annotator misses the first."""
-    n = 60
-    sample: Sample = {k: [box(1), box(2, 1)] for k in range(n)}
-    sample[0], sample[n - 1] = [box(2, 1)], [box(1), box(1, 1)]
-    report = report_on([sample], n)
-    differing = Fraction(2 * (n - 1), n - 1)  # ordered pairs of the one with the others
-    assert report.alpha.pooled == pytest.approx(_alpha([1, n, n - 1], 2 * differing), rel=1e-12)
-    assert len(report.pairs) == n * (n - 1) // 2
-    assert report.annotators[0].n_missed == 1

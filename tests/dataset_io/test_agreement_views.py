@@ -428,19 +428,6 @@ def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
     assert [label.annotator for label in shown.labels] == ["carol"]
 
 
-def test_crowd_regions_are_shown_by_their_verdict_and_nowhere_else(make_dataset):
-    dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "bob": [[("cat", (0.1, 0.1, 0.2, 0.4))]]})
-    sample = dataset.first()
-    sample.alice.detections.append(fo.Detection(label="cat", bounding_box=[0.5, 0.5, 0.4, 0.4], iscrowd=True))
-    sample.save()
-    report = compute_quickly(dataset, ["alice", "bob"])
-    assert report.annotators[0].n_crowd == 1
-    crowd = view_agreement(dataset, verdict="crowd", annotators="alice")
-    assert crowd.values("alice.detections.bounding_box") == [[[0.5, 0.5, 0.4, 0.4]]]
-    assert view_agreement(dataset, annotators="alice").count("alice.detections") == 1
-    assert len(view_agreement(dataset, annotators=["alice", "bob"])) == 0
-
-
 def test_the_labels_that_a_run_made_are_left_out_where_labels_are_chosen(make_dataset):
     dataset = make_dataset(_labels())
     compute_quickly(dataset, NAMES)

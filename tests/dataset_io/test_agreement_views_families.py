@@ -11,7 +11,6 @@ from annotator_agreement.dataset_io import compute_agreement, view_agreement
 
 NAMES = ["alice", "bob", "carol"]
 CLASSES = ["night", "dusk", "day"]
-TAGS = ["rain", "snow", "crowd"]
 
 
 def _classes(seed=3, n_samples=40):

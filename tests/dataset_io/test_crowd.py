@@ -10,7 +10,7 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
-from annotator_agreement.dataset_io import add_units, delete_agreement, resolve_units, view_agreement
+from annotator_agreement.dataset_io import delete_agreement
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]
@@ -31,88 +31,6 @@ def _region(kind, **attributes):
     image = np.zeros((HEIGHT, WIDTH), np.bool_)
     image[2:12, 4:24] = True
     return cut_out(image, **attributes)
-
-
-@pytest.mark.parametrize("kind", ["box", "polygon", "mask"])
-@pytest.mark.parametrize("inside", ["box", "polygon"])
-@pytest.mark.few(2)
-def test_a_crowd_region_is_no_object_and_explains_what_lies_in_it(make_dataset, kind, inside):
-    small = box(6, 4, 3, 3) if inside == "box" else polygon(rectangle(6, 4, 3, 3))
-    far = box(30, 2, 5, 5) if inside == "box" else polygon(rectangle(30, 2, 5, 5))
-    other = {"box": lambda: box(30, 2, 5, 5), "polygon": lambda: polygon(rectangle(30, 2, 5, 5))}
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [small, far], "bob": [_region(kind, **CROWD), other["polygon" if kind == "polygon" else "box"]()]},
-    )
-    report = compute_quickly(dataset, PAIR)
-    assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd", "agreed"], ["crowd", "agreed"])
-    assert (report.n_objects, report.n_units, report.score.mean) == (2, 1, 1.0)
-    assert dataset.values("agreement_n_disputed") == [0]
-    assert [entry.n_crowd for entry in report.annotators] == [1, 1]
-    assert sum(sum(entry.verdicts.values()) for entry in report.annotators) == 2
-    (labels,) = [dataset.first().bob[dataset.first().bob._LABEL_LIST_FIELD]]
-    crowd = labels[0]
-    assert (crowd.agreement_id, crowd.agreement_iou, crowd.agreement_votes, crowd.agreement_of) == (None, None, None, 2)
-
-
-# (object beside the region of 20 x 10 from (4, 2) on, whether half of it or more is inside)
-INSIDE = [
-    ((6, 4, 3, 3), True),
-    ((22, 4, 4, 5), True),  # exactly half
-    ((22.1, 4, 4, 5), False),
-    ((24, 4, 4, 5), False),  # touching
-    ((30, 15, 4, 4), False),
-]
-
-
-@pytest.mark.parametrize(("place", "is_inside"), INSIDE, ids=str)
-@pytest.mark.few(2)
-def test_half_of_an_object_must_lie_in_the_region(make_dataset, place, is_inside):
-    dataset = shapes_dataset(make_dataset, {"alice": [box(*place)], "bob": [_region("box", **CROWD)]})
-    compute_quickly(dataset, PAIR)
-    assert _verdicts(dataset, "alice") == ["crowd" if is_inside else "lone"]
-
-
-def test_the_own_region_explains_nothing(make_dataset):
-    dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3), _region("box", **CROWD)], "bob": []})
-    compute_quickly(dataset, PAIR)
-    assert _verdicts(dataset, "alice") == ["lone", "crowd"]
-
-
-def test_objects_that_match_inside_a_region_are_left_out_but_those_of_its_annotator(make_dataset):
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [box(6, 4, 3, 3), _region("box", **CROWD)]}
-    )
-    report = compute_quickly(dataset, PAIR)
-    assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd"], ["lone", "crowd"])
-    assert (report.score.mean, report.n_units) == (0.0, 1)
-
-
-def test_a_region_is_matched_with_nothing_even_if_it_is_drawn_alike(make_dataset):
-    dataset = shapes_dataset(make_dataset, {"alice": [_region("box", **CROWD)], "bob": [_region("box", **CROWD)]})
-    report = compute_quickly(dataset, PAIR)
-    assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd"], ["crowd"])
-    assert (report.n_units, report.n_empty, report.score.mean) == (0, 1, None)
-
-
-def test_an_object_of_two_in_the_region_of_a_third_is_crowd(make_dataset):
-    drawn, far = box(6, 4, 3, 3), box(30, 2, 5, 5)
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [drawn, far], "bob": [drawn.copy(), far.copy()], "carol": [_region("box", **CROWD)], "dave": []},
-    )
-    report = compute_quickly(dataset, [*TRIO, "dave"])
-    assert [_verdicts(dataset, field) for field in TRIO] == [["crowd", "missed"], ["crowd", "missed"], ["crowd"]]
-    assert [entry.n_crowd for entry in report.annotators] == [1, 1, 1, 0]
-    assert [entry.n_missed for entry in report.annotators] == [0, 0, 1, 1]
-    assert report.n_units == 1
-    shown = {name: view_agreement(dataset, missed_by=name).values("alice.detections.id") for name in ("carol", "dave")}
-    (ids,) = dataset.values("alice.detections.id")
-    assert shown == {"carol": [[ids[1]]], "dave": [[ids[1]]]}
-    made = add_units(dataset), resolve_units(dataset, quorum=0.5)
-    assert [entry.n_labels for entry in made] == [1, 1], made
-    (unit,) = dataset.first().agreement_units.detections
-    assert (unit.votes, unit.of, unit.verdict) == (2, 4, "missed")
 
 
 @pytest.mark.parametrize(

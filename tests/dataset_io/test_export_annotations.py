@@ -71,9 +71,6 @@ def _pose(draw):
     return fo.Keypoint(label=draw(_classes), points=points, **draw(_attributes))
 
 
-_tags = st.lists(
-    st.builds(fo.Classification, label=st.sampled_from("uvw")), max_size=2, unique_by=lambda tag: tag.label
-)
 KINDS = {"boxes": (fo.Detections, "detections", _box()), "masks": (fo.Detections, "detections", _masked()),
          "polygons": (fo.Polylines, "polylines", _polygon()),
          "keypoints": (fo.Keypoints, "keypoints", _pose())}  # fmt: skip

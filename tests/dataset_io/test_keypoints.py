@@ -16,9 +16,8 @@ from tests.datasets import stored
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.labels.geometry_readers import are_usable_keypoints, read_keypoints
-from annotator_agreement.dataset_io.run import read
 
 WIDTH, HEIGHT = 400, 100
 NAN = math.nan
@@ -86,16 +85,6 @@ def test_sigmas_are_one_for_all_points_or_one_for_each(make_dataset, sigmas, of_
     assert report.localisation.mean_iou == pytest.approx(_oks(POINTS, MOVED, of_points), abs=1e-9)
 
 
-def test_the_sigmas_of_coco_are_the_published_ones(make_dataset):
-    published = [0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89]
-    rng = np.random.default_rng(2)
-    a = rng.uniform(0.2, 0.6, (17, 2))
-    b = a + rng.normal(0, 0.01, (17, 2))
-    dataset = _dataset(make_dataset, {"alice": _keypoints(a.tolist()), "bob": _keypoints(b.tolist())})
-    report = compute_agreement(dataset, ["alice", "bob"], sigmas="coco", iou=0.1)
-    assert report.localisation.mean_iou == pytest.approx(_oks(a, b, [s / 10 for s in published]), abs=1e-9)
-
-
 @pytest.mark.parametrize("sigmas", ["coco", [0.05, 0.05]])
 def test_another_number_of_points_than_sigmas_is_refused(make_dataset, sigmas):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
@@ -130,23 +119,6 @@ def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
     assert report.localisation.visibility == pytest.approx((1 + 2 / 3 + 2 / 3) / 3, rel=0, abs=1e-15)
 
 
-def test_verdicts_and_ids_of_keypoints_are_those_of_objects(make_dataset):
-    far = [[x + 0.5, y] for x, y in POINTS]
-    dataset = _dataset(
-        make_dataset,
-        {"alice": _keypoints(POINTS, far), "bob": _keypoints(far, label="dog"), "carol": _keypoints(far)},
-        {"alice": _keypoints(), "bob": _keypoints(POINTS), "carol": None},
-    )
-    compute_agreement(dataset, ["alice", "bob", "carol"])
-    first, second = dataset
-    assert [label.agreement for label in first.alice.keypoints] == ["lone", "class_conflict"]
-    assert {first[name].keypoints[-1].agreement_id for name in ("alice", "bob", "carol")} == {
-        first.alice.keypoints[1].id
-    }
-    assert [label.agreement for label in second.bob.keypoints] == ["lone"]
-    assert dataset.values("agreement_n_annotators") == [3, 2]
-
-
 def test_objects_of_different_lengths_are_compared_in_the_points_that_both_have(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints([*POINTS, [0.3, 0.9]])})
     report = compute_agreement(dataset, ["alice", "bob"])
@@ -160,16 +132,6 @@ def test_objects_with_one_labelled_point_match_only_where_equal_and_the_report_s
     report = compute_agreement(dataset, ["alice", "bob"])
     assert dataset.values("alice.keypoints.agreement") == [["agreed", "lone"]]
     assert report.n_points == 4
-
-
-def test_the_report_calls_the_similarity_by_its_name(make_dataset, capsys):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
-    compute_agreement(dataset, ["alice", "bob"], iou=0.3).print_report()
-    text = capsys.readouterr().out
-    assert "labels with OKS of at least 0.3" in text
-    assert "mean OKS" in text
-    assert "visibility 1.000" in text
-    assert "iou" not in text.lower()
 
 
 @pytest.mark.parametrize(
@@ -198,27 +160,6 @@ def test_images_without_a_size_are_named(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)}, size=None)
     with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
         compute_agreement(dataset, ["alice", "bob"])
-
-
-def test_an_image_that_is_added_meanwhile_needs_a_size_too(make_dataset, monkeypatch):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
-    original = read.Reader.batches
-
-    def batches(self):
-        new = fo.Sample(filepath="/images/new.jpg", alice=_keypoints(POINTS), bob=_keypoints(MOVED))
-        fo.load_dataset(dataset.name).add_sample(new)
-        return original(self)
-
-    monkeypatch.setattr(read.Reader, "batches", batches)
-    with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without .*compute_metadata"):
-        compute_agreement(dataset, ["alice", "bob"])
-    delete_agreement(dataset)
-
-
-def test_keypoints_are_not_compared_with_boxes(make_dataset):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "boxes": fo.Detections()})
-    with pytest.raises(AgreementInputError, match=r"compared with each other, got alice \(Keypoints\), boxes \(Det"):
-        compute_agreement(dataset, ["alice", "boxes"])
 
 
 def _cells(make_dataset, size=(WIDTH, HEIGHT)):
@@ -301,15 +242,6 @@ def test_points_in_another_order_are_noticed(make_dataset):
     right = _dataset(make_dataset, {"alice": _keypoints(POINTS, far), "bob": _keypoints(MOVED, turned)})
     report = compute_agreement(right, ["alice", "bob"], iou=0.3)
     assert not any("in another order" in warning for warning in report.warnings)
-
-
-def test_one_field_with_the_annotator_as_an_attribute(make_dataset):
-    labels = fo.Keypoints(
-        keypoints=[fo.Keypoint(label="person", points=POINTS, rater=rater) for rater in ("alice", "bob")]
-    )
-    dataset = _dataset(make_dataset, {"labels": labels})
-    compute_agreement(dataset, "labels", annotator_attribute="rater")
-    assert dataset.values("labels.keypoints.agreement") == [["agreed", "agreed"]]
 
 
 COORDINATE = st.sampled_from([0.0, 0.25, 1.5, -1.0, NAN, None, math.inf, 2, "x"])

@@ -167,46 +167,6 @@ def test_masks_get_their_mean_iou_with_the_others(make_dataset):
     assert sample.agreement_score == pytest.approx(np.mean(list(iou.values())), abs=1e-12)
 
 
-def test_boundary_numbers_are_those_of_squares_that_are_moved(make_dataset):
-    dataset = masked_dataset(make_dataset, {"alice": [_square(1)] * 2, "bob": [_square(2), _square(4)]})
-    report = compute_agreement(
-        dataset, ["alice", "bob"], boundaries=True, boundary_tolerance=1, boundary_width=1, run_key="near"
-    )
-    # 12 boundary pixels each; one step apart they share 6, three steps apart the 4 of one column
-    assert dataset.values("near_boundary_iou") == pytest.approx([6 / 18, 4 / 20], abs=1e-12)
-    assert dataset.values("near_hd95") == pytest.approx([1.0, 3.0], abs=1e-12)
-    assert dataset.values("near_surface_dice")[0] == 1.0
-    assert report.mean.hd95 == pytest.approx(2.0, abs=1e-12)
-    assert report.pairs[0].mean.boundary_iou == pytest.approx(np.mean([6 / 18, 4 / 20]), abs=1e-12)
-
-
-def test_a_class_that_only_one_has_gets_the_worst_boundaries(make_dataset):
-    other = _square(1)
-    other[other == 3] = 7
-    dataset = masked_dataset(make_dataset, {"alice": [_square(1), _square(1) * 0], "bob": [other, _square(1) * 0]})
-    compute_agreement(dataset, ["alice", "bob"], boundaries=True)
-    assert dataset.values("agreement_boundary_iou") == [0.0, None]
-    assert dataset.values("agreement_hd95") == [pytest.approx(np.hypot(6, 9)), None]
-
-
-def test_pairs_that_drew_nothing_agree_only_where_somebody_else_did(make_dataset):
-    nothing = np.zeros((4, 7), np.uint8)
-    drawn = nothing.copy()
-    drawn[1, 2:5] = 2
-    masks = {"alice": [nothing, nothing], "bob": [nothing, nothing], "carol": [drawn, nothing]}
-    dataset = masked_dataset(make_dataset, masks)
-    report = compute_agreement(dataset, ANNOTATORS)
-    assert dataset.values("agreement_score") == [pytest.approx(1 / 3), None]
-    assert dataset.values("agreement_iou") == [0.0, None]
-    assert (report.n_empty, report.score.n) == (1, 1)
-    assert report.alpha.undefined["single_category"] == 1
-    compute_agreement(dataset, ANNOTATORS, empty="agree", run_key="agree")
-    assert dataset.values("agree_score") == [pytest.approx(1 / 3), 1.0]
-    assert dataset.values("agree_alpha")[1] == 1.0
-    compute_agreement(dataset, ANNOTATORS, undefined="one", run_key="one")
-    assert dataset.values("one_alpha")[1] == 1.0
-
-
 def test_where_all_pixels_are_ignored_nothing_is_defined(make_dataset):
     masks = {"alice": [np.full((3, 5), 255, np.uint8)], "bob": [np.ones((3, 5), np.uint8)]}
     dataset = masked_dataset(make_dataset, masks)

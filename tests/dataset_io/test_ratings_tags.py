@@ -12,7 +12,6 @@ from annotator_agreement.dataset_io import (
 )
 
 NAMES = ["alice", "bob", "carol"]
-TAGS = ["night", "rain", "crowd", "snow"]
 #: full agreement; a missed and a lone tag, given twice; nobody any; one not assigned; only one assigned
 EXAMPLE = {
     "alice": [["rain", "night"], ["rain", "snow", "snow"], [], ["rain"], ["rain"]],

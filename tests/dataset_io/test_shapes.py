@@ -11,7 +11,6 @@ import pytest
 
 from tests.dataset_io.shape_checks import assert_refused, image_with, iou_of_the_only_object
 from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
-from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.dataset_io import compute_agreement
 
@@ -76,13 +75,6 @@ def test_a_unit_may_have_members_of_all_kinds(make_dataset):
 # ---- polygons ----
 
 
-def test_a_square_with_a_square_hole_has_the_ratio_of_areas_with_the_full_square(make_dataset):
-    outer, hole = rectangle(4, 2, 20, 12), rectangle(8, 4, 10, 6)
-    for rings in ((outer, hole), (hole, outer)):
-        dataset = shapes_dataset(make_dataset, {"alice": [polygon(*rings)], "bob": [polygon(outer)]})
-        assert iou_of_the_only_object(dataset) == pytest.approx((240 - 60) / 240, rel=1e-12)
-
-
 def test_the_parts_of_a_polygon_are_one_object(make_dataset):
     parts = [rectangle(2, 2, 6, 4), rectangle(20, 10, 8, 3)]
     dataset = shapes_dataset(make_dataset, {"alice": [polygon(*parts)], "bob": [polygon(parts[1])]})
@@ -99,24 +91,6 @@ def test_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
     report = compute_agreement(dataset, PAIR, iou=0.3)
     assert report.localisation.mean_iou == pytest.approx(48 / 96, rel=1e-12)
     assert report.n_repaired == 2
-
-
-@pytest.mark.parametrize("case", GOLDEN["polygons"], ids=lambda case: case["name"])
-@pytest.mark.few(1)
-def test_polygons_of_the_source_documents_have_their_exact_areas_and_their_pixels(make_dataset, case):
-    size = (1997, 1701)  # not a power of two, so that relative coordinates are rounded
-    a, b = (np.reshape(case[name], (-1, 2)).tolist() for name in "ab")
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [polygon(a, size=size)], "bob": [polygon(b, size=size)]}, size=size
-    )
-    exact, pixels = case["exact"], case["pixels"]
-    if pixels["intersection"]:
-        assert iou_of_the_only_object(dataset) == pytest.approx(exact["intersection"] / exact["union"], rel=1e-9)
-        assert iou_of_the_only_object(dataset, rasterize="pillow") == pixels["intersection"] / pixels["union"]
-    else:
-        for options in ({}, {"rasterize": "pillow"}):
-            compute_agreement(dataset, PAIR, iou=1e-6, overwrite=True, **options)
-            assert dataset.values("bob.polylines.agreement") == [["lone"]]
 
 
 def test_turned_boxes_are_polygons(make_dataset):

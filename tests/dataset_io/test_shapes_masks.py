@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import cv2
-import fiftyone as fo
 import numpy as np
 import pytest
 from bson import ObjectId
-from fiftyone.core.utils import serialize_numpy_array
 
-from tests.dataset_io.shape_checks import assert_refused, image_with, iou_of_the_only_object
+from tests.dataset_io.shape_checks import assert_refused, image_with
 from tests.dataset_io.shaped import SIZE, box, cut_out, shapes_dataset
-from tests.metrics.golden_cases import GOLDEN, fraction
 
 from annotator_agreement.dataset_io import compute_agreement
 
 WIDTH, HEIGHT = SIZE
 PAIR = ["alice", "bob"]
-TRIO = ["alice", "bob", "carol"]
 
 
 # ---- masks ----
-
-
-@pytest.mark.parametrize("case", GOLDEN["sparse"], ids=lambda case: f"{case['scenario']} {case['mask_name']}")
-@pytest.mark.few(3)
-def test_masks_against_boxes_of_the_source_document_have_their_exact_iou(make_dataset, case):
-    size = (case["width"], case["height"])
-    pixels = np.array(case["mask_rows"], np.bool_)
-    x_min, y_min, x_max, y_max = case["bbox_normalised_xyxy"]
-    labels = {
-        "alice": [fo.Detection(label="cat", bounding_box=[0, 0, 1, 1], mask=pixels)],
-        "bob": [fo.Detection(label="cat", bounding_box=[x_min, y_min, x_max - x_min, y_max - y_min])],
-    }
-    dataset = shapes_dataset(make_dataset, labels, size=size)
-    expected = fraction(case["iou_exact"])
-    if expected:
-        assert iou_of_the_only_object(dataset) == pytest.approx(expected, rel=1e-12)
-    else:
-        compute_agreement(dataset, PAIR, iou=1e-6)
-        assert dataset.values("alice.detections.agreement") == [["lone"]]
 
 
 @pytest.mark.long
@@ -97,14 +74,6 @@ def test_files_of_annotators_who_were_not_chosen_do_not_matter(make_dataset):
     options = {"annotator_attribute": "rater"}
     assert compute_agreement(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
     assert_refused(dataset, "Files of masks must exist, got 1", "labels", run_key="all_of_them", **options)
-
-
-UNREADABLE = {
-    "no array": b"no array",
-    "three dimensions": serialize_numpy_array(np.ones((4, 4, 3), np.uint8)),
-    "cut off": serialize_numpy_array(np.eye(40, dtype=bool))[:-5],
-    "text": "mask",
-}
 
 
 @pytest.mark.parametrize("mask", [np.zeros((0, 0), bool), np.zeros((3, 0), bool), np.zeros((5, 5), bool)], ids=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from datetime import datetime
 
 import fiftyone as fo
@@ -25,7 +24,7 @@ from annotator_agreement.dataset_io import (
     rename_agreement,
 )
 from annotator_agreement.dataset_io.record import run, sample_index
-from annotator_agreement.dataset_io.run import read, work_through
+from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.units import derived_fields
 
 
@@ -100,16 +99,6 @@ def test_units_are_removed_with_the_run(make_dataset):
     assert stored(dataset) == before
 
 
-def test_units_are_removed_after_fiftyone_deleted_the_run(make_dataset):
-    dataset = make_dataset()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    add_units(dataset)
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
 def test_units_are_renamed_with_the_run(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
@@ -125,27 +114,6 @@ def test_units_are_renamed_with_the_run(make_dataset):
     add_units(dataset, "first", overwrite=True)
     delete_agreement(dataset, "first")
     assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_units_of_a_run_that_fiftyone_renamed(make_dataset):
-    dataset = make_dataset()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    dataset.rename_run("agreement", "other")
-    assert add_units(dataset, "other").field == "agreement_units"
-    delete_agreement(dataset, "other")
-    assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_a_run_that_is_replaced_loses_its_units(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    add_units(dataset)
-    compute_quickly(dataset, overwrite=True)
-    assert dataset.get_field("agreement_units") is None
-    assert not [document for document in documents_of(dataset) if "agreement_units" in document]
 
 
 def test_a_view_of_units_cannot_be_the_view_of_a_run_that_replaces_them(make_dataset):
@@ -177,18 +145,6 @@ def test_units_cannot_be_an_annotator(make_dataset):
     add_units(dataset)
     with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
         compute_agreement(dataset, ["alice", "agreement_units"], run_key="other")
-
-
-@pytest.mark.long
-def test_a_copy_of_units_belongs_to_the_user(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    add_units(dataset)
-    dataset.clone_sample_field("agreement_units", "kept")
-    rename_agreement(dataset, "agreement", "first")
-    delete_agreement(dataset, "first")
-    assert dataset.count("kept.detections") == 6
-    assert "kept" in dataset.get_field_schema()
 
 
 @pytest.mark.parametrize("state", ["declared", "undeclared"])
@@ -262,24 +218,6 @@ def test_a_sample_edited_meanwhile_is_read_again(make_dataset, before_each_write
     assert dataset.first().alice.detections[0].label == "lynx"
 
 
-def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, before_each_write, caplog):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    restless = dataset.first()
-
-    def touch(batch):
-        restless.tags.append("again")
-        restless.save()
-
-    before_each_write(touch)
-    with caplog.at_level(logging.WARNING):
-        made = add_units(dataset)
-    assert (made.n_changed, made.n_labels) == (1, 4)
-    assert "1 samples were edited" in caplog.text
-    assert dataset.values("agreement_units.detections.votes") == [None, [3, 2], [], [1], [1]]
-    assert len(restless.tags) == 1 + work_through.MAX_ATTEMPTS
-
-
 def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, before_each_write, monkeypatch):
     dataset = make_dataset()
     compute_quickly(dataset)
@@ -315,23 +253,6 @@ def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each
     with pytest.raises(AgreementInputError, match="'agreement' was deleted or replaced while it was running"):
         add_units(dataset)
     assert stored(dataset) == before
-
-
-def test_a_run_replaced_meanwhile_keeps_nothing_of_the_old_units(make_dataset, monkeypatch):
-    dataset = make_dataset(random_annotators(30))
-    compute_quickly(dataset)
-    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
-    replaced = []
-
-    def replace(bar):
-        if not replaced:
-            replaced.append(compute_quickly(dataset, ["alice", "bob"], overwrite=True))
-
-    with pytest.raises(AgreementInputError, match="was deleted or replaced while it was running"):
-        add_units(dataset, progress=replace)
-    assert load_agreement(dataset) == replaced[0]
-    assert dataset.get_field("agreement_units") is None
-    assert not [document for document in documents_of(dataset) if "agreement_units" in document]
 
 
 def test_units_that_were_not_finished_are_made_again_without_being_asked(make_dataset):

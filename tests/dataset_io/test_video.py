@@ -230,17 +230,6 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_
     )
 
 
-def test_deleting_leaves_the_dataset_as_it_was(make_videos):
-    dataset = make_videos(_random_videos())
-    before = stored(dataset)
-    compute_quickly(dataset, FIELDS)
-    with_run = stored(dataset)
-    assert with_run["frames"] != before["frames"]
-    assert with_run["samples"] != before["samples"]
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
 @pytest.mark.long
 def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
     dataset = make_videos(_random_videos())

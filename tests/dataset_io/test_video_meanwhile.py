@@ -20,12 +20,6 @@ FIELDS = [f"frames.{name}" for name in ANNOTATORS]
 CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))
 
 
-def _rated(*names):
-    return fo.Detections(
-        detections=[fo.Detection(label=CAT[0], bounding_box=list(CAT[1]), rater=name) for name in names]
-    )
-
-
 def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, before_each_write):
     dataset = make_videos([{"alice": frames_of([CAT, DOG], [CAT]), "bob": frames_of([CAT, DOG], [CAT])}])
     edits = []

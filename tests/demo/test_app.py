@@ -17,29 +17,11 @@ def demo(demo_copy):
     return demo_copy, reports["boxes"]
 
 
-def test_the_saved_views_hold_what_the_report_counts(demo):
-    dataset, report = demo
-    lowest = dataset.load_saved_view("agreement: lowest score").values("agreement_score")
-    assert lowest == sorted(lowest)
-    assert len(lowest) == report.score.n
-    for name, verdict in (("class conflicts", "class_conflict"), ("missed", "missed"), ("lone", "lone")):
-        view = dataset.load_saved_view(f"agreement: {name}")
-        n = sum(entry.verdicts[verdict] for entry in report.annotators)
-        assert sum(view.count(f"{entry.name}.detections") for entry in report.annotators) == n > 0
-
-
 def test_the_panel_opens_on_the_run_whose_report_is_printed(demo):
     from annotator_agreement.panels.panel_state import panel_state_of
 
     dataset, report = demo
     assert panel_state_of(dataset, None).run_key == report.run_key == "agreement"
-
-
-def test_disputed_objects_are_one_patch_each(demo):
-    dataset, _ = demo
-    view = dataset.load_saved_view("agreement: disputed objects")
-    assert len(view) == dataset.sum("agreement_n_disputed") > 0
-    assert set(view.values("agreement_units.verdict")) <= {"class_conflict", "missed", "lone", "split", "duplicate"}
 
 
 def test_the_workspace_has_the_panel_beside_the_grid(demo):

@@ -69,31 +69,6 @@ def test_shapes_do_not_mix() -> None:
     assert line_overlap(lines.geometry[:0], lines.geometry[:0], 2.0).shape == (0,)
 
 
-# (id, a, b, tolerance, shared length): a slanted end reaches sqrt(tolerance² - distance²) further
-CLOSED_FORMS = [
-    ("parallel within", [BAR], [[(0, 1), (10, 1)]], 1.5, 10),
-    ("parallel beyond", [BAR], [[(0, 1), (10, 1)]], 0.9, 0),
-    ("opposite direction", [BAR], [[(10, 1), (0, 1)]], 1.5, 10),
-    ("shifted along itself", [BAR], [[(4, 0), (14, 0)]], 1.5, 6 + 1.5),
-    ("shifted and beside", [BAR], [[(4, 3), (20, 3)]], 5, 6 + 4),
-    ("crossing at a right angle", [BAR], [[(5, -7), (5, 7)]], 2, 4),
-    ("a part of it", [BAR], [[(2, 0), (5, 0)]], 0.5, 3),  # the mean of 4 and 3 is more than the shorter line
-    ("apart", [BAR], [[(0, 40), (10, 40)]], 5, 0),
-    ("one after the other", [BAR], [[(12, 0), (20, 0)]], 1, 0),
-    ("two parts against one", [BAR, [(20, 0), (30, 0)]], [[(0, 1), (30, 1)]], 2, 20),
-    ("zigzag beside a straight line", [[(0, 0), (3, 4), (6, 0), (9, 4), (12, 0)]], [[(0, 2), (12, 2)]], 3, 12),
-    ("without length", [[(3, 0)]], [BAR], 5, 0),
-    ("both without length", [[(3, 0)]], [[(3, 0)]], 5, 0),
-]
-
-
-@pytest.mark.parametrize("case", CLOSED_FORMS, ids=lambda case: case[0])
-def test_lines_share_the_length_computed_by_hand(case: tuple) -> None:
-    _, a, b, tolerance, length = case
-    assert shared(a, b, tolerance) == pytest.approx(length, rel=2e-3)
-    assert shared(b, a, tolerance) == pytest.approx(length, rel=2e-3)
-
-
 def _walks(n: int, seed: int) -> list[list[Line]]:
     """Bent lines near each other, wider than high, that do not cross themselves."""
     rng = np.random.default_rng(seed)

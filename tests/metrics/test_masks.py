@@ -196,34 +196,6 @@ def _solid(height: int, width: int, left: int, top: int) -> Crop:
 
 
 L_SHAPE = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1]], np.bool_)
-# (id, a, b, shared pixels), by hand
-BY_HAND = [
-    ("identical", (L_SHAPE, 4, 9), (L_SHAPE, 4, 9), 5),
-    ("one to the right", (L_SHAPE, 4, 9), (L_SHAPE, 5, 9), 2),
-    ("one down", (L_SHAPE, 4, 9), (L_SHAPE, 4, 10), 2),
-    ("rectangles meet, pixels do not", (L_SHAPE, 4, 9), _solid(2, 2, 5, 9), 0),
-    ("nested", _solid(4, 9, 2, 3), _solid(2, 3, 4, 4), 6),
-    ("wide against tall", _solid(1, 9, 0, 5), _solid(8, 2, 3, 0), 2),
-    ("touching side", _solid(2, 3, 0, 0), _solid(2, 3, 3, 0), 0),
-    ("touching corner", _solid(2, 3, 0, 0), _solid(2, 3, 3, 2), 0),
-    ("apart", _solid(2, 3, 0, 0), _solid(2, 3, 50, 70), 0),
-    ("apart in x alone", _solid(2, 3, 0, 0), _solid(2, 3, 50, 0), 0),
-    ("left of and above the image", _solid(4, 6, -3, -2), _solid(5, 5, 0, 0), 2 * 3),
-    ("no pixel inside", (np.zeros((3, 4), np.bool_), 0, 0), _solid(5, 5, 0, 0), 0),
-    ("no pixel at all", (np.zeros((0, 0), np.bool_), 1, 1), _solid(5, 5, 0, 0), 0),
-    ("rows without columns", (np.zeros((3, 0), np.bool_), 1, 1), _solid(5, 5, 0, 0), 0),
-    ("columns without rows", (np.zeros((0, 3), np.bool_), 1, 1), _solid(5, 5, 0, 0), 0),
-    ("both empty", (np.zeros((0, 0), np.bool_), 1, 1), (np.zeros((2, 3), np.bool_), 1, 1), 0),
-    ("a mask of bytes", (np.array([[0, 255, 1]], np.uint8), 7, 0), _solid(5, 9, 0, 0), 1),
-]
-
-
-@pytest.mark.parametrize("case", BY_HAND, ids=lambda case: case[0])
-def test_masks_share_the_pixels_counted_by_hand(case: tuple) -> None:
-    _, a, b, expected = case
-    masks = MaskCrops.from_crops([a, b])
-    assert masks.area.tolist() == [np.count_nonzero(a[0]), np.count_nonzero(b[0])]
-    assert mask_intersection(masks, np.array([0, 1]), np.array([1, 0])).tolist() == [expected, expected]
 
 
 def test_masks_share_the_pixels_that_they_share_when_painted() -> None:
@@ -310,30 +282,6 @@ def _shared_with_box(image: np.ndarray, box: Sequence[float]) -> float:
     )
 
 
-# (id, box, shared area) with the L-shape at column 4, row 9
-BOXES = [
-    ("around", (0, 0, 20, 20), 5),
-    ("the mask's own", (4, 9, 7, 12), 5),
-    ("half a column", (4, 9, 4.5, 12), 1.5),
-    ("within one pixel", (4.25, 9.5, 4.75, 9.75), 0.125),
-    ("across four pixels", (4.5, 10.5, 5.5, 11.5), 0.25 + 0.25 + 0.25),
-    ("only where no pixel is inside", (5, 9, 7, 11), 0),
-    ("touching", (7, 9, 9, 12), 0),
-    ("outside", (-5, -9, 2, 3), 0),
-    ("no width", (5, 9, 5, 12), 0),
-    ("a point", (4.5, 9.5, 4.5, 9.5), 0),
-    ("a third", (4, 9 + 1 / 3, 7, 10), 2 / 3),
-]
-
-
-@pytest.mark.parametrize("case", BOXES, ids=lambda case: case[0])
-def test_masks_and_boxes_share_the_area_computed_by_hand(case: tuple) -> None:
-    _, box, expected = case
-    masks = MaskCrops.from_crops([(np.zeros((2, 2), np.bool_), 0, 0), (L_SHAPE, 4, 9)])
-    boxes = np.array([box, box], dtype=float)
-    assert_allclose(mask_box_intersection(masks, np.array([0, 1]), boxes), [0, expected], rtol=0, atol=1e-14)
-
-
 @pytest.mark.long
 def test_masks_and_boxes_share_the_area_summed_pixel_by_pixel() -> None:
     images = random_images(25, 5)
@@ -396,33 +344,6 @@ def test_masks_and_polygons_share_the_area_that_shapely_finds(
     assert_allclose(shared, expected, rtol=1e-12, atol=1e-9)
     assert (shared <= np.minimum(masks.area[i], shapely.area(stars[j]))).all()
     assert ((shared > 0) == (expected > 1e-9)).all()
-
-
-# (id, polygon, shared area) with the L-shape at column 4, row 9
-POLYGONS = [
-    ("around", shapely.box(0, 0, 20, 20), 5),
-    ("clockwise", shapely.Polygon([(0, 0), (0, 20), (20, 20), (20, 0)]), 5),
-    ("the upper left half", shapely.Polygon([(4, 9), (7, 9), (4, 12)]), 1 + 1 + 0.5),
-    ("a hole around the corner", shapely.box(0, 0, 20, 20) - shapely.box(4, 11, 5, 12), 4),
-    ("two parts", shapely.MultiPolygon([shapely.box(4, 9, 5, 9.5), shapely.box(6, 11, 9, 15)]), 1.5),
-    ("within one pixel", shapely.Polygon([(4.25, 9.25), (4.75, 9.25), (4.25, 9.75)]), 0.125),
-    ("only where no pixel is inside", shapely.box(5, 9, 7, 11), 0),
-    ("a slanted border along the corners", shapely.Polygon([(5, 9), (7, 11), (7, 9)]), 0),
-    ("touching", shapely.box(7, 9, 9, 12), 0),
-    ("outside", shapely.box(-9, -9, 2, 3), 0),
-    ("empty", shapely.Polygon(), 0),
-]
-
-
-@pytest.mark.parametrize("case", POLYGONS, ids=lambda case: case[0])
-@pytest.mark.parametrize("shift", [0, 12_345], ids=["near the origin", "far from it"])
-def test_masks_and_polygons_share_the_area_computed_by_hand(case: tuple, shift: int) -> None:
-    _, polygon, expected = case
-    masks = MaskCrops.from_crops([(np.zeros((2, 2), np.bool_), shift, 0), (L_SHAPE, 4 + shift, 9)])
-    moved = shapely.transform(np.array([polygon, polygon], np.object_), lambda xy: np.add(xy, (shift, 0)))
-    shared = mask_polygon_intersection(masks, np.array([0, 1]), moved)
-    assert_allclose(shared, [0, expected], rtol=0, atol=1e-9)
-    assert (shared > 0).tolist() == [False, expected > 0]
 
 
 def test_large_masks_and_polygons_share_the_pixels_counted() -> None:

@@ -121,35 +121,6 @@ def test_no_shapes_are_an_empty_column() -> None:
     assert polygon_intersection(none.geometry, none.geometry).shape == (0,)
 
 
-# (id, a, b, shared area), by hand
-PAIRS = [
-    ("shifted squares", [rectangle(0, 0, 10, 10)], [rectangle(4, 3, 10, 10)], 6 * 7),
-    ("hole against full", [rectangle(0, 0, 6, 4), rectangle(1, 1, 2, 2)], [rectangle(0, 0, 6, 4)], 20),
-    ("inside the hole", [rectangle(0, 0, 6, 4), rectangle(1, 1, 2, 2)], [rectangle(1, 1, 2, 2)], 0),
-    ("nested", [rectangle(0, 0, 6, 4)], [rectangle(1, 1, 2, 2)], 4),
-    ("touching sides", [rectangle(0, 0, 6, 4)], [rectangle(6, 0, 2, 4)], 0),
-    ("touching corners", [rectangle(0, 0, 6, 4)], [rectangle(6, 4, 2, 4)], 0),
-    ("touching slopes", [[(0, 0), (7, 0), (0, 3)]], [[(7, 0), (7, 3), (0, 3)]], 0),
-    ("bounds meet, shapes do not", [[(0, 0), (7, 0), (0, 3)]], [[(7, 1), (7, 3), (2, 3)]], 0),
-    ("apart", [rectangle(0, 0, 6, 4)], [rectangle(9, 9, 6, 4)], 0),
-    ("against a triangle", [rectangle(0, 0, 6, 4)], [[(0, 0), (6, 0), (0, 4)]], 12),
-    ("two parts against a bar", [rectangle(0, 0, 1, 9), rectangle(3, 0, 2, 9)], [rectangle(-5, 4, 20, 2)], 6),
-    ("the same from another point", [rectangle(0, 0, 6, 4)], [[(6, 4), (0, 4), (0, 0), (6, 0)]], 24),
-    ("empty", [], [rectangle(0, 0, 6, 4)], 0),
-    ("both empty", [], [], 0),
-    ("lobes of a bow-tie", [[(0, 0), (4, 6), (4, 0), (0, 6)]], [rectangle(0, 0, 2, 6)], 6),
-]
-
-
-@pytest.mark.parametrize("case", PAIRS, ids=lambda case: case[0])
-@pytest.mark.parametrize("origin", [(0, 0), (100_000, -3_000)], ids=["here", "far from the origin"])
-def test_pairs_share_the_area_computed_by_hand(case: tuple, origin: tuple) -> None:
-    _, a, b, area = case
-    a, b = ([np.add(ring, origin).tolist() for ring in rings] for rings in (a, b))
-    assert shared(a, b) == pytest.approx(area, rel=1e-12, abs=0)  # shapes that only touch share exactly nothing
-    assert shared(b, a) == pytest.approx(area, rel=1e-12, abs=0)
-
-
 def blobs(n: int, n_vertices: int, seed: int) -> list[list[Ring]]:
     """Shapes round a point near (50, 30), wider than high."""
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ from annotator_agreement.metrics import (
     polygons_from_rings,
 )
 from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.regions import BOX, LINE, MASK, POLYGON, as_regions
+from annotator_agreement.metrics.geometry.regions import BOX, MASK, POLYGON, as_regions
 
 HEIGHT, WIDTH = 13, 29
 
@@ -137,36 +137,6 @@ def test_a_box_agrees_exactly_with_the_polygon_of_its_corners(sides: tuple) -> N
     x_min, y_min, x_max, y_max = sides
     corners = [(x_max, y_max), (x_min, y_max), (x_min, y_min), (x_max, y_min)]
     assert iou(box(*sides), polygon(corners)) == pytest.approx(1.0, rel=0, abs=1e-15)
-
-
-# (id, a, b, shared), by hand: pixels and the areas of boxes and polygons that do not keep to pixels
-PAIRS = [
-    ("half a pixel", box(0.5, 0, 1, 1), mask(painted(0, 0, 1, 1)), 0.5),
-    ("a box across four pixels", box(0.5, 0.25, 1.5, 1.75), mask(painted(0, 0, 2, 2)), 1.5),
-    ("a triangle over a pixel", polygon([(0, 0), (1, 0), (0, 1)]), mask(painted(0, 0, 1, 1)), 0.5),
-    ("a triangle over a row", polygon([(0, 0), (4, 0), (0, 1)]), mask(painted(1, 0, 3, 1)), 1.0),
-    ("touching sides", box(0, 0, 3, 2), polygon(rectangle(3, 0, 2, 2)), 0),
-    ("touching corners", polygon(rectangle(0, 0, 3, 2)), mask(painted(3, 2, 5, 4)), 0),
-    ("a box of no width", box(1, 0, 1, 5), mask(painted(0, 0, 3, 3)), 0),
-    ("two boxes of no width", box(1, 0, 1, 5), box(1, 0, 1, 5), 0),
-    ("a polygon of no area", polygon([(0, 0), (5, 5), (9, 9)]), box(0, 0, 9, 9), 0),
-    ("a mask of no pixels", mask(painted(0, 0, 0, 0)), box(0, 0, 9, 9), 0),
-    ("no pixels and no area", mask(painted(0, 0, 0, 0)), polygon(), 0),
-    ("before the image", box(-5, -5, 2, 2), mask(painted(0, 0, 9, 9)), 4),
-    ("far beyond the image", box(-1e9, -1e9, 1e9, 1e9), mask(painted(0, 0, 9, 5)), 45),
-    ("a line in a box", line((0, 0), (9, 9)), box(0, 0, 9, 9), 0),
-    ("a line in a polygon", line((0, 0), (9, 9)), polygon(rectangle(0, 0, 9, 9)), 0),
-    ("a line in a mask", line((0, 0), (9, 9)), mask(painted(0, 0, 9, 9)), 0),
-    ("a line beside a line", line((0, 0), (10, 0)), line((0, 1), (10, 1)), 10),
-    ("a line too far from a line", line((0, 0), (10, 0)), line((0, 2.5), (10, 2.5)), 0),
-]
-
-
-@pytest.mark.parametrize("case", PAIRS, ids=lambda case: case[0])
-def test_pairs_share_what_was_computed_by_hand(case: tuple) -> None:
-    _, a, b, expected = case
-    # the ends of a line reach past those of its neighbour's zone by a little
-    assert shared(a, b) == pytest.approx(expected, rel=2e-3 if b.kind[0] == LINE else 1e-15, abs=0)
 
 
 def test_what_has_an_area_agrees_exactly_with_itself() -> None:

@@ -165,38 +165,6 @@ def make_labelled(make_dataset):
     return make
 
 
-#: label type -> what the result says is disputed in the worst samples; a rating is one a sample
-DISPUTED = {
-    **dict.fromkeys(("boxes", "masks", "polygons", "keypoints"), "| score | disputed objects |"),
-    **dict.fromkeys(("scene", "grade", "rating", "word", "blurred"), "| score | file |"),
-    "tags": "| score | disputed tags |",
-    "segmentation": "| score | disputed classes |",
-}
-
-
-@pytest.mark.parametrize("ending", DISPUTED)
-@pytest.mark.few(1)
-def test_every_label_type_is_computed_by_uri(compute, make_labelled, ending):
-    dataset, fields = make_labelled(ending)
-    other = dataset.first().copy()
-    other.filepath = "/images/1.jpg"
-    if ending in ("grade", "rating", "word", "scene", "blurred"):
-        other[fields[1]] = {"grade": fo.Regression(value=9.0), "rating": 5, "word": "b", "blurred": False}.get(
-            ending, fo.Classification(label="b")
-        )
-    elif ending == "segmentation":
-        other[fields[1]] = fo.Segmentation(mask=np.zeros((20, 40), np.uint8))
-    else:
-        other[fields[1]] = type(other[fields[1]])()
-    dataset.add_sample(other)
-    result = foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": fields}}).result
-    assert result["score"] == 0.5
-    assert result["worst_samples"] == [other.id]
-    assert DISPUTED[ending] in " ".join(result["summary"].split())
-    dataset.reload()
-    assert dataset.values("agreement_score") == [1.0, 0.0]
-
-
 def test_semantic_masks_are_computed_delegated(compute, make_labelled):
     from fiftyone.operators.delegated import DelegatedOperationService
 

@@ -100,9 +100,3 @@ def test_nothing_disputed_leaves_the_view_as_it_is(operator, make_dataset, run):
 def patches(operator, dataset):
     add_units(dataset)
     return agreement_patches(dataset)
-
-
-def _labels(view):
-    return {
-        (name, label.id) for patch in view for name in ANNOTATORS if patch[name] for label in patch[name].detections
-    }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import fiftyone as fo
-import fiftyone.operators as foo
 import pytest
 
 from tests.datasets import random_annotators, stored
 from tests.operators.conftest import view_of
 
-import annotator_agreement as aa
 from annotator_agreement.dataset_io import compute_agreement, load_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -44,19 +42,6 @@ def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dat
     inputs = form(view_agreement, ratings)
     assert inputs["verdict"]["type"]["values"] == ["any", "agreed", "class_conflict"]
     assert "missed_by" not in inputs
-
-
-@pytest.mark.long
-def test_the_labels_of_a_model_can_be_asked_for(view_agreement, make_dataset, operator, form, run):
-    made = make_dataset(random_annotators(20, (*ANNOTATORS, "yolo")))
-    compute_agreement(made, ANNOTATORS, models=["yolo"])
-    inputs = form(view_agreement, made)
-    assert inputs["model"]["type"]["values"] == ["any", "yolo"]
-    assert "extra" in inputs["verdict"]["type"]["values"]
-    _, requests = run(view_agreement, made, model="yolo", verdict="extra", annotators=["alice"])
-    shown = view_of(made, requests)
-    n = aa.load(made).report.models[0].annotators[0].n_missed
-    assert shown.count("yolo.detections") == n > 0
 
 
 def test_the_defaults_of_the_form_show_every_sample(view_agreement, dataset, form, run):
@@ -139,10 +124,3 @@ def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, run, form):
     assert stored(dataset)["samples"] == before["samples"]
     run(configure, dataset, run_key="agreement", indexes=True)
     assert "agreement_score" in dataset.list_indexes()
-
-
-def test_the_operators_run_through_fiftyone(view_agreement, dataset):
-    params = {"dataset": dataset, "params": {"run_key": "agreement", "max_score": 0.5}}
-    result = foo.execute_operator(view_agreement.uri, params).result
-    expected = [score for score in dataset.values("agreement_score") if score is not None and score <= 0.5]
-    assert result == {"n_samples": len(expected)}

@@ -10,7 +10,6 @@ import re
 import sys
 from pathlib import Path
 
-import fiftyone as fo
 import fiftyone.operators as foo
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from annotator_agreement.dataset_io import (
     compute_agreement,
     decide,
     list_decisions,
-    undo_decisions,
     update_agreement,
 )
 
@@ -141,54 +139,6 @@ def test_versions_skip_back_undo_and_filters(event, make_dataset):
     of_cats = event("seek_label", dataset, state, value="cat")
     assert "1 of 1 decided" in of_cats.said
     assert "0 of 0 decided" in event("seek_votes", dataset, of_cats.state, value="2").said
-
-
-@pytest.mark.long
-def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(event, make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
-    place = button(sent, "Edit")["params"]
-    form = press(event, dataset, sent.state, sent, "Edit")
-    patches = form.view(dataset)
-    (patch,) = patches
-    assert "mia is editing it" in form.text
-    assert "0 of 3 decided, 1 skipped" in form.said
-    assert dataset.active_label_schemas == ["agreement_gold", *ANNOTATORS]
-    behind = {"view": patches, "value": []}
-    assert "Click it in the grid" in form.text
-    in_grid = event("on_change_view", dataset, form.state, **behind)
-    assert in_grid.of("set_active_fields") == [{"fields": ["agreement_gold"]}]
-    shown = event("on_change_current_sample", dataset, in_grid.state, sample=patch.id, **behind)
-    assert shown.of("open_sample") == [{"id": patch.id, "mode": "annotate"}]
-
-    sample = dataset[place["document"]]
-    sample["agreement_gold"].detections[0].label = "owl"
-    sample.save()
-    closed = event("on_change_current_sample", dataset, shown.state, view=patches)
-    assert "mia decided: own label" in closed.text
-    assert button(closed, "Skip")["params"]["unit"] == place["unit"]
-    undone = press(event, dataset, closed.state, closed, "Undo")
-    dataset.reload()
-    assert dataset.values("agreement_gold") == [None] * len(dataset)  # it was not decided before, nor anything else
-    assert button(undone, "Skip")["params"]["unit"] == place["unit"]
-    assert (dataset.label_schemas, dataset.active_label_schemas) == ({}, [])
-
-    again = press(event, dataset, undone.state, undone, "Edit")
-    sample.reload()
-    sample["agreement_gold"].detections[0].label = "cow"
-    sample.save()
-    done = event("finish_editing", dataset, again.state, view=again.view(dataset), **place)
-    assert len(done.of("clear_view")) == 1
-    assert [each.choice for each in list_decisions(dataset)] == ["own"]
-    assert "1 of 3 decided" in done.said
-    assert button(done, "Skip")["params"]["unit"] != place["unit"]
-    sample.reload()
-    sample["agreement_gold"].detections[0].label = "hen"  # saved when the user had pressed the button already
-    sample.save()
-    late = press(event, dataset, done.state, done, "Skip")
-    assert [each.edited for each in list_decisions(dataset)] == [False, False]
-    assert "1 of 3 decided, 1 skipped" in late.said
 
 
 def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset, monkeypatch):
@@ -462,20 +412,6 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
 
 
 @pytest.mark.long
-def test_what_a_form_decided_or_took_back_is_shown_at_once(event, dataset, named):
-    n = int(re.search(r"0 of (\d+) decided", show(event, dataset, named).text).group(1))
-    step = decide(dataset, choice="none", verdict="lone", by="mia").step
-    told = event("on_change_view", dataset, named, value={})
-    n_decided = len(list_decisions(dataset))
-    assert 0 < n_decided < n
-    assert f"{n_decided} of {n} decided" in told.text
-    again = event("on_change_view", dataset, told.state, value={})
-    assert not again.of("show_panel_output")
-    assert undo_decisions(dataset, step) == n_decided
-    assert f"0 of {n} decided" in event("on_change_view", dataset, told.state, value={}).text
-
-
-@pytest.mark.long
 def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):
     sent = show(event, dataset, named)
     for name in ("No object", "Skip", "No object"):
@@ -492,17 +428,6 @@ def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named
     assert sent.of("notify")[0]["message"] == "There is nothing to undo"
     press(event, dataset, sent.state, show(event, dataset, sent.state), "No object")
     assert len(list_decisions(dataset)) == 1
-
-
-@pytest.mark.long
-def test_undo_keeps_a_field_of_decisions_with_a_label_of_somebody(event, dataset, named):
-    sent = press(event, dataset, named, show(event, dataset, named), "No object")
-    sample = dataset.first()
-    sample["agreement_gold"] = fo.Detections(detections=[fo.Detection(label="cow", bounding_box=[0, 0, 0.5, 0.5])])
-    sample.save()
-    press(event, dataset, sent.state, sent, "Undo")
-    dataset.reload()
-    assert [len(gold.detections) for gold in dataset.values("agreement_gold") if gold is not None] == [1]
 
 
 @pytest.mark.parametrize("deleted", ["by applying it", "by hand"])

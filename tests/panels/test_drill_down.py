@@ -8,8 +8,6 @@ from collections import Counter
 import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
-from fiftyone.core.view import DatasetView
-from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.charts.filled import filled_report, filled_values
 from tests.datasets import EXAMPLE
@@ -17,7 +15,7 @@ from tests.panels.conftest import ANNOTATORS, of_tab
 
 from annotator_agreement import load
 from annotator_agreement.agreement.settings.errors import AgreementInputError
-from annotator_agreement.dataset_io import add_units, compute_agreement, load_agreement, resolve_units
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of, samples_behind
 from annotator_agreement.panels.items import Choices
@@ -183,32 +181,6 @@ def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, d
     assert back["view"] == mine._serialize()
 
 
-@pytest.mark.parametrize(
-    ("name", "title"),
-    [("agreement_patches", "Disputed objects, the worst first"), ("view_agreement", "Labels found by their agreement")],
-)
-@pytest.mark.long
-def test_a_view_that_a_form_showed_has_a_way_back_in_the_panel(event, dataset, state, name, title):
-    before = dataset.limit(4)
-    operator = foo.get_operator(f"@annotator/agreement/{name}")
-    for panel in (None, "opened later"):
-        request = {"dataset_name": dataset.name, "view": before._serialize(), "view_target": "CURRENT_VIEW"}
-        params = {"run_key": "agreement", "verdict": "lone" if name == "view_agreement" else None, "make_units": True}
-        ctx = ExecutionContext({**request, "params": params}, executor=Executor(), operator_uri=operator.uri)
-        operator.execute(ctx)
-        requests = ctx.executor.to_json()["requests"]
-        (asked,) = [each["params"] for each in requests if each["operator_uri"].endswith("set_view")]
-        view = DatasetView._build(dataset, asked["view"])
-        if panel is None:
-            sent = event("on_change_view", dataset, state, view, value=view._serialize())
-        else:
-            sent = event("on_load", dataset, {}, view, panel=panel)
-        assert sent.drill_down == f"**{title}**"
-        back = event("back", dataset, sent.state, view, **({} if panel is None else {"panel": panel}))
-        assert back.view(dataset)._serialize(include_uuids=False) == before._serialize(include_uuids=False)
-        assert back.drill_down == ""
-
-
 def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, make_dataset):
     labels = [
         fo.Detections(
@@ -230,32 +202,6 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
     dataset.reload()
     (field,) = dataset.app_config.color_scheme.fields
     assert (field["path"], field["colorByAttribute"]) == ("labels", "worker")
-    assert "Colour by annotator" not in event("refresh", dataset, state).text
-
-
-@pytest.mark.long
-def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, list(EXAMPLE), resamples=0, progress=False)
-    add_units(dataset)
-    resolve_units(dataset)
-    state = event("on_load", dataset).state
-    assert "Colour by annotator" in event("refresh", dataset, state).text
-    mine = [{"path": name, "fieldColor": "red"} for name in EXAMPLE]
-    dataset.app_config.color_scheme = fo.ColorScheme(color_by="field", fields=mine)
-    dataset.save()
-    assert "Colour by annotator" not in event("refresh", dataset, state).text
-    dataset.app_config.color_scheme = None
-    dataset.save()
-    (asked,) = event("color_annotators", dataset, state).of("configure_agreement_app")
-    foo.execute_operator("@annotator/agreement/configure_agreement_app", {"dataset": dataset, "params": asked})
-    dataset.reload()
-    assert len({each["fieldColor"] for each in dataset.app_config.color_scheme.fields}) == 3
-    groups = {group.name: group.paths for group in dataset.app_config.sidebar_groups}
-    of_run = {path for path in dataset.get_field_schema() if path.startswith("agreement_")}
-    assert of_run >= {"agreement_score", "agreement_cost", "agreement_units", "agreement_consensus"}
-    assert set(groups["agreement"]) == of_run
-    assert not of_run & {path for name, paths in groups.items() if name != "agreement" for path in paths}
     assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 

@@ -198,19 +198,6 @@ def test_the_dataset_is_not_loaded_for_what_the_panel_already_shows(event, datas
     assert loaded
 
 
-@pytest.mark.long
-def test_a_choice_shows_what_the_panel_uses_whatever_was_chosen_before(event, dataset):
-    compute_agreement(dataset, ANNOTATORS, run_key="b_later", progress=False)
-    state = event("on_load", dataset).state
-    for run_key in ("agreement", "b_later", "agreement", "gone"):
-        sent = event("choose_run", dataset, state, value=run_key)
-        state, parts = sent.state, event("refresh", dataset, sent.state).parts
-        shown = "b_later" if run_key == "gone" else run_key
-        assert parts["run"]["view"]["value"] == shown
-    # the App has nothing of its own to put in its place
-    assert {"default", "on_change"}.isdisjoint(name for name, value in parts["run"].items() if value is not None)
-
-
 def test_what_others_change_meanwhile_is_shown_at_the_next_event(event, dataset):
     state = event("on_load", dataset, panel="three").state
     assert not event("on_change_view", dataset, state, panel="three").requests
