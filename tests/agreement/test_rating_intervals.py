@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from tests.agreement.families import KINDS, Sample
-from tests.agreement.interval_oracle import interval_keys, proportion_of_none
-from tests.agreement.rating_oracle import context_of
-
-from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
-from annotator_agreement.agreement.ratings.report import build_rating_report
+from tests.agreement.interval_oracle import proportion_of_none
 
 NUMBERS = KINDS["numbers"]
 #: numbers that have an interval where alpha has none
@@ -50,18 +43,3 @@ def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
     samples = _samples(np.random.default_rng(0).gamma(2.0, size=(400, 3)))
     assert set(NUMBERS.report(samples, level="ratio").intervals) == OF_SAMPLES
     assert "alpha.pooled" in NUMBERS.report(samples, level="interval").intervals
-
-
-@pytest.mark.long
-def test_the_intervals_of_many_ratings_take_little_memory() -> None:
-    rng = np.random.default_rng(3)
-    truth, noise = rng.integers(1, 5, (30_000, 1)), rng.integers(1, 5, (30_000, 10))
-    table = np.where(rng.random(noise.shape) < 0.7, truth, noise).astype(float)
-    records = record_ratings(compute_ratings(table), numbers=False)
-    config = make_config([f"annotator_{k}" for k in range(10)], resamples=40)
-    tracemalloc.start()
-    report = build_rating_report(records, context_of(config, ["(missing)", *"abcd"], numbers=False))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(list(interval_keys(report))) == 3 + 2 * 45 + 2 * 10
-    assert peak < 100e6

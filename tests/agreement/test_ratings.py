@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections import Counter
 from itertools import combinations
 from typing import Any
@@ -13,7 +12,6 @@ from numpy.testing import assert_allclose
 
 from tests.agreement.rating_oracle import (
     NAN,
-    context_of,
     entropy_of,
     given,
     majority_of,
@@ -27,8 +25,7 @@ from tests.chance import seeds
 from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
-from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread, record_ratings
-from annotator_agreement.agreement.ratings.report import build_rating_report
+from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
 
 NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ["owl", "cat", "dog", "ant"]
@@ -271,22 +268,6 @@ def test_who_is_right_is_told_apart_from_who_is_not_by_the_majority() -> None:
     dan = report.annotators[3]
     assert dan.other_classes == [{"a": "dog", "b": "cat", "n": 20}]
     assert 0.3 < dan.intervals["other_class"].low < 0.5 < dan.intervals["other_class"].high < 0.7
-
-
-@pytest.mark.long
-def test_the_report_on_many_classes_takes_little_memory() -> None:
-    rng = np.random.default_rng(3)
-    n_samples, n_annotators = 30_000, 10
-    truth, noise = rng.integers(1, 11, (n_samples, 1)), rng.integers(1, 11, (n_samples, n_annotators))
-    ratings = np.where(rng.random(noise.shape) < 0.7, truth, noise).astype(float)
-    total = record_ratings(compute_ratings(ratings), numbers=False)
-    config = make_config([f"annotator_{k}" for k in range(n_annotators)], resamples=0)
-    classes = ["(missing)", *(f"class {k}" for k in range(10))]
-    tracemalloc.start()
-    build_rating_report(total, context_of(config, classes, numbers=False))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak / n_samples < 450
 
 
 def test_whole_numbers_too_far_apart_have_no_categories() -> None:

@@ -201,37 +201,3 @@ def test_the_page_is_drawn_without_errors_and_without_a_network(browser, tmp_pat
     assert requests == [path.as_uri()]
     assert page.title().startswith("Annotator agreement: streets <2026>")
     page.close()
-
-
-@pytest.mark.long
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1400, 600])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_its_window_and_follows_light_and_dark(browser, tmp_path: Path, width: int, scheme: str) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(report_page(filled_report()), encoding="utf-8")
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(path.as_uri())
-    page.wait_for_selector("#figure-pairs .main-svg")
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    background, text, tick = page.evaluate(
-        "[document.body, document.body, document.querySelector('#figure-iou .xtick text')].map("
-        "(e, k) => getComputedStyle(e)[['backgroundColor', 'color', 'fill'][k]])"
-    )
-    is_dark = max(int(value) for value in re.findall(r"\d+", background)[:3]) < 60
-    assert is_dark == (scheme == "dark")
-    assert text == tick
-    page.close()
-
-
-@pytest.mark.long
-@pytest.mark.browser
-def test_names_are_drawn_as_they_are(browser, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(report_page(filled_report()), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
-    page.goto(path.as_uri())
-    page.wait_for_selector("#figure-pairs .main-svg")
-    drawn = page.locator("#figure-pairs .ytick text").all_text_contents()
-    assert sorted(drawn) == sorted(ANNOTATORS)
-    page.close()

@@ -191,29 +191,6 @@ def test_units_of_frames_are_patches_of_frames(make_videos):
     assert dataset.count_values("frames.agreement_units.detections.label")["decided"] == 1
 
 
-def test_samples_of_all_group_slices_have_patches(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_group_field("group", default="left")
-    group = fo.Group()
-    place = (0.1, 0.1, 0.4, 0.3)
-    dataset.add_samples(
-        [
-            fo.Sample(
-                f"{side}.jpg",
-                group=group.element(side),
-                alice=detections([("cat", place)]),
-                bob=detections([("dog", place)]),
-            )
-            for side in ("left", "right")
-        ]
-    )
-    compute_agreement(dataset, ["alice", "bob"], resamples=0)
-    add_units(dataset)
-    assert sorted(agreement_patches(dataset).values("filepath")) == sorted(
-        dataset.select_group_slices().values("filepath")
-    )
-
-
 def test_nothing_disputed_is_an_empty_view(make_dataset):
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
     compute_agreement(dataset, ANNOTATORS, resamples=0)

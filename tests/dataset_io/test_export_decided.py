@@ -6,19 +6,18 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import cv2
 import fiftyone as fo
 import fiftyone.types as fot
 import numpy as np
 import pytest
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, decide, export_decided, list_decisions
+from annotator_agreement.dataset_io import decide, export_decided, list_decisions
 
 _SIZE = fo.ImageMetadata(width=400, height=250)
 
@@ -151,48 +150,6 @@ def test_what_was_said_of_images_comes_back(make_dataset, tmp_path, kind, datase
         back = {f"{name}.jpg": sorted(value or []) if kind == "tags" else value for name, value in found.items()}
     assert back == expected
     assert done.n_images == len(expected) > done.n_empty > 0
-
-
-@pytest.mark.long
-def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
-    corners = [(0.1, 0.2), (0.5, 0.2), (0.45, 0.6), (0.1, 0.5)]
-    dataset = make_dataset({"unused": [None] * 3})
-    dataset.delete_sample_field("unused")
-    for name in ANNOTATORS:
-        shape = fo.Polyline(label="cat", points=[corners], closed=True, filled=True)
-        dataset.set_values(name, [fo.Polylines(polylines=[shape.copy()]) for _ in range(3)])
-    compute_agreement(_with_sizes(dataset), ANNOTATORS, resamples=0, progress=False)
-    decide(dataset.limit(2), choice="version", annotator="bob", all=True)
-    (tmp_path / "polygons").mkdir()
-    path = tmp_path / "polygons" / "gold.json"
-    assert export_decided(dataset, path).n_labels == 2
-    back = _read_back(path, use_polylines=True)
-    (points,) = back.first().segmentations.polylines[0].points
-    back.delete()
-    np.testing.assert_allclose(points[: len(corners)], corners, atol=1e-6)
-
-    mask = np.zeros((100, 160), np.uint8)
-    cv2.ellipse(mask, (80, 50), (70, 40), 0, 0, 360, 1, -1)
-    box = [0.1, 0.2, 0.4, 0.4]  # 160 x 100 pixels
-    other = make_dataset({"unused": [None] * 2})
-    other.delete_sample_field("unused")
-    for name in ANNOTATORS:
-        label = fo.Detection(label="cat", bounding_box=box, mask=mask.astype(bool))
-        other.set_values(name, [fo.Detections(detections=[label.copy()]) for _ in range(2)])
-    compute_agreement(_with_sizes(other), ANNOTATORS, resamples=0, progress=False)
-    decide(other.limit(1), choice="version", annotator="bob", all=True)
-    (tmp_path / "masks").mkdir()
-    path = tmp_path / "masks" / "gold.json"
-    export_decided(other, path)
-    back = _read_back(path)
-    (label,) = back.first().segmentations.detections
-    back.delete()
-    again = np.zeros((250, 400), bool)
-    x, y = round(label.bounding_box[0] * 400), round(label.bounding_box[1] * 250)
-    again[y : y + label.mask.shape[0], x : x + label.mask.shape[1]] = label.mask
-    there = np.zeros((250, 400), bool)
-    there[50:150, 40:200] = mask
-    assert (again & there).sum() / (again | there).sum() > 0.95
 
 
 def test_what_cannot_be_exported_is_said(make_dataset, dataset, tmp_path):

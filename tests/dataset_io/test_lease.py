@@ -20,10 +20,8 @@ from annotator_agreement import AgreementInputError, names
 from annotator_agreement.dataset_io import (
     add_units,
     compute_agreement,
-    configure_agreement_app,
     delete_agreement,
     list_agreements,
-    rename_agreement,
 )
 from annotator_agreement.dataset_io.jobs import lifecycle
 from annotator_agreement.dataset_io.record import lease, run, schema
@@ -304,23 +302,3 @@ def test_a_dataset_that_was_renamed_during_a_run_keeps_its_run(make_dataset, mon
     _meanwhile(monkeypatch, lambda: get_db_conn().datasets.update_one({"_id": dataset._doc.id}, update))
     assert compute_quickly(dataset).n_samples == 9
     assert dataset.name == new_name
-
-
-@pytest.mark.long
-def test_configuring_the_app_beside_a_deletion_leaves_no_settings(make_dataset):
-    dataset = make_dataset(random_annotators(9, seed=2))
-    before = stored(dataset)
-    for _ in range(3):
-        compute_quickly(dataset)
-        works = [
-            _in_thread(delete_agreement, dataset),
-            _in_thread(configure_agreement_app, dataset, sidebar=True, indexes=True, color_by="verdict"),
-            _in_thread(rename_agreement, dataset, "agreement", "renamed"),
-        ]
-        for thread, errors in works:
-            thread.join()
-            assert all(isinstance(error, AgreementInputError) for error in errors), errors
-        dataset.reload()
-        for key in list_agreements(dataset):
-            delete_agreement(dataset, key)
-        assert stored(dataset) == before

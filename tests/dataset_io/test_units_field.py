@@ -54,32 +54,6 @@ def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
     assert "agreement_units" in run.Run(dataset, "agreement").config["fields_written"]
 
 
-@pytest.mark.long
-def test_no_unit_depends_on_the_order_of_annotators_samples_or_labels(make_dataset):
-    labels = random_annotators(15, seed=8)
-    dataset = make_dataset(labels)
-    ids = [[[label.id for label in labels.detections] if labels else None for labels in dataset.values(name)]
-           for name in ANNOTATORS]  # fmt: skip
-    compute_quickly(dataset)
-    add_units(dataset)
-    turned = make_dataset({name: labels[name][::-1] for name in ANNOTATORS})
-    for sample, k in zip(turned, reversed(range(15)), strict=True):
-        for name, of_name in zip(ANNOTATORS, ids, strict=True):
-            if sample[name] is not None:
-                for label, label_id in zip(sample[name].detections, of_name[k], strict=True):
-                    label.id = label_id
-                sample[name].detections = sample[name].detections[::-1]
-        sample.save()
-    compute_quickly(turned, ANNOTATORS[::-1])
-    add_units(turned)
-
-    def without_ids(dataset):
-        found = [list(units_in(document).values()) for document in documents_of(dataset)]
-        return [[{**unit, "_id": None} for unit in of] for of in found]
-
-    assert without_ids(turned) == without_ids(dataset)[::-1]
-
-
 def test_units_of_one_field_with_several_annotators(make_dataset):
     dataset = make_dataset(random_annotators(15, seed=2))
     for sample in dataset.iter_samples(autosave=True):
@@ -129,26 +103,6 @@ def test_crowd_regions_are_no_units(make_dataset):
     compute_quickly(dataset, ["alice", "bob"])
     add_units(dataset)
     assert dataset.values("agreement_units.detections.annotators") == [[["bob"]]]
-
-
-def test_samples_of_all_group_slices_have_units(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_group_field("group", default="left")
-    group = fo.Group()
-    labels = random_annotators(2, seed=4)
-    dataset.add_samples(
-        [
-            fo.Sample(
-                f"{side}.jpg", group=group.element(side), **{name: detections(labels[name][k]) for name in labels}
-            )
-            for k, side in enumerate(("left", "right"))
-        ]
-    )
-    compute_quickly(dataset)
-    add_units(dataset)
-    for document in documents_of(dataset):
-        assert set(units_in(document)) == set(units_of(document, LISTS))
-    assert sum(len(units_in(document)) for document in documents_of(dataset)) > 4
 
 
 def test_samples_that_the_run_did_not_compare_have_no_units(make_dataset):

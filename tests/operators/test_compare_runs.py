@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 
@@ -25,32 +24,11 @@ def dataset(lend):
     return lend(_made)
 
 
-def _add_ratings(dataset, operator, run_key="rated"):
-    for name in ("anna", "ben"):
-        dataset.set_values(name, [fo.Classification(label=label) for label in "ab" * 12 + "a"])
-    compute_agreement(dataset, ["anna", "ben"], run_key=run_key)
-
-
 def _execute(operator, dataset, view=None, **params):
     request = {"dataset": dataset, "params": params}
     if view is not None:
         request["view"] = view
     return foo.execute_operator(operator.uri, request).result
-
-
-@pytest.mark.long
-def test_runs_of_one_kind_are_offered(operator, dataset, form):
-    compare = operator("compare_agreement")
-    _add_ratings(dataset, operator)
-    inputs = form(compare, dataset)
-    assert inputs["run_key"]["type"]["values"] == ["before", "after"]
-    assert inputs["other_run_key"]["type"]["values"] == ["after"]
-    inputs = form(compare, dataset, run_key="after")
-    assert inputs["other_run_key"]["type"]["values"] == ["before"]
-    _add_ratings(dataset, operator, run_key="rated_again")
-    inputs = form(compare, dataset, run_key="rated_again")
-    assert inputs["run_key"]["type"]["values"] == ["before", "after", "rated", "rated_again"]
-    assert inputs["other_run_key"]["type"]["values"] == ["rated"]
 
 
 @pytest.mark.parametrize("n_runs", [0, 1, 2])

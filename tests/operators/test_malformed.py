@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
 from tests.dataset_io.quick_runs import compute_quickly
 
 from annotator_agreement.dataset_io import (
-    add_units,
-    agreement_on,
-    agreement_patches,
-    compare_agreement,
-    compute_agreement,
-    configure_agreement_app,
     decide,
-    delete_agreement,
     list_agreements,
     resolve_units,
-    view_agreement,
 )
 
 #: operators that are asked for a run, and what else they need
@@ -86,38 +77,6 @@ def test_an_unknown_format_is_said_in_the_form(operator, context, form, lend, gi
         assert "`format` must be one of" in str(shown)
         with pytest.raises(Exception, match="`format` must be one of"):
             asked.execute(context(asked, dataset, format=given, path="/tmp/x.html"))
-
-
-@pytest.mark.long
-def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
-    dataset = make_dataset()
-    fields = np.array(["alice", "bob", "carol"])
-    plain = compute_quickly(dataset, iou=0.5)
-    options = {
-        "iou": np.float32(0.5),
-        "resamples": np.int64(0),
-        "seed": np.uint8(51),
-        "run_key": np.str_("second"),
-        "attributes": np.array([], str),
-    }
-    report = compute_agreement(dataset, fields, **options)
-    assert report.score == plain.score
-    compute_agreement(dataset, fields[:2], run_key="named", resamples=0, annotators={np.str_("alice"): np.str_("a")})
-    assert agreement_on(dataset, np.str_("second"), resamples=np.int16(0)).score == plain.score
-    assert compare_agreement(dataset, "agreement", "second", resamples=np.int8(0), seed=np.int8(3)).n_samples
-    view = view_agreement(
-        dataset, annotators=fields[:2], classes=np.array(["cat"]), votes=np.array([1, 2]), min_score=np.float64(0)
-    )
-    assert len(view) == len(
-        view_agreement(dataset, annotators=["alice", "bob"], classes=["cat"], votes=(1, 2), min_score=0)
-    )
-    configure_agreement_app(dataset, sidebar=np.bool_(True))
-    add_units(dataset, overwrite=np.bool_(False))
-    resolve_units(dataset, quorum=np.float16(0.5))
-    assert len(agreement_patches(dataset, verdict=np.array(["missed", "lone"]), max_units=np.int32(1))) == 1
-    for key in np.array(["agreement", "second", "named"]):
-        delete_agreement(dataset, key)
-    assert list_agreements(dataset) == []
 
 
 def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, lend, tmp_path) -> None:
