@@ -7,6 +7,8 @@ import fiftyone.operators as foo
 import numpy as np
 import pytest
 
+from tests.dataset_io.masked import masked_dataset
+
 from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -132,44 +134,12 @@ def test_an_error_of_the_input_reaches_the_user(compute, make_dataset):
         foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ["alice"]}})
 
 
-def _label(ending):
-    triangle = [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9)]
-    mask = np.zeros((20, 40), np.uint8)
-    mask[5:10, 10:30] = 3
-    return {
-        "boxes": fo.Detections(detections=[fo.Detection(label="a", bounding_box=[0.1, 0.1, 0.5, 0.5])]),
-        "masks": fo.Detections(
-            detections=[fo.Detection(label="a", bounding_box=[0.1, 0.1, 0.5, 0.5], mask=np.ones((8, 9), bool))]
-        ),
-        "polygons": fo.Polylines(polylines=[fo.Polyline(label="a", points=[triangle], closed=True, filled=True)]),
-        "keypoints": fo.Keypoints(keypoints=[fo.Keypoint(label="a", points=triangle)]),
-        "scene": fo.Classification(label="a"),
-        "tags": fo.Classifications(classifications=[fo.Classification(label="a")]),
-        "grade": fo.Regression(value=2.5),
-        "rating": 3,
-        "word": "a",
-        "blurred": True,
-        "segmentation": fo.Segmentation(mask=mask),
-    }[ending]
-
-
-@pytest.fixture
-def make_labelled(make_dataset):
-    def make(ending):
-        dataset = make_dataset({})
-        metadata = fo.ImageMetadata(width=40, height=20)
-        labels = {f"{name}_{ending}": _label(ending) for name in ("alice", "bob")}
-        dataset.add_sample(fo.Sample(filepath="/images/0.jpg", metadata=metadata, **labels))
-        return dataset, list(labels)
-
-    return make
-
-
-def test_semantic_masks_are_computed_delegated(compute, make_labelled):
+def test_semantic_masks_are_computed_delegated(compute, make_dataset):
     from fiftyone.operators.delegated import DelegatedOperationService
 
-    dataset, fields = make_labelled("segmentation")
-    request = {"dataset": dataset, "params": {"fields": fields, "run_key": "later", "disagreement_map": True}}
+    mask = np.eye(20, 40, dtype=np.uint8)
+    dataset = masked_dataset(make_dataset, {"alice": [mask], "bob": [mask]})
+    request = {"dataset": dataset, "params": {"fields": ["alice", "bob"], "run_key": "later", "disagreement_map": True}}
     foo.execute_operator(compute.uri, request, request_delegation=True)
     service = DelegatedOperationService()
     document = next(entry for entry in service.list_operations(operator=compute.uri) if entry.run_state == "queued")
