@@ -7,13 +7,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup setup-demo demo app test test-long test-oldest quick lint format notebook docs release bench stress compare screenshots clean
+.PHONY: help setup setup-demo demo app test test-long test-all test-oldest quick lint format notebook docs release bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
 	@echo "make test    run the tests that guard a change (REQUIRE_BROWSER=1: fail without Chromium, do not skip)"
 	@echo "make test-long    run the others: most tests in the App, kills, all random cases, simulations"
+	@echo "make test-all     run both in one go, each test once: 10 minutes less than one after the other"
 	@echo "make test-oldest  run a part of them with the oldest FiftyOne that is supported (2 minutes; in make test-long)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
@@ -47,6 +48,9 @@ endif
 
 test-long: setup
 	@$(RUN) -m tools.dev.run_tests long
+
+test-all: setup
+	@$(RUN) -m tools.dev.run_tests all
 
 test-oldest: setup
 	@sh tools/dev/test_oldest.sh $(ARGS)

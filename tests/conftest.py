@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -85,6 +86,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for k, item in enumerate(found):
             if k not in kept:
                 item.add_marker("long")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say the result of each part where both ran."""
+    counts: dict[bool, Counter[str]] = {}
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            if outcome != "passed" or report.when == "call":
+                counts.setdefault("long" in report.keywords, Counter())[outcome] += 1
+    if len(counts) == 2:
+        for is_long, command in ((False, "make test"), (True, "make test-long")):
+            found = counts[is_long]
+            terminalreporter.write_line(f"{command}: {found['passed']} passed, {found.total() - found['passed']} failed")
 
 
 def pytest_collection_finish() -> None:

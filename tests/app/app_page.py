@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
 _PANEL = "agreement_panel"
-#: how often something is clicked at most, and what is waited for after each click but the last, in milliseconds
-_CLICKS, _WAIT = 3, 30_000
+#: how long is waited after each click but the last, in seconds
+_WAITS = (10, 20, 40, 60)
 _LOOK = 250
 
 
 def _click_until(click: Callable[[], object], wait: Callable[[float], object]) -> None:
     """Click until the App does what is waited for: a click on what is being redrawn is lost."""
-    for _ in range(_CLICKS - 1):
+    for seconds in _WAITS:
         click()
         with contextlib.suppress(AssertionError):
-            wait(_WAIT)
+            wait(seconds * 1_000)
             return
     click()
     wait(PATIENT_SECONDS * 1_000)
@@ -129,8 +129,10 @@ class AppPage:
 
     def open_panel(self) -> Locator:
         """Open the panel from the menu of panels, and wait until it shows something."""
-        self.page.locator("[data-cy='new-panel-btn']").first.click()
-        self.page.locator(f"[data-cy='new-panel-option-{_PANEL}']").click()
+        option = self.page.locator(f"[data-cy='new-panel-option-{_PANEL}']")
+        menu = self.page.locator("[data-cy='new-panel-btn']").first
+        _click_until(menu.click, lambda longest: expect(option).to_be_visible(timeout=longest))
+        option.click()
         expect(self.panel).to_contain_text(re.compile(r"\w"))
         return self.panel
 

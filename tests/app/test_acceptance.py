@@ -1,10 +1,10 @@
-"""Is the delivery accepted, and is the model as good as annotators can be: in the App, as a person asks for it."""
+"""A report and the check of a delivery in the App, as a person asks for them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-import fiftyone as fo
 import pytest
 import yaml
 from playwright.sync_api import expect
@@ -29,8 +29,16 @@ _REQUIREMENTS = """requirements:
 """
 
 
-def test_a_delivery_is_checked_and_each_failure_leads_to_its_labels(report: Any, app: AppPage, dataset: Any) -> None:
-    app.open_panel()
+def test_a_report_is_shown_then_a_delivery_is_checked_and_each_failure_leads_to_its_labels(
+    report: Any, app: AppPage, dataset: Any
+) -> None:
+    app.find_operator("Show the annotator agreement report")
+    app.submit("Show")
+    expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
+    expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))
+    app.result.get_by_role("button", name="Show in the panel").click()
+    app.expect_score(report)
+
     form = app.find_operator("Check requirements")
     expect(form.get_by_text("At least", exact=True)).to_be_visible()  # one number, with a value that is filled in
     form.get_by_text("Requirements written here").click()
@@ -57,24 +65,8 @@ def test_a_delivery_is_checked_and_each_failure_leads_to_its_labels(report: Any,
         if each.outcome == "failed"
     )
     assert failed.view
-    for _ in range(2):
-        app.drill_down(lambda: app.click_cell("requirement", "all alike", "outcome"), "all alike: ✗ failed")
-        expect(app.counts).not_to_have_text(f"{len(dataset)} samples")
-        app.back()
-        app.expect_shown(len(dataset))
+    app.drill_down(lambda: app.click_cell("requirement", "all alike", "outcome"), "all alike: ✗ failed")
+    expect(app.counts).not_to_have_text(f"{len(dataset)} samples")
+    app.back()
+    app.expect_shown(len(dataset))
     expect(app.errors).to_have_count(0)
-
-
-def test_label_convergence_stands_in_the_panel_of_model_evaluation(report: Any, app: AppPage, dataset: Any) -> None:
-    metric = "@annotator/agreement/label_convergence"
-    found = fo.load_dataset(dataset.name).evaluate_detections(
-        "bob", gt_field="alice", eval_key="yolo", custom_metrics={metric: {"run_key": report.run_key}}
-    )
-    people = found.metrics()["label_convergence"]
-    assert 0 < people <= 1
-    app.page.reload()
-    app.page.locator("[data-cy='new-panel-btn']").first.click()
-    app.page.get_by_text("Model Evaluation", exact=True).first.click()
-    app.page.get_by_text("yolo", exact=True).first.click()
-    row = app.page.get_by_role("row").filter(has_text="F1 of annotators among each other").first
-    expect(row).to_contain_text(f"{people:.3f}"[:4])

@@ -98,23 +98,6 @@ def test_the_operator_browser_opens_the_same_form_which_shows_invalid_input(app:
     assert [pair.a + pair.b for pair in load_agreement(dataset, "second_look").pairs] == ["alicecarol"]
 
 
-@pytest.mark.parametrize("dataset", ["polygons"], indirect=True)
-def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, dataset: Any) -> None:
-    form = app.press_compute()
-    expect(form).to_contain_text("What the fields hold")
-    app.unfold()
-    expect(form).to_contain_text("Matching method")
-    _choose(app, form, "polygons")
-    expect(form).to_contain_text("Area of polygons")
-    expect(form).to_contain_text("Tolerance of open lines (pixels)")
-    app.submit("Compute")
-    app.expect_message("Computed the run")
-    expect(app.sidebar_field("agreement_score")).to_be_visible()
-    dataset.reload()
-    assert set(dataset.distinct("carol_polygons.polylines.agreement")) >= {"agreed", "class_conflict", "missed"}
-    assert not dataset.has_sample_field("carol.detections.agreement")
-
-
 @pytest.mark.parametrize("dataset", ["segmentation"], indirect=True)
 def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: AppPage, dataset: Any) -> None:
     form = app.press_compute()
@@ -123,12 +106,6 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     _choose(app, form, "segmentation")
     expect(form).to_contain_text("Compare boundaries")
     expect(form).not_to_contain_text("Matching method")
-    background = form.locator("input[value='auto']")
-    background.fill("sky")
-    expect(form).to_contain_text("must be a mask value")
-    expect(form.get_by_role("button", name="Compute", exact=True)).to_be_disabled()
-    background.fill("auto")
-    expect(form).not_to_contain_text("must be a mask value")
     form.locator("input[type='checkbox']").nth(-2).click()  # above the one that continues a run
     expect(form).to_contain_text("Folder for the maps")
     app.submit("Compute")
@@ -141,13 +118,3 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     wait_until(app.page, lambda: _still_picture(app) != without)  # the map of disagreement shows
     checkbox.click()
     wait_until(app.page, lambda: _still_picture(app) == without)  # and goes
-
-
-def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: AppPage) -> None:
-    app.find_operator("Show the annotator agreement report")
-    app.submit("Show")
-    expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
-    expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))
-    app.result.get_by_role("button", name="Show in the panel").click()
-    app.expect_score(report)
-    expect(app.errors).to_have_count(0)

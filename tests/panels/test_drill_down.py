@@ -10,7 +10,7 @@ import fiftyone.operators as foo
 import pytest
 
 from tests.charts.filled import filled_report, filled_values
-from tests.datasets import EXAMPLE
+from tests.datasets import EXAMPLE, random_annotators
 from tests.panels.conftest import ANNOTATORS, of_tab
 
 from annotator_agreement import load
@@ -408,3 +408,28 @@ def test_a_requirement_that_failed_leads_to_its_labels(event, dataset, state):
     assert shown.values("id") == expected.values("id")
     assert len(shown)
     assert not event("drill_down", dataset, seen.state, path="acceptance_1", row=1, column=1).of("set_view")
+
+
+@pytest.mark.long
+def test_attributes_against_a_reference_stand_in_a_table_and_lead_to_labels(event, make_dataset):
+    dataset = make_dataset(random_annotators(10))
+    dataset.clone_sample_field("alice", "gold")
+    for n, name in enumerate([*ANNOTATORS, "gold"]):
+        counts = [len(of or ()) for of in dataset.values(f"{name}.detections")]
+        colours = [[("red", "green")[(k % 3 == n) and name != "gold"] for k in range(count)] for count in counts]
+        dataset.set_values(f"{name}.detections.colour", colours)
+    compute_agreement(dataset, ANNOTATORS, reference="gold", attributes="colour", progress=False, resamples=0)
+    sent, click = _opened(event, dataset, event("on_load", dataset).state, "annotators")
+    shown, found = {row[0]: row for row in sent.table("attributes0")}, load_agreement(dataset).reference.annotators
+    assert set(shown) == {one.name for one in found}
+    for one in found:
+        assert shown[one.name][1] == "colour"
+        assert shown[one.name][-1] == f"{one.attributes[0].n_labels:,}"
+    name = next(
+        name for name in sent.parts if sent.parts[name]["view"].get("columns") and "Extra" in sent.columns(name)
+    )
+    row = next(k for k, row in enumerate(sent.table(name)) if row[0] == "alice")
+    view = click(name, row, sent.columns(name).index("Wrong attribute")).view(dataset)
+    expected = dataset.filter_labels("alice", fo.ViewField("agreement_reference") == "wrong_attribute")
+    assert view.values("id") == expected.values("id")
+    assert len(view)

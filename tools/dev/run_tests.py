@@ -1,7 +1,8 @@
 """``make test`` and ``make test-long``: the tests in the App, and beside them all others, of one of the two parts.
 
-The others have a lower priority, so that a browser has the processor when it wants it. What both say is shown as they
-say it.
+The tests in the App run one after another and take longest: the others have a much lower priority, so that a browser
+has the processor when it wants it. What both say is shown as they say it. ``make test-all`` runs both parts in one go,
+each test once, and no process waits for those of the other part.
 """
 
 from __future__ import annotations
@@ -16,24 +17,25 @@ import time
 from .private_fiftyone import ROOT
 
 #: which tests belong to a part; those that draw random cases belong to both, and draw a quarter of them in the first
-PARTS = {"short": "not long", "long": "long or random or hypothesis"}
+PARTS = {"short": "not long", "long": "long or random or hypothesis", "all": ""}
+_BELOW = ["nice", "-n", "10"]
 _SIDE_BY_SIDE = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadscope", "--no-loadscope-reorder"]
 #: exit code of pytest where a part has no test
 _NO_TESTS = 5
 
 
 def main() -> None:
-    """Run a part; ends with 1 if a test failed."""
+    """Run a part, or both; ends with 1 if a test failed."""
     part = sys.argv[1]
     environment = dict(os.environ, PYTHONUNBUFFERED="1", **({"FEW_CASES": "1"} if part == "short" else {}))
     pytest = [sys.executable, "-m", "pytest", "-m", PARTS[part]]
     commands = {
         # a click may be lost while the App draws; a test that failed is tried once more, and named as RERUN
         "App": [*pytest, "tests/app", "-vv", "--reruns", "1", "-rR"],
-        "others": ["nice", "-n", "5", *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
+        "others": [*_BELOW, *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
     }
-    if part == "long":
-        commands["oldest FiftyOne"] = ["nice", "-n", "5", "sh", "tools/dev/test_oldest.sh"]
+    if part != "short":
+        commands["oldest FiftyOne"] = [*_BELOW, "sh", "tools/dev/test_oldest.sh"]
     began = time.monotonic()
     running = {
         name: subprocess.Popen(
