@@ -98,7 +98,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if len(counts) == 2:
         for is_long, command in ((False, "make test"), (True, "make test-long")):
             found = counts[is_long]
-            terminalreporter.write_line(f"{command}: {found['passed']} passed, {found.total() - found['passed']} failed")
+            terminalreporter.write_line(
+                f"{command}: {found['passed']} passed, {found.total() - found['passed']} failed"
+            )
 
 
 def pytest_collection_finish() -> None:

@@ -8,6 +8,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
+from playwright.sync_api import TimeoutError as NotYet
 from playwright.sync_api import expect
 
 from tools.dev.browser import new_page, show_dataset
@@ -21,20 +22,28 @@ if TYPE_CHECKING:
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
 _PANEL = "agreement_panel"
-#: how long is waited after each click but the last, in seconds
-_WAITS = (10, 20, 40, 60)
+#: how long is waited for a click, and after it for what it does, in seconds
+_WAITS = (30, 60, PATIENT_SECONDS)
 _LOOK = 250
 
 
-def _click_until(click: Callable[[], object], wait: Callable[[float], object]) -> None:
-    """Click until the App does what is waited for: a click on what is being redrawn is lost."""
+def _click_until(page: Page, click: Callable[[], object], wait: Callable[[float], object]) -> None:
+    """Click until the App does what is waited for: a click on what is being redrawn is lost.
+
+    What comes late may take away what is clicked again, or lie over it: then the click is given up.
+    """
     for seconds in _WAITS:
-        click()
-        with contextlib.suppress(AssertionError):
+        page.set_default_timeout(seconds * 1_000)
+        with contextlib.suppress(NotYet):
+            click()
+        page.set_default_timeout(PATIENT_SECONDS * 1_000)
+        try:
             wait(seconds * 1_000)
+        except AssertionError:
+            if seconds == _WAITS[-1]:
+                raise
+        else:
             return
-    click()
-    wait(PATIENT_SECONDS * 1_000)
 
 
 def wait_until(page: Page, is_so: Callable[[], object]) -> None:
@@ -76,17 +85,22 @@ class AppPage:
         self.messages = page.locator("[role=alert]")
         self.errors = page.get_by_text(re.compile("Error occurred during operator|Traceback \\(most recent"))
 
+    def _click_until(self, click: Callable[[], object], shown: Locator) -> None:
+        """Click until something is shown."""
+        _click_until(self.page, click, lambda longest: expect(shown).to_be_visible(timeout=longest))
+
     # ---- operators ----
 
     def press_compute(self) -> Locator:
         """Open the form with the button above the grid."""
-        self.page.locator(COMPUTE).first.click()
+        self._click_until(self.page.locator(COMPUTE).first.click, self.form)
         return self.form
 
     def find_operator(self, label: str) -> Locator:
         """Open the form of an operator from the operator browser."""
-        self.page.keyboard.press("Backquote")
-        self.page.locator(_SEARCH).first.fill(label)
+        search = self.page.locator(_SEARCH).first
+        self._click_until(lambda: self.page.keyboard.press("Backquote"), search)
+        search.fill(label)
         self.page.locator("[data-cy='operators-browser']").get_by_text(re.compile(f"^{label}")).first.click()
         return self.form
 
@@ -98,12 +112,12 @@ class AppPage:
     def submit(self, name: str) -> None:
         """Press the button that executes the operator of the form, until the form is gone."""
         button = self.form.get_by_role("button", name=name, exact=True)
-        _click_until(button.click, lambda longest: expect(button).to_have_count(0, timeout=longest))
+        _click_until(self.page, button.click, lambda longest: expect(button).to_have_count(0, timeout=longest))
 
     def close_result(self) -> None:
         """Close the result of an operator."""
         button = self.result.get_by_role("button", name="Close").last
-        _click_until(button.click, lambda longest: expect(self.result).to_have_count(0, timeout=longest))
+        _click_until(self.page, button.click, lambda longest: expect(self.result).to_have_count(0, timeout=longest))
 
     def expect_message(self, text: str) -> None:
         """Wait until the App says this in a notification."""
@@ -131,19 +145,18 @@ class AppPage:
         """Open the panel from the menu of panels, and wait until it shows something."""
         option = self.page.locator(f"[data-cy='new-panel-option-{_PANEL}']")
         menu = self.page.locator("[data-cy='new-panel-btn']").first
-        _click_until(menu.click, lambda longest: expect(option).to_be_visible(timeout=longest))
+        self._click_until(menu.click, option)
         option.click()
         expect(self.panel).to_contain_text(re.compile(r"\w"))
         return self.panel
 
     def drill_down(self, click: Callable[[], object], title: str) -> None:
         """Click until the panel announces what it shows."""
-        _click_until(click, lambda longest: expect(self.panel).to_contain_text(title, timeout=longest))
+        _click_until(self.page, click, lambda longest: expect(self.panel).to_contain_text(title, timeout=longest))
 
     def open_tab(self, name: str, text: str) -> None:
         """Open a tab of the panel, and wait until it shows what it holds."""
-        self.panel.get_by_role("tab", name=name, exact=True).click()
-        expect(self.panel).to_contain_text(text)
+        self.drill_down(self.panel.get_by_role("tab", name=name, exact=True).click, text)
 
     def expect_score(self, report: Any) -> None:
         """Wait until the panel shows the score and alpha of a report, and of objects the F1."""

@@ -38,6 +38,7 @@ def test_a_report_is_shown_then_a_delivery_is_checked_and_each_failure_leads_to_
     expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))
     app.result.get_by_role("button", name="Show in the panel").click()
     app.expect_score(report)
+    app.close_result()
 
     form = app.find_operator("Check requirements")
     expect(form.get_by_text("At least", exact=True)).to_be_visible()  # one number, with a value that is filled in
