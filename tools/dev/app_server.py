@@ -1,20 +1,21 @@
-"""The App in a separate process: ``python -m tools.dev.app_server PORT``.
-
-The environment must point to a running private FiftyOne. Prints READY when the App answers.
-
-There is no session: a session that connects late, on a busy machine, would change the dataset of an open page.
-"""
+"""FiftyOne's server: started for the App, and waited for."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import os
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 from .private_fiftyone import PATIENT_SECONDS
+
+LOG = "app.log"
 
 
 def wait_for_server() -> None:
@@ -45,19 +46,37 @@ def require_free(port: int) -> None:
             raise RuntimeError(f"Port {port} is in use; name another one: make app PORT={port + 1}")
 
 
-def main() -> None:
-    """Start the App, wait until killed."""
-    from fiftyone.core.service import ServerService
+def start_server(port: int, folder: Path) -> subprocess.Popen[bytes]:
+    """Start the server of the App as a process, with its log and home in a folder; :func:`wait_until_it_answers`.
 
-    wait_for_server()
-    server = ServerService(int(sys.argv[1]), address="127.0.0.1", do_not_track=True)
-    address = f"http://127.0.0.1:{server.port}/fiftyone"
-    while not _answers(address):
+    The environment must point to a running private FiftyOne. There is no session: a session that connects late, on a
+    busy machine, would change the dataset of an open page. Nor a process that supervises it, which takes as long to
+    start as the server itself.
+    """
+    spec = importlib.util.find_spec("fiftyone")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("There is no FiftyOne; run `make setup` first")
+    with (folder / LOG).open("w") as log:
+        return subprocess.Popen(
+            [sys.executable, "main.py", "--port", str(port), "--address", "127.0.0.1"],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=Path(spec.origin).parent / "server",
+            env=dict(os.environ, PYTHONUNBUFFERED="1", HOME=str(folder), FIFTYONE_DO_NOT_TRACK="1"),
+        )
+
+
+def wait_until_it_answers(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
+    """Wait until the server of the App answers.
+
+    Raises:
+        RuntimeError: if it ends, or does not answer
+    """
+    deadline = time.monotonic() + PATIENT_SECONDS
+    while not _answers(f"http://127.0.0.1:{port}/fiftyone"):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"The App did not start:\n{(folder / LOG).read_text()}")
         time.sleep(0.2)
-    sys.stdout.write("READY\n")
-    sys.stdout.flush()
-    while True:
-        time.sleep(1)
 
 
 def _answers(address: str) -> bool:
@@ -66,7 +85,3 @@ def _answers(address: str) -> bool:
             return True
     except OSError:
         return False
-
-
-if __name__ == "__main__":
-    main()

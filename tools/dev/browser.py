@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .private_fiftyone import PATIENT_SECONDS, ROOT, free_port
+from .app_server import start_server, wait_until_it_answers
+from .private_fiftyone import PATIENT_SECONDS, free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -48,25 +47,13 @@ def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
 
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
-    log_path = folder / "app.log"
-    with log_path.open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tools.dev.app_server", str(port)],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=ROOT,
-            env=dict(os.environ, PYTHONUNBUFFERED="1", HOME=str(folder)),
-        )
-        try:
-            build_demo_dataset(folder / "images", dataset_name)
-            deadline = time.monotonic() + PATIENT_SECONDS
-            while "READY" not in log_path.read_text():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"The App did not start:\n{log_path.read_text()}")
-                time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}/datasets/{dataset_name}"
-        finally:
-            _kill(process)
+    process = start_server(port, folder)
+    try:
+        build_demo_dataset(folder / "images", dataset_name)
+        wait_until_it_answers(process, port, folder)
+        yield f"http://127.0.0.1:{port}/datasets/{dataset_name}"
+    finally:
+        _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
