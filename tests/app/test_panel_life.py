@@ -34,6 +34,8 @@ def test_the_panel_shows_the_run_that_is_chosen_and_says_at_once_that_it_works(
     compute_agreement(dataset, list(ANNOTATORS), run_key="strict", iou=0.8, progress=False)
     strict = load_agreement(dataset, "strict")
     app.refresh_panel()
+    expect(app.choice("Run").locator("option")).to_have_count(2)
+    app.expect_at_rest()
     app.open_tab("Objects", "Labels by verdict")
     for shown in (strict, report):
         app.choose("Run", shown.run_key)
