@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -86,10 +86,35 @@ class CostlyUnits:
         return CostlyUnits(self.row[mask], self.cost[mask], self.n[mask], self.of_sample[mask])
 
 
-def _costly(row: IntArray, cost: IntArray, n_units: IntArray) -> CostlyUnits:
-    """The units from the row and the cost of each, and the number of units of every sample ``(S,)``."""
-    most = int(cost.max(initial=0)) + 1
-    key, n = np.unique(row * most + cost, return_counts=True)
+def _costly(
+    records: Records,
+    sought: SoughtUnits,
+    row: IntArray,
+    verdict: IntArray,
+    votes: IntArray,
+    cost: IntArray,
+    has_class: BoolArray,
+    n_units: IntArray,
+) -> CostlyUnits:
+    """The units that somebody looks for.
+
+    Args:
+        records: of all samples
+        sought: the filter
+        row: shape ``(U,)``, row of the sample of every unit
+        verdict: shape ``(U,)``
+        votes: shape ``(U,)``, annotators who drew it
+        cost: shape ``(U,)``
+        has_class: shape ``(U,)``, whether somebody gave it the class that is looked for
+        n_units: shape ``(S,)``, units of every sample
+    """
+    kept = has_class & (verdict > AGREED if sought.verdict is None else verdict == sought.verdict)
+    if sought.annotator is not None:
+        kept &= records.assigned[row, sought.annotator]
+    if sought.votes is not None:
+        kept &= votes == sought.votes
+    most = int(cost[kept].max(initial=0)) + 1
+    key, n = np.unique(row[kept] * most + cost[kept], return_counts=True)
     row, cost = key // most, key % most
     of_sample = np.zeros(len(n_units), np.int64)
     np.add.at(of_sample, row, cost * n)
@@ -97,55 +122,27 @@ def _costly(row: IntArray, cost: IntArray, n_units: IntArray) -> CostlyUnits:
     return CostlyUnits(row[order], cost[order], n[order], n_units[row[order]])
 
 
-def _sought_units(
-    sought: SoughtUnits,
-    assigned: BoolArray,
-    units: tuple[IntArray, IntArray, IntArray],
-    has_class: Callable[[int], BoolArray],
-) -> BoolArray:
-    """The units that somebody looks for, shape ``(U,)``.
-
-    Args:
-        sought: the filter
-        assigned: shape ``(S, R)``
-        units: sample, verdict and votes of every unit
-        has_class: the units to which somebody gave a class
-    """
-    sample, verdict, votes = units
-    kept: BoolArray = verdict > AGREED if sought.verdict is None else verdict == sought.verdict
-    if sought.annotator is not None:
-        kept &= assigned[sample, sought.annotator]
-    if sought.votes is not None:
-        kept &= votes == sought.votes
-    if sought.category is not None:
-        kept &= has_class(sought.category)
-    return kept
-
-
 def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed objects of a run."""
-    rows, costs, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    start, parts = 0, [(*np.zeros((4, 0), np.int64), np.zeros(0, np.bool_))]
     for t in records.tables():
-
-        def has_class(code: int, t: Tables = t) -> BoolArray:
-            return np.bincount(t.unit[t.objects.category == code], minlength=len(t.units.sample)) > 0
-
-        units = t.units.sample, t.units.verdict, t.units.votes
-        kept = _sought_units(sought, t.assigned, units, has_class)
-        rows.append(start + t.units.sample[kept])
-        costs.append(costs_of_units(t)[kept])
+        units, n = t.units, len(t.units.sample)
+        has_class = np.ones(n, np.bool_)
+        if sought.category is not None:
+            has_class = np.bincount(t.unit[t.objects.category == sought.category], minlength=n) > 0
+        parts.append((start + units.sample, units.verdict, units.votes, costs_of_units(t), has_class))
         start += t.n_samples
-    n_units = records.sample_values().n_units
-    return _costly(np.concatenate(rows), np.concatenate(costs), n_units)
+    row, verdict, votes, cost, has_class = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return _costly(records, sought, row, verdict, votes, cost, has_class, records.sample_values().n_units)
 
 
 def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed tags of a run; a tag costs as an object: 1 for every two annotators of whom one gave it."""
-    t = records.agreement()
-    units = t.unit_sample, t.verdict, t.votes
-    kept = _sought_units(sought, t.assigned, units, lambda code: t.unit_tag == code)
+    t, code = records.agreement(), sought.category
     cost = t.votes * (t.n_annotators[t.unit_sample] - t.votes)
-    return _costly(t.unit_sample[kept], cost[kept], records.sample_values().n_units)
+    has_class = np.full(len(cost), True) if code is None else t.unit_tag == code
+    n_units = records.sample_values().n_units
+    return _costly(records, sought, t.unit_sample, t.verdict, t.votes, cost, has_class, n_units)
 
 
 def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
@@ -153,13 +150,12 @@ def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
 
     The verdict of a disputed sample is that its classes differ.
     """
-    values = records.sample_values()
-    disputed = (values.n_disputed > 0) & (values.n_annotators >= 2)
-    units = np.arange(len(disputed)), np.where(disputed, CLASS_CONFLICT, NO_VERDICT), values.n_annotators
-    kept = _sought_units(sought, records.assigned, units, lambda code: (records.column("ratings") == code).any(axis=1))
-    pairs = values.n_annotators * (values.n_annotators - 1)
-    cost = np.rint(_PARTS * np.nan_to_num(1.0 - values.score) * pairs).astype(np.int64)
-    return _costly(np.flatnonzero(kept), cost[kept], (values.n_annotators > 0).astype(np.int64))
+    values, code, every = records.sample_values(), sought.category, np.arange(records.n_samples)
+    votes = values.n_annotators
+    verdict = np.where((values.n_disputed > 0) & (votes >= 2), CLASS_CONFLICT, NO_VERDICT)
+    cost = np.rint(_PARTS * np.nan_to_num(1.0 - values.score) * votes * (votes - 1)).astype(np.int64)
+    has_class = np.full(len(every), True) if code is None else (records.column("ratings") == code).any(axis=1)
+    return _costly(records, sought, every, verdict, votes, cost, has_class, (votes > 0).astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,40 +211,34 @@ def disputes_of(records: ObjectRecords, context: ReportContext) -> list[Disputes
     """Disputes on every sample; meant for a few samples."""
     every = []
     for t in records.tables(context.config):
-        found, pairs, iou = [_disputes(t, sample, context) for sample in range(t.n_samples)], t.pairs, t.iou
-        alike = pairs.same_class
-        drawing = sums_by(t.pair_sample[alike], 2.0 * (1.0 - pairs.iou[alike]), t.n_samples)
-        for k in np.flatnonzero(2.0 * drawing > t.cost).tolist():
-            found[k] = replace(found[k], drawn_iou=float(iou[k]))
-        every += found
+        alike = t.pairs.same_class
+        drawing = sums_by(t.pair_sample[alike], 2.0 * (1.0 - t.pairs.iou[alike]), t.n_samples)
+        for sample in range(t.n_samples):
+            own = np.flatnonzero((t.units.sample == sample) & (t.units.verdict > AGREED))
+            found = Disputes(
+                n_attributes=int((t.units.verdict[own] == ATTRIBUTE_CONFLICT).sum()),
+                n_disputed=len(own),
+                drawn_iou=float(t.iou[sample]) if 2.0 * drawing[sample] > t.cost[sample] else None,
+            )
+            asked, n_missed = np.flatnonzero(t.assigned[sample]).tolist(), 0
+            for unit in own.tolist():
+                rows = np.flatnonzero(t.unit == unit)
+                drew = t.objects.annotator[rows].tolist()
+                if len(drew) == 1:
+                    found.lone[context.annotators[drew[0]]] += 1
+                    continue
+                left = [k for k in asked if k not in drew]
+                found.missed.update(context.annotators[k] for k in left)
+                n_missed += bool(left)
+                if t.units.verdict[unit] == CLASS_CONFLICT:
+                    said = [context.class_names[k] for k in t.objects.category[rows].tolist()]
+                    most, n = Counter(said).most_common(1)[0]
+                    if 2 * n > len(said):
+                        named = zip(drew, said, strict=True)
+                        found.other_classes.update(
+                            (context.annotators[k], gave, most) for k, gave in named if gave != most
+                        )
+                    else:
+                        found.classes[tuple(sorted(set(said)))] += 1
+            every.append(replace(found, n_missed=n_missed))
     return every
-
-
-def _disputes(t: Tables, sample: int, context: ReportContext) -> Disputes:
-    units, objects = t.units, t.objects
-    lone: Counter[str] = Counter()
-    missed: Counter[str] = Counter()
-    classes: Counter[tuple[str, ...]] = Counter()
-    own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
-    asked = np.flatnonzero(t.assigned[sample]).tolist()
-    other_classes: Counter[tuple[str, str, str]] = Counter()
-    n_missed = 0
-    for unit in own.tolist():
-        rows = np.flatnonzero(t.unit == unit)
-        drew = objects.annotator[rows].tolist()
-        if len(drew) == 1:
-            lone[context.annotators[drew[0]]] += 1
-            continue
-        left = [k for k in asked if k not in drew]
-        missed.update(context.annotators[k] for k in left)
-        n_missed += bool(left)
-        if units.verdict[unit] == CLASS_CONFLICT:
-            said = [context.class_names[k] for k in objects.category[rows].tolist()]
-            most, n = Counter(said).most_common(1)[0]
-            if 2 * n > len(said):
-                named = zip(drew, said, strict=True)
-                other_classes.update((context.annotators[k], own, most) for k, own in named if own != most)
-            else:
-                classes[tuple(sorted(set(said)))] += 1
-    n_attributes = int((units.verdict[own] == ATTRIBUTE_CONFLICT).sum())
-    return Disputes(lone, missed, n_missed, classes, other_classes, n_attributes, len(own))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...metrics.bootstrap.draws import hstack
-from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import IntArray, sums_by
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers, ratio
 from ..statistics.presentation import ShowsItself, shown_as
@@ -139,13 +139,37 @@ def annotators_decided(
         class_names: name of every class code; empty for no numbers by class
         resamples: number of resamples; 0 for no intervals
     """
-    numbers = list(_numbers(judged, annotators, class_names))
-    ranks = _ranks([each.rows.toarray() for each in numbers])
-    fields = Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
-    found = []
+    n_samples, numbers = int(judged.sample.max(initial=-1)) + 1, list[Numbers]()
+    answers: list[tuple[IntArray, IntArray, list[int]]] = []
     for k, name in enumerate(annotators):
         own = judged.annotator == k
-        right, given = judged.right[own], judged.given[own]
+        sample, right, given = judged.sample[own], judged.right[own], judged.given[own]
+        # the classes that objects have, or that were given, by name
+        used: list[int] = np.unique(np.concatenate([right, given])).tolist() if class_names else []
+        codes = sorted((code for code in used if code >= 0), key=class_names.__getitem__)
+        answers.append((right, given, codes))
+        for code in (None, *codes):
+            of_object = right != NOTHING if code is None else right == code
+            of_label = given >= 0 if code is None else given == code
+            drawn = of_object & (given >= 0)
+            # labels, of these of an object; objects, of these drawn, of these with another class
+            rows = (of_label, of_label & (right != NOTHING), of_object, drawn, drawn & (right != given))
+            columns = np.column_stack([sums_by(sample, each.astype(np.int64), n_samples) for each in rows])
+            owner = (name,) if code is None else (name, class_names[code])
+            numbers.append(
+                Numbers(
+                    tuple((*owner, value) for value in _VALUES),
+                    hstack([columns.astype(np.float64)]),
+                    lambda sums: ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]]),
+                    basis=np.array([0, 2, 3]),
+                )
+            )
+    # rank of every sample by its content, so that resamples do not depend on the order of samples
+    contents = [each.rows.toarray() for each in numbers]
+    ranks = np.argsort(np.lexsort(np.hstack(contents).T[::-1])) if numbers else np.empty(0, np.int64)
+    fields = Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
+    found = []
+    for name, (right, given, codes) in zip(annotators, answers, strict=True):
         classes = [
             ClassDecided(
                 name=class_names[code],
@@ -153,16 +177,10 @@ def annotators_decided(
                 n_labels=int((given == code).sum()),
                 **fields.of(name, class_names[code]),
             )
-            for code in _codes(right, given, class_names)
+            for code in codes
         ]
-        found.append(
-            AnnotatorDecided(
-                name=name,
-                **_counts(right, given),
-                classes=sorted(classes, key=lambda entry: (-entry.n_objects, entry.name)),
-                **fields.of(name),
-            )
-        )
+        classes.sort(key=lambda entry: (-entry.n_objects, entry.name))
+        found.append(AnnotatorDecided(name=name, **_counts(right, given), classes=classes, **fields.of(name)))
     return found
 
 
@@ -184,50 +202,3 @@ def _counts(right: IntArray, given: IntArray) -> dict[str, Any]:
         "n_too_many": drew & ~there,
     }
     return {name: int(each.sum()) for name, each in found.items()}
-
-
-def _codes(right: IntArray, given: IntArray, class_names: Sequence[str]) -> list[int]:
-    """The classes that objects have, or that were given, by name."""
-    if not class_names:
-        return []
-    codes: list[int] = np.unique(np.concatenate([right, given])).tolist()
-    return sorted((code for code in codes if code >= 0), key=class_names.__getitem__)
-
-
-def _numbers(judged: Judged, annotators: Sequence[str], class_names: Sequence[str]) -> Iterator[Numbers]:
-    """Precision, recall and class errors of every annotator, over all classes and by class."""
-    n_samples = int(judged.sample.max(initial=-1)) + 1
-    for k, name in enumerate(annotators):
-        own = judged.annotator == k
-        sample, right, given = judged.sample[own], judged.right[own], judged.given[own]
-        drew, there = given >= 0, right != NOTHING
-        for code in (None, *_codes(right, given, class_names)):
-            of_object = there if code is None else right == code
-            of_label = drew if code is None else given == code
-            # labels, of these of an object; objects, of these drawn, of these with another class
-            rows = (
-                of_label,
-                of_label & there,
-                of_object,
-                of_object & drew,
-                of_object & drew & (right != given),
-            )
-            columns = np.column_stack([sums_by(sample, each.astype(np.int64), n_samples) for each in rows])
-            owner = (name,) if code is None else (name, class_names[code])
-            keys = tuple((*owner, value) for value in _VALUES)
-            yield Numbers(
-                keys,
-                hstack([columns.astype(np.float64)]),
-                lambda sums: ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]]),
-                basis=np.array([0, 2, 3]),
-            )
-
-
-def _ranks(columns: Sequence[FloatArray]) -> IntArray:
-    """Rank of every sample by its content, so that resamples do not depend on the order of samples."""
-    if not columns:
-        return np.empty(0, np.int64)
-    order = np.lexsort(np.hstack(columns).T[::-1])
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
