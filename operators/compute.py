@@ -238,7 +238,6 @@ COMPUTE = Form(
     label="Compute annotator agreement",
     sentence="Agreement of several annotators: match their labels, score every sample, and report how far they agree",
     icon="diversity_3",
-    submit="Compute",
     fields=_fields,
     execute=_compute,
     delegated=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -43,9 +43,9 @@ def _at_home(form: Filled, ending: str) -> str:
     return str(Path.home() / f"{_file_name(form.dataset.name)}-{ending}")
 
 
-def _with_ending(path: Any, ending: str, endings: Collection[str]) -> Any:
+def _path_with(form: Filled, given: Any, start: str, ending: str, endings: Iterable[str]) -> Any:
     """The path of the form, with the ending of the format: a change of the format alone changes the path too."""
-    others = set(endings) - {ending}
+    path, others = given or _at_home(form, f"{start}{ending}"), {*endings} - {ending}
     other = next((other for other in others if isinstance(path, str) and path.endswith(other)), None)
     return path if other is None else path.removesuffix(other) + ending
 
@@ -75,8 +75,7 @@ def _report_format(form: Filled) -> str:
 
 def _report_path(form: Filled, given: Any = None) -> Any:
     _, ending = _REPORT_FORMATS[_report_format(form)]
-    path = given or _at_home(form, f"{form.run_key}{ending}")
-    return _with_ending(path, ending, [ending for _, ending in _REPORT_FORMATS.values()])
+    return _path_with(form, given, form.run_key, ending, (ending for _, ending in _REPORT_FORMATS.values()))
 
 
 def _report_fields(form: Filled) -> Iterator[FormField]:
@@ -88,11 +87,12 @@ def _report_fields(form: Filled) -> Iterator[FormField]:
     if "path" in form.params:
         path = _report_path(form, form.params["path"])
         checked_path(path, _report_format(form), overwrite=form.get("overwrite", False))
-    hint = "The main numbers for each value of these fields, too"
-    by = Several("by", "By", hint, values=dividing_fields(form.dataset, form.labels.config.fields))
     hint = "Check the run against this file, and write the outcome, too"
-    file = ServerFile("requirements", "Requirements file", hint)
-    yield Folded(label="Parts, requirements", fields=(file,) if _report_format(form) == "json" else (by, file))
+    folded: list[FormField] = [ServerFile("requirements", "Requirements file", hint)]
+    if _report_format(form) != "json":
+        hint = "The main numbers for each value of these fields, too"
+        folded.insert(0, Several("by", "By", hint, values=dividing_fields(form.dataset, form.labels.config.fields)))
+    yield Folded(label="Parts, requirements", fields=tuple(folded))
     if requirements := _requirements(form):
         read_requirements(requirements)
 
@@ -115,7 +115,6 @@ EXPORT_REPORT = Form(
     label="Export annotator agreement",
     sentence="Write the report of an agreement run as a page with figures, as tables, or as JSON",
     icon="file_download",
-    submit="Export",
     run="The run whose report is written",
     fields=_report_fields,
     execute=_export_report,
@@ -182,7 +181,6 @@ EXPORT_AGAINST = Form(
     sentence="Write a page with pictures, or a table, of what an annotator got wrong by the decisions, or by the "
     "reference, to send to them",
     icon="outgoing_mail",
-    submit="Export",
     run="The run whose annotator gets the list",
     fields=_list_fields,
     execute=_export_list,
@@ -227,7 +225,6 @@ EXPORT_DECIDED = Form(
     label="Export what was decided",
     sentence="Write the decided labels alone, of the images on which something was decided, in a format of FiftyOne",
     icon="file_download",
-    submit="Export",
     of_gold=True,
     fields=_decided_fields,
     execute=_export_decided,
@@ -238,7 +235,6 @@ EXPORT_DECIDED = Form(
 # ---- the labels of all annotators ----
 
 _LABELS = {"run": "The labels of a run, with its objects and verdicts", "fields": "Label fields"}
-_OF_FIELDS = ("annotator_attribute", "assigned_field")
 
 
 def _is_run(form: Filled) -> bool:
@@ -249,8 +245,7 @@ def _is_run(form: Filled) -> bool:
 
 def _labels_path(form: Filled, given: Any = None) -> Any:
     ending = LABEL_FORMATS[one_of("format", form.get("format", "coco"), tuple(LABEL_FORMATS))].suffix
-    path = given or _at_home(form, f"annotations{ending}")
-    return _with_ending(path, ending, [kind.suffix for kind in LABEL_FORMATS.values()])
+    return _path_with(form, given, "annotations", ending, (kind.suffix for kind in LABEL_FORMATS.values()))
 
 
 def _label_fields(form: Filled) -> Iterator[FormField]:
@@ -278,12 +273,11 @@ def _label_fields(form: Filled) -> Iterator[FormField]:
 
 
 def _export_labels(form: Filled) -> dict[str, Any]:
-    options = {} if _is_run(form) else form.given(*_OF_FIELDS)
-    labels: str | list[str] = form.names("fields")
-    if _is_run(form):
-        labels = form.run_key
-    elif "annotator_attribute" in options and labels:
-        labels = labels[0]
+    options: dict[str, Any] = {}
+    labels: str | list[str] = form.run_key if _is_run(form) else form.names("fields")
+    if not _is_run(form):
+        options = form.given("annotator_attribute", "assigned_field")
+        labels = labels[0] if "annotator_attribute" in options and labels else labels
     options |= {"progress": form.progress, **form.given("format", "overwrite")}
     summary = export_annotations(form.samples, labels, _labels_path(form, form.params.get("path")), **options)
     of_file = _file_message(form, Path(summary.path))
@@ -296,7 +290,6 @@ EXPORT_LABELS = Form(
     label="Export annotations of several annotators",
     sentence="Write the labels of all annotators, and who looked at which images, to one file",
     icon="file_download",
-    submit="Export",
     fields=_label_fields,
     execute=_export_labels,
     summary="Export annotations of several annotators",

@@ -40,9 +40,9 @@ class Form:
     label: str  #: its name in the App
     sentence: str  #: its description in the operator browser
     icon: str  #: a Material icon
-    submit: str  #: text of its button
     #: what is done with a filled form; the result
     execute: Callable[[Filled], dict[str, Any]]
+    submit: str = ""  #: text of its button; by default the first word of its name in the App
     #: the inputs other than the run; an `AgreementInputError` is shown, and blocks execution
     fields: Callable[[Filled], Iterable[FormField]] = lambda form: ()
     run: str | None = None  #: text below the choice of a run; None if the form does not begin with that
@@ -189,7 +189,9 @@ class AgreementOperator(foo.Operator):
                 field.add(filled.inputs)
         except AgreementInputError as error:
             problem(error).add(filled.inputs)
-        view = types.PromptView(label=self.form.label, submit_button_label=self.form.submit)
+        view = types.PromptView(
+            label=self.form.label, submit_button_label=self.form.submit or self.form.label.split()[0]
+        )
         return types.Property(filled.inputs, view=view)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:

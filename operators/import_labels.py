@@ -331,7 +331,6 @@ IMPORT = Form(
     # the App lists operators by the first letter of their sentences: without a run, this one and that of compute help
     sentence="Add labels of Label Studio, COCO, CVAT, YOLO, Pascal VOC, LabelMe, VIA, tables, and who saw which images",
     icon="file_upload",
-    submit="Import",
     fields=_fields,
     execute=_import,
     delegated=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import fiftyone.operators as foo
@@ -17,6 +18,21 @@ from .panel_state import unusable_parts
 from .run_panel import ASK_BROWSER, RunPanel
 
 _ID = re.compile("[0-9a-f]{24}")
+
+
+def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
+    """The event of looking for objects with another verdict, annotator, class or number of annotators to decide on."""
+
+    def seek(panel: RunPanel, ctx: foo.ExecutionContext) -> None:
+        value = ctx.params.get("value")
+        if what == "votes" and str(value).isdigit():
+            value = int(value)
+        chosen = None if value == tab_decide.ALL else value
+        if value and not unusable_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
+            leave_form(ctx)
+            keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
+
+    return seek
 
 
 class DecideEvents(RunPanel):
@@ -48,22 +64,7 @@ class DecideEvents(RunPanel):
         chosen = deciding(ctx)
         keep(ctx, {**chosen, "filtering": not chosen.get("filtering")})
 
-    def seek_verdict(self, ctx: foo.ExecutionContext) -> None:
-        """Look for objects with another verdict."""
-        _seek(ctx, "verdict", ctx.params.get("value"))
-
-    def seek_annotator(self, ctx: foo.ExecutionContext) -> None:
-        """Look for objects of another annotator."""
-        _seek(ctx, "annotator", ctx.params.get("value"))
-
-    def seek_label(self, ctx: foo.ExecutionContext) -> None:
-        """Look for objects of another class."""
-        _seek(ctx, "label", ctx.params.get("value"))
-
-    def seek_votes(self, ctx: foo.ExecutionContext) -> None:
-        """Look for objects that another number of annotators drew."""
-        value = ctx.params.get("value")
-        _seek(ctx, "votes", int(value) if str(value).isdigit() else value)
+    seek_verdict, seek_annotator, seek_label, seek_votes = map(_seeking, ("verdict", "annotator", "label", "votes"))
 
     def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
         """Go through the skipped objects."""
@@ -128,14 +129,6 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     else:
         ctx.params[tab_decide.WAY] = tab_decide.way_of(chosen)
         note(ctx, tab_decide.WAY, ctx.params[tab_decide.WAY])
-
-
-def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
-    """Look for other objects to decide on."""
-    chosen = None if value == tab_decide.ALL else value
-    if value and not unusable_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
-        leave_form(ctx)
-        keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 
 
 def _require_object(ctx: foo.ExecutionContext) -> None:

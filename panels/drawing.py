@@ -157,15 +157,6 @@ def draw_item(root: types.Object, item: Item, version: str, handlers: Handlers) 
     _DRAW[item["kind"]](root, item, name, handlers)
 
 
-def _text(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    root.md(item["markdown"], name=name, componentsProps=TEXT)
-
-
-def _choice(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    # the same path whatever is chosen, see choice()
-    choice(root, item["name"], item["titles"], item["value"], handlers(item["handler"]), label=item["label"])
-
-
 def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
     # the style of a chart that follows its place: the App fits it only when it is drawn
@@ -384,8 +375,11 @@ def _step(
 
 
 _DRAW: dict[str, Callable[[types.Object, Item, str, Handlers], None]] = {
-    "text": _text,
-    "choice": _choice,
+    "text": lambda root, item, name, handlers: root.md(item["markdown"], name=name, componentsProps=TEXT),
+    # the same path whatever is chosen, see choice()
+    "choice": lambda root, item, name, handlers: choice(
+        root, item["name"], item["titles"], item["value"], handlers(item["handler"]), label=item["label"]
+    ),
     "chart": _chart,
     "table": _table,
     "buttons": _buttons,

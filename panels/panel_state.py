@@ -243,7 +243,9 @@ class Shown:
         self.version = version  #: identifies this content
         self.notes = list(notes)  #: remarks on the numbers
         self._records = records
-        self._index = index
+        self.index = index  #: the samples of the records
+        self.annotator_codes = {name: k for k, name in enumerate(context.annotators)}  #: their codes in the records
+        self.class_names = sorted(context.class_names[1:])  #: the classes of the labels
         self._context = context
         self._costly: dict[Sought, CostlyUnits] = {}
         self._parts: dict[str, AgreementParts] = {}
@@ -256,13 +258,13 @@ class Shown:
     @functools.cached_property
     def work(self) -> WorkList:
         """The samples on which annotators differ, the most costly first."""
-        return work_list(self._records, self._index)
+        return work_list(self._records, self.index)
 
     @functools.cached_property
     def frames(self) -> WorkList | None:
         """The frames with disputes, the most costly first; None if samples are no videos."""
         is_of_frames = self.report.run.n_videos is not None
-        return work_list(self._records, self._index, of_frames=True) if is_of_frames else None
+        return work_list(self._records, self.index, of_frames=True) if is_of_frames else None
 
     @functools.cached_property
     def findings(self) -> tuple[list[str], list[str]]:
@@ -278,7 +280,7 @@ class Shown:
         """Some entries of a work list: id, file, frame, and why it is disputed."""
         rows = work.row[first:end]
         reasons = family_of(self.report).reasons(self._records.take(rows), self._context)
-        samples = self._index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
+        samples = self.index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
         return [{**sample, "reason": reason} for sample, reason in zip(samples, reasons, strict=True)]
 
     @property
@@ -290,7 +292,7 @@ class Shown:
         """Other thresholds and rules of the objects, computed once."""
         if self._sensitivity is None:
             run = Run(dataset, run_key)
-            self._sensitivity = sensitivity_of(run, self._records, self._index, self._context)
+            self._sensitivity = sensitivity_of(run, self._records, self.index, self._context)
         return self._sensitivity
 
     @functools.cached_property
@@ -311,7 +313,7 @@ class Shown:
         if self._records.n_samples > MOST_DIVIDED:
             context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
         self._divided = self._divided or OpenParts(
-            dataset, context.config.run_key, self._records, self._index, context, self.report
+            dataset, context.config.run_key, self._records, self.index, context, self.report
         )
         return self._divided
 
@@ -320,11 +322,6 @@ class Shown:
         if by not in self._parts:
             self._parts[by] = self.divided(dataset).by_offered(by)
         return self._parts[by]
-
-    @property
-    def index(self) -> SampleIndex:
-        """The samples of the records."""
-        return self._index
 
     def costly(self, sought: Sought) -> CostlyUnits:
         """The disputed units that somebody looks for, the most costly first."""
@@ -343,16 +340,6 @@ class Shown:
         """Filters of Decide, without the annotator and the class of another run."""
         has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
         return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}
-
-    @property
-    def annotator_codes(self) -> dict[str, int]:
-        """Code of every annotator in the records."""
-        return {name: k for k, name in enumerate(self._context.annotators)}
-
-    @property
-    def class_names(self) -> list[str]:
-        """The classes of the labels, sorted."""
-        return sorted(self._context.class_names[1:])
 
     def class_code(self, name: str) -> int:
         """Code of a class in the records."""

@@ -284,19 +284,19 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
     votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
     votes.sort(key=lambda entry: (-entry["assigned"], -entry["votes"]))
     total = sum(entry["units"] for entry in votes)
+
+    def leads(entry: Mapping[str, int]) -> Link:
+        votes, assigned = entry["votes"], entry["assigned"]
+        return link(f"Objects drawn by {votes} of {assigned}", votes=votes, assigned=(assigned, assigned))
+
     columns = [
         Column("Drawn by", lambda e: Cell(e["votes"], f"{e['votes']} of {e['assigned']}"), is_number=False),
-        Column("Objects", "units", link=lambda entry: votes_link(entry["votes"], entry["assigned"])),
+        Column("Objects", "units", link=leads),
         Column("Share", lambda e: Cell(e["units"], percent(e["units"], total)), bar=lambda e: e["units"] / total),
         _decide_column(lambda entry: {"votes": entry["votes"]}),
     ]
     if total:
         yield table_item("votes", columns, votes, choices, title="Objects by the annotators who drew them", per_page=12)
-
-
-def votes_link(votes: int, assigned: int) -> dict[str, Any]:
-    """The objects that so many of the assigned annotators drew."""
-    return link(f"Objects drawn by {votes} of {assigned}", votes=votes, assigned=(assigned, assigned))
 
 
 def _disputed_link(row: tuple[str, int, int]) -> Link:

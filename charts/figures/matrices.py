@@ -195,7 +195,21 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
     pairs: Sequence[Any] = report.pairs
     names = in_order({name for pair in pairs for name in (pair.a, pair.b)})
     if at_most is not None and len(names) > at_most:
-        names = _who_share_most(names, pairs, at_most)
+        # the pair that shares most samples, then one by one who shares most with those before; ties by name
+        shared: dict[str, Counter[str]] = {other: Counter() for other in names}
+        for each in pairs:
+            shared[each.a][each.b] = shared[each.b][each.a] = each.n_samples
+        first = min(pairs, key=lambda pair: (-each.n_samples, natural_key(each.a), natural_key(each.b)))
+        chosen, left = [first.a, first.b], [other for other in names if other not in (first.a, first.b)]
+        n_shared = {other: shared[other][first.a] + shared[other][first.b] for other in left}
+        while left and len(chosen) < at_most:
+            # left is in order, and the first of equal ones is taken
+            best = max(left, key=n_shared.__getitem__)
+            left.remove(best)
+            chosen.append(best)
+            for other in left:
+                n_shared[other] += shared[other][best]
+        names = in_order(chosen)
     groups = [[name] for name in names]
     for join in getattr(report, "clusters", []):
         members = set(join.members)
@@ -206,21 +220,3 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
             groups = [group for group in groups if group not in joined]
             groups.insert(0, [name for group in joined for name in group])
     return [name for group in groups for name in group]
-
-
-def _who_share_most(names: Sequence[str], pairs: Sequence[Any], at_most: int) -> list[str]:
-    """The pair that shares most samples, then one by one who shares most with those before; ties by name."""
-    shared: dict[str, Counter[str]] = {name: Counter() for name in names}
-    for pair in pairs:
-        shared[pair.a][pair.b] = shared[pair.b][pair.a] = pair.n_samples
-    first = min(pairs, key=lambda pair: (-pair.n_samples, natural_key(pair.a), natural_key(pair.b)))
-    chosen, left = [first.a, first.b], [name for name in names if name not in (first.a, first.b)]
-    n_shared = {name: shared[name][first.a] + shared[name][first.b] for name in left}
-    while left and len(chosen) < at_most:
-        # left is in order, and the first of equal ones is taken
-        best = max(left, key=n_shared.__getitem__)
-        left.remove(best)
-        chosen.append(best)
-        for name in left:
-            n_shared[name] += shared[name][best]
-    return in_order(chosen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.codes import NO_LABEL
@@ -20,27 +19,13 @@ NOTHING = 0.0005
 LOOSE = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """Loss of the score of all pairs together (1: full agreement), by cause.
+def losses(report: ObjectReport) -> tuple[float, float, float] | None:
+    """Loss of the score of all pairs together (1: full agreement) by cause: objects, classes, and how they are drawn.
 
     F1 counts matched objects, F1 with equal classes only those of one class, the score also their IoU. The losses from
     1 to F1 (missed objects), from there to F1 with equal classes, and from there to the score (outlines) add up to the
-    total loss, 1 - score.
+    total loss, 1 - score. None if no pair has a label.
     """
-
-    missed: float
-    classes: float
-    places: float
-
-    @property
-    def total(self) -> float:
-        """The total loss."""
-        return self.missed + self.classes + self.places
-
-
-def losses(report: ObjectReport) -> Losses | None:
-    """The loss by cause; None if no pair has a label."""
     n = sum(pair.n_a + pair.n_b for pair in report.pairs)
     if not n:
         return None
@@ -48,7 +33,7 @@ def losses(report: ObjectReport) -> Losses | None:
     same = [(pair.class_agreement or 0.0) * pair.n_matched for pair in report.pairs]
     iou = sum(count * (pair.sq or 0.0) for count, pair in zip(same, report.pairs, strict=True))
     f1, rq, pq = 2.0 * matched / n, 2.0 * sum(same) / n, 2.0 * iou / n
-    return Losses(1.0 - f1, f1 - rq, rq - pq)
+    return 1.0 - f1, f1 - rq, rq - pq
 
 
 def object_outcome(report: ObjectReport) -> str:
@@ -56,7 +41,7 @@ def object_outcome(report: ObjectReport) -> str:
     lost, f1, same = losses(report), report.existence.f1, report.class_given_match.percent_agreement
     if lost is None or f1 is None:
         return "No two annotators have labels to compare, so there is no disagreement."
-    if lost.total < NOTHING:
+    if sum(lost) < NOTHING:
         has_classes = any(name != NO_LABEL for entry in report.annotators for name in entry.classes)
         return "The annotators agree: they drew the same objects, in the same places" + (
             ", with the same classes." if has_classes else "."
@@ -82,12 +67,12 @@ def object_outcome(report: ObjectReport) -> str:
 def cause_sentence(report: ObjectReport) -> str:
     """The share of every cause in what the score loses, as a sentence; empty if it loses nothing."""
     lost = losses(report)
-    if lost is None or lost.total < NOTHING:
+    if lost is None or sum(lost) < NOTHING:
         return ""
     missed = "missed objects" if len(report.annotators) > 2 else "lone objects (only one of the two drew them)"
-    named = {missed: lost.missed, "different classes": lost.classes, "how objects are drawn": lost.places}
+    named = dict(zip((missed, "different classes", "how objects are drawn"), lost, strict=True))
     ordered = sorted(named, key=lambda name: -round(named[name], 9))
-    shares = {name: round(100.0 * named[name] / lost.total) for name in ordered}
+    shares = {name: round(100.0 * named[name] / sum(lost)) for name in ordered}
     largest, *others = [name for name in ordered if shares[name]]
     if not others:
         return f"All that the score loses is about {largest}."

@@ -181,23 +181,6 @@ def _annotators(report: Any) -> list[Row]:
     return rows
 
 
-def _annotator_classes(report: Any) -> list[Row]:
-    """Number of times each annotator gave each class; for masks the share of pixels."""
-    value = "share" if family_of(report).shares_of_classes else "n"
-    return [
-        {"annotator": entry.name, "class": name, value: count}
-        for entry in report.annotators
-        for name, count in entry.classes.items()
-    ]
-
-
-def _merges(report: Any) -> list[Row]:
-    return [
-        {**{f"class_{letter}": name for letter, name in zip("ab", entry.classes, strict=False)}, **flat(entry)}
-        for entry in report.merges
-    ]
-
-
 def _persons(report: AgreementReport) -> list[Row]:
     """Every model beside the annotators left out: in all, by annotator (with the test), class and size."""
     return [
@@ -264,7 +247,12 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "summary": ("score", _summary),
     "pairs": ("pairs", _entries("pairs")),
     "annotators": ("annotators", _annotators),
-    "annotator_classes": ("annotators.classes", _annotator_classes),
+    # how often each annotator gave each class; of masks the share of pixels
+    "annotator_classes": ("annotators.classes", lambda report: [
+        {"annotator": entry.name, "class": name, "share" if family_of(report).shares_of_classes else "n": count}
+        for entry in report.annotators
+        for name, count in entry.classes.items()
+    ]),
     # classes of annotators where most of the others gave another one
     "other_classes": ("annotators.other_classes", lambda report: [
         {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
@@ -288,7 +276,10 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "sizes": ("sizes", _entries("sizes")),
     "attributes": ("attributes", _entries("attributes")),
     "attribute_conflicts": ("attributes.conflicts", _within("attributes", "conflicts", name="name")),
-    "merges": ("merges", _merges),
+    "merges": ("merges", lambda report: [
+        {**{f"class_{letter}": name for letter, name in zip("ab", entry.classes, strict=False)}, **flat(entry)}
+        for entry in report.merges
+    ]),
     "similar_names": ("similar_names", lambda report: [
         {"group": k, "name": name} for k, group in enumerate(report.similar_names, 1) for name in group
     ]),

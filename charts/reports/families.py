@@ -64,7 +64,7 @@ class FamilyCharts:
     #: texts of some kinds of findings, in addition to those of all families
     phrases: Phrases
     rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
-    words: Callable[[Any], list[tuple[str, str]]]  #: words of its sections, and what they mean
+    words: Callable[[Any], Sequence[tuple[str, str]]]  #: words of its sections, and what they mean
     sections: Sequence[Sections]  #: the most important sections
     details: Sequence[Sections] = ()  #: all other sections
     overview: Sequence[Sections] = ()  #: sections of the panel's overview
@@ -131,7 +131,7 @@ FAMILY_CHARTS = {
         findings=functools.partial(found_by_test, ratings.RATING_PHRASES),
         phrases=ratings.RATING_PHRASES,
         rules=ratings.rating_rules,
-        words=ratings.rating_words,
+        words=lambda report: ratings.RATING_WORDS,
         sections=(
             *(ratings.rating_coefficients, ratings.rating_annotators),
             *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
@@ -155,7 +155,7 @@ FAMILY_CHARTS = {
         findings=tags.tag_findings,
         phrases=tags.TAG_PHRASES,
         rules=tags.tag_rules,
-        words=tags.tag_words,
+        words=lambda report: tags.TAG_WORDS,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
         details=(all_findings, *_in_full(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs)),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
@@ -176,7 +176,7 @@ FAMILY_CHARTS = {
         findings=functools.partial(found_by_test, pixels.PIXEL_PHRASES),
         phrases=pixels.PIXEL_PHRASES,
         rules=pixels.pixel_rules,
-        words=pixels.pixel_words,
+        words=lambda report: pixels.PIXEL_WORDS,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
         details=(all_findings, *_in_full(pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs)),
         overview=(pixels.pixel_means,),

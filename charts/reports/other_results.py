@@ -72,23 +72,16 @@ def finding_sentences(parts: AgreementParts) -> Iterator[str]:
     said: dict[str, str] = {}
     for part, number, found in parts.findings:
         if part.name not in said:
-            said[part.name] = f"{part.name}: {difference_text(number, found, parts)}."
+            show = FORMS[number.form]
+            ends = "" if found.low is None else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
+            others = f"{show(found.rest)} on all other {parts.what} ({_signed(number, found.difference)}{ends})"
+            said[part.name] = f"{part.name}: {number.name(parts.measure)} {show(found.value)} against {others}."
     if not said:
         yield "No part differs from the others by test: the differences may be chance."
         return
     yield " ".join([*said.values()][:_MOST_NAMED])
     if len(said) > _MOST_NAMED:
         yield f"{len(said) - _MOST_NAMED:,} more parts differ."
-
-
-def difference_text(number: MainNumber, found: PartNumber, parts: AgreementParts) -> str:
-    """A number of a part against all other samples."""
-    show = FORMS[number.form]
-    ends = "" if found.low is None else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
-    others = f"{show(found.rest)} on all other {parts.what}"
-    return (
-        f"{number.name(parts.measure)} {show(found.value)} against {others} ({_signed(number, found.difference)}{ends})"
-    )
 
 
 def _signed(number: MainNumber, value: float | None) -> str:

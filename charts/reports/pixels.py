@@ -22,7 +22,12 @@ MANY_CLASSES = 10
 def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
     """The rules for background, ignored values, empty images and boundaries."""
     config = report.config
-    rules = [("labels", ", ".join(report.label_types)), ("background", shown_background(report))]
+    background = "none: every value is a class"
+    if report.background is not None:
+        named = next((entry.name for entry in report.classes if entry.is_background), None)
+        value = f"#{report.background:06x}" if report.is_rgb else str(report.background)
+        background = value if named in (None, value) else f"{value} ({named})"
+    rules = [("labels", ", ".join(report.label_types)), ("background", background)]
     if config["ignore_values"]:
         values = ", ".join(map(str, config["ignore_values"]))
         rules.append(("ignored values", f"{values}: pixels with such a value from any annotator are left out"))
@@ -64,22 +69,12 @@ PIXEL_PHRASES: dict[str, Phrase] = {
 }
 
 
-def pixel_words(report: PixelReport) -> list[tuple[str, str]]:
-    """Glossary of the sections on masks."""
-    return [
-        ("score", "mean IoU of the classes of two masks, without background"),
-        ("IoU", "pixels that both masks give a class / pixels that either gives it; 1 if identical"),
-        ("Dice", "2 x pixels of a class in both masks / pixels of it in the one + in the other"),
-    ]
-
-
-def shown_background(report: PixelReport) -> str:
-    """The background value, with its name."""
-    if report.background is None:
-        return "none: every value is a class"
-    named = next((entry.name for entry in report.classes if entry.is_background), None)
-    value = f"#{report.background:06x}" if report.is_rgb else str(report.background)
-    return value if named in (None, value) else f"{value} ({named})"
+#: glossary of the sections on masks
+PIXEL_WORDS = (
+    ("score", "mean IoU of the classes of two masks, without background"),
+    ("IoU", "pixels that both masks give a class / pixels that either gives it; 1 if identical"),
+    ("Dice", "2 x pixels of a class in both masks / pixels of it in the one + in the other"),
+)
 
 
 def pixel_means(report: PixelReport) -> list[Section]:

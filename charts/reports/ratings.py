@@ -73,12 +73,11 @@ RATING_PHRASES: dict[str, Phrase] = {
 }
 
 
-def rating_words(report: RatingReport) -> list[tuple[str, str]]:
-    """Glossary of the sections on ratings."""
-    return [
-        ("score", "share of the pairs of annotators who agree on a sample"),
-        ("disputed", "any two annotators disagree"),
-    ]
+#: glossary of the sections on ratings
+RATING_WORDS = (
+    ("score", "share of the pairs of annotators who agree on a sample"),
+    ("disputed", "any two annotators disagree"),
+)
 
 
 def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Section]:

@@ -71,13 +71,12 @@ TAG_PHRASES: dict[str, Phrase] = {
 }
 
 
-def tag_words(report: TagReport) -> list[tuple[str, str]]:
-    """Glossary of the sections on tags."""
-    return [
-        ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
-        ("lone", "only one annotator gave the tag"),
-        ("missed", "two or more gave the tag, and somebody assigned did not"),
-    ]
+#: glossary of the sections on tags
+TAG_WORDS = (
+    ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
+    ("lone", "only one annotator gave the tag"),
+    ("missed", "two or more gave the tag, and somebody assigned did not"),
+)
 
 
 def _disputed(report: TagReport) -> list[TagSummary]:

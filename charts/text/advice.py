@@ -123,19 +123,14 @@ def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Ma
     elif first.kind == "conflicts":
         entry = next(each for each in report.annotators if each.name == first.annotators[0])
         confused = [entry.other_classes[0][name] for name in "ab"] if entry.other_classes else ()
-    if question := asked_first(confused, report):
-        return f"{said}: {question}."
+    if confused:  # perhaps they are one class, of which all but the spelling is the same
+        known = [*confused, *(each.name for each in getattr(report, "classes", ()))]
+        for alike, question in spelt_alike(known, "classes"):
+            if {*alike} >= {*confused} and question:
+                return f"{said}: {question[:1].lower()}{question[1:]}."
     if who:
         return f"{said}: talk to {who if len(report.annotators) > 2 else 'both'}."
     return f"{said}: say in the guideline {rules[first.kind].format(listed([repr(name) for name in first.classes]))}."
-
-
-def asked_first(classes: Collection[str], report: Any) -> str:
-    """Question whether classes are one, of which all but the spelling is the same; empty if they differ otherwise."""
-    known = [*classes, *(each.name for each in getattr(report, "classes", ()))]
-    found = spelt_alike(known, "classes") if classes else ()
-    question = next((question for alike, question in found if {*alike} >= {*classes}), "")
-    return f"{question[:1].lower()}{question[1:]}"
 
 
 #: what the guideline should say of a class or size
