@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
-import math
 
 import bson
 import fiftyone as fo
@@ -26,7 +24,6 @@ from annotator_agreement.dataset_io import (
     compare_agreement,
     compute_agreement,
     decide,
-    load_agreement,
     undo_applied,
     update_agreement,
 )
@@ -212,67 +209,6 @@ def test_samples_are_listed_by_how_much_they_changed(boxes):
     for listed, expected in ((found.worse, worse), (found.better, better)):
         assert [(entry["id"], entry["filepath"]) for entry in listed] == [(i, path) for _, i, path in expected[:10]]
     assert [entry["difference"] for entry in found.worse] == pytest.approx([change for change, *_ in worse[:10]])
-
-
-def _noisy(rng, n_samples, miss_rate):
-    """Boxes of three annotators who miss some of the same true objects."""
-    columns = {name: [] for name in NAMES}
-    for _ in range(n_samples):
-        boxes = [(0.02 + 0.19 * k, 0.1, 0.1, 0.3) for k in range(5)]
-        classes = [str(rng.choice(["cat", "dog"])) for _ in boxes]
-        for name in NAMES:
-            columns[name].append(
-                [(label, box) for label, box in zip(classes, boxes, strict=True) if rng.random() >= miss_rate]
-            )
-    return columns
-
-
-def _mean_f1(p):
-    """Expected F1 of two annotators who see each of five objects with a probability; 1 if neither sees any."""
-    chances = {"both": p * p, "a": p * (1 - p), "b": p * (1 - p), "none": (1 - p) ** 2}
-    total = 0.0
-    for seen in itertools.product(chances, repeat=5):
-        n_matched, n_drawn = seen.count("both"), 2 * seen.count("both") + seen.count("a") + seen.count("b")
-        total += math.prod(chances[what] for what in seen) * (2 * n_matched / n_drawn if n_drawn else 1.0)
-    return total
-
-
-@pytest.mark.long
-def test_a_planted_improvement_is_found_in_sign_and_size(make_dataset):
-    rng = np.random.default_rng(11)
-    dataset = make_dataset(_noisy(rng, 80, 0.3))
-    compute_agreement(dataset, NAMES, run_key="before")
-    better = _noisy(rng, 80, 0.1)
-    for name in NAMES:
-        dataset.set_values(name, [detections(labels) for labels in better[name]])
-    compute_agreement(dataset, NAMES, run_key="after")
-    comparison = compare_agreement(dataset, "before", "after")
-    # of two who see a share p of the objects, F1 is p² / p
-    f1 = comparison.numbers["existence.f1"]
-    assert f1.interval.low < 0.2 < f1.interval.high
-    assert f1.interval.high - f1.interval.low < 0.11
-    score = comparison.numbers["score.mean"]
-    assert score.is_clear
-    assert score.interval.low < _mean_f1(0.9) - _mean_f1(0.7) < score.interval.high
-    iou = comparison.numbers["localisation.mean_iou"]
-    assert (iou.a, iou.b) == pytest.approx((1.0, 1.0))
-    assert not iou.is_clear
-    assert comparison.samples.n_better > 3 * comparison.samples.n_worse
-    assert {tuple(part.names) for part in comparison.changes["pairs"] if part.numbers["f1"].is_clear} == {
-        ("alice", "bob"), ("alice", "carol"), ("bob", "carol")
-    }  # fmt: skip
-    assert {part.names[0] for part in comparison.changes["classes"] if part.numbers["alpha"].is_clear} == {"cat", "dog"}
-    text = comparison_text(comparison)
-    assert "F1 rises by" in text
-    assert "Nothing but the labels." in text
-
-
-@pytest.mark.long
-def test_pairing_the_samples_makes_intervals_narrower(boxes):
-    compute_agreement(boxes, NAMES, run_key="near", iou=0.55)
-    change = compare_agreement(boxes, "one", "near").numbers["alpha.pooled"]
-    errors = [load_agreement(boxes, key).intervals["alpha.pooled"].error for key in ("one", "near")]
-    assert change.interval.error < math.hypot(*errors) / 2
 
 
 @pytest.mark.long

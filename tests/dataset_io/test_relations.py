@@ -189,19 +189,6 @@ def test_samples_name_the_pairs_who_gave_other_values_in_plain_fields(make_datas
     assert "agreement_differing_pairs" not in str(stored(dataset))
 
 
-@pytest.mark.long
-def test_plain_fields_of_more_annotators_than_are_named_have_the_same_view_of_a_pair(make_dataset):
-    names, dataset, rng = [f"w{w:02d}" for w in range(MOST_NAMED + 1)], make_dataset({}), np.random.default_rng(4)
-    given = rng.choice(["x", "y"], (6, len(names)))
-    for k, row in enumerate(given.tolist()):
-        values = dict(zip(names, row, strict=True))
-        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **values), dynamic=True)
-    compute_agreement(dataset, names, resamples=0, progress=False)
-    assert not any(dataset.values("agreement_differing_pairs"))
-    shown = set(view_agreement(dataset, annotators=["w01", "w07"]).values("id"))
-    assert shown == set(np.array(dataset.values("id"))[given[:, 1] != given[:, 7]])
-
-
 @pytest.mark.parametrize("n", [MOST_NAMED, MOST_NAMED + 1])
 @pytest.mark.few(1)
 def test_of_more_annotators_than_are_named_the_views_are_the_same(make_dataset, n):

@@ -135,16 +135,16 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
     dataset = make_dataset({name: [boxes] * 4 for name in ANNOTATORS})
     first, second = dataset.values("_id")[:2]
-    original, done = write.Writer._not_written, []
+    original, done = write.stored_samples, []
 
-    def edited_at_once(self, samples, n_written):
+    def edited_at_once(source, ids):
         """The first sample was written, and is edited before anybody looks which ones were not."""
         if not done:
             done.append(True)
             change = {"bob": None, "carol": None, "alice.detections.1.bounding_box": None}
             now = {"last_modified_at": True}
             dataset._sample_collection.update_one({"_id": first}, {"$set": change, "$currentDate": now})
-        return original(self, samples, n_written)
+        return original(source, ids)
 
     def refuse_once(self, batch, updates):
         if not done:
@@ -152,7 +152,7 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
         return written(self, batch, updates)
 
     written = write.Writer.write
-    monkeypatch.setattr(write.Writer, "_not_written", edited_at_once)
+    monkeypatch.setattr(write, "stored_samples", edited_at_once)
     monkeypatch.setattr(write.Writer, "write", refuse_once)
     compute_agreement(dataset, ANNOTATORS, invalid="skip")
     found = dataset._sample_collection.find_one({"_id": first})

@@ -293,13 +293,6 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2]]
 
 
-def test_a_repeated_video_counts_once(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [])}])
-    report = compute_quickly(dataset.concat(dataset), FIELDS[:2])
-    assert (report.n_samples, report.run.n_repeated, report.run.n_videos) == (2, 2, 1)
-    assert dataset.values("agreement_score") == [0.5]
-
-
 def test_a_view_without_frames_is_refused(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     view = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
@@ -332,14 +325,3 @@ def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos)
     report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater")
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0]]
     assert report.run.coverage == "assumed"
-
-
-def test_polylines_on_frames_are_compared_by_their_area(make_videos):
-    def polygon(width):
-        ring = [[0.1, 0.1], [0.1 + width, 0.1], [0.1 + width, 0.5], [0.1, 0.5]]
-        return fo.Polylines(polylines=[fo.Polyline(label="car", points=[ring], closed=True, filled=True, index=4)])
-
-    dataset = make_videos([{"alice": [polygon(0.4), polygon(0.4)], "bob": [polygon(0.3), polygon(0.1)]}])
-    report = compute_quickly(dataset, FIELDS[:2])
-    assert dataset.values("frames.bob.polylines.agreement_iou") == [[[pytest.approx(0.75)], [None]]]
-    assert report.track_consistency == pytest.approx(0.5)

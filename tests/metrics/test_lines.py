@@ -52,16 +52,6 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("case", SHAPES, ids=lambda case: case[0])
-def test_lines_have_the_length_computed_by_hand(case: tuple) -> None:
-    _, shape, length = case
-    lines = lines_of([shape])
-    assert_allclose(lines.length, [length], rtol=1e-15)
-    assert lines.geometry[0].is_empty == (length == 0)
-    assert shared(shape, shape, 1.5) == length
-    assert shared(shape, [line[::-1] for line in shape], 1.5) == pytest.approx(length, rel=1e-12)
-
-
 def test_shapes_do_not_mix() -> None:
     lines = lines_of([shape for _, shape, _ in SHAPES])
     assert_allclose(lines.length, [length for _, _, length in SHAPES], rtol=1e-15)

@@ -12,7 +12,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from shapely import MultiPolygon, Polygon
+from shapely import Polygon
 
 from tests.chance import examples
 from tests.metrics.golden_cases import GOLDEN
@@ -90,18 +90,6 @@ SHAPES = [
     ("all points on a line", [[(0, 0), (2, 1), (4, 2), (6, 3)]], 0, True),
     ("to and fro", [[(0, 0), (4, 1), (0, 0), (4, 1)]], 0, True),
 ]
-
-
-@pytest.mark.parametrize("case", SHAPES, ids=lambda case: case[0])
-def test_rings_enclose_the_area_computed_by_hand(case: tuple) -> None:
-    _, rings, area, repaired = case
-    polygons = polygons_of([rings])
-    assert_allclose(polygons.area, [area], rtol=0, atol=1e-12)
-    assert polygons.repaired.tolist() == [repaired]
-    assert shapely.is_valid(polygons.geometry).all()
-    assert isinstance(polygons.geometry[0], Polygon | MultiPolygon)
-    assert polygons.geometry[0].is_empty == (area == 0)
-    assert_allclose(polygons.bounds, [polygons.geometry[0].bounds if area else (0, 0, 0, 0)], rtol=0, atol=0)
 
 
 def test_shapes_do_not_mix() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from tests.datasets import random_annotators, stored
+from tests.datasets import random_annotators
 from tests.operators.conftest import view_of
 
 from annotator_agreement.dataset_io import compute_agreement, load_agreement
@@ -100,27 +100,3 @@ def test_the_usual_views_are_saved(operator, dataset, run):
     assert result["saved"] == dataset.list_saved_views()
     assert len(result["saved"]) == 4
     assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
-
-
-@pytest.mark.long
-def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, run, form):
-    configure = operator("configure_agreement_app")
-    before = stored(dataset)
-    inputs = form(configure, dataset)
-    switches = {name: inputs[name]["default"] for name in ("sidebar", "indexes", "color_by")}
-    assert switches == {"sidebar": False, "indexes": False, "color_by": "nothing of the run"}
-    chosen = {"run_key": "agreement", "sidebar": True, "color_by": "id"}
-    result, requests = run(configure, dataset, **chosen, indexes=False)
-    assert result == {"sidebar": True, "indexes": False, "color_by": "id"}
-    assert "agreement" in [group["name"] for group in requests["show_sidebar_groups"]["groups"]]
-    assert requests["set_color_scheme"]["fields"] == dataset.app_config.color_scheme.fields
-    assert dataset.app_config.color_scheme.fields[0]["colorByAttribute"] == "agreement_id"
-    inputs = form(configure, dataset)
-    assert {name: inputs[name]["default"] for name in switches} == result
-    _, requests = run(configure, dataset, **{**chosen, "sidebar": False})
-    assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
-    run(configure, dataset, run_key="agreement", **switches)
-    assert stored(dataset)["dataset"]["app_config"] == before["dataset"]["app_config"]
-    assert stored(dataset)["samples"] == before["samples"]
-    run(configure, dataset, run_key="agreement", indexes=True)
-    assert "agreement_score" in dataset.list_indexes()

@@ -327,17 +327,6 @@ def test_the_picture_of_an_object_with_a_mask_shows_the_edge_of_the_mask(event, 
     assert min(picture.getpixel((beyond, picture.height // 2))) > 200
 
 
-@pytest.mark.long
-def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
-    in_hand = {**named["decide"], "at": [dataset.first().id, "gone"]}
-    sent = show(event, dataset, {**named, "decide": in_hand})
-    document = button(sent, "No object")["params"]["document"]
-    dataset.delete_samples([document])
-    late = press(event, dataset, sent.state, sent, "No object")
-    assert "deleted or added" in str(late.of("notify"))
-    assert button(late, "No object")["params"]["document"] != document
-
-
 @pytest.mark.parametrize(
     ("kind", "version", "none"),
     [
