@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import combinations
 
 import numpy as np
+import pytest
 
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of
 from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
@@ -93,16 +94,18 @@ def test_reasons_name_annotators_and_classes_the_most_frequent_first() -> None:
         assert len(counts) <= 3
 
 
-def test_who_is_behind_disputes_is_named() -> None:
-    from annotator_agreement.charts.reports.reasons import _object_reason
+def test_who_is_behind_disputes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from annotator_agreement.charts.reports import reasons
 
-    told = Disputes(Counter(carol=7), Counter(bob=2), 2, Counter({("cat", "dog"): 3}), Counter(), 0, 12)
-    assert _object_reason(told) == "7 lone (carol), 3 called cat or dog, 2 missed (bob)"
-    told = Disputes(Counter(a=1, b=2, c=1), Counter(a=2, b=2), 3, Counter(), Counter(), 1, 7)
-    assert _object_reason(told) == "4 lone (b 2, a 1, others), 3 missed (a 2, b 2), 1 with different attributes"
-    told = Disputes(other_classes=Counter({("a", "dog", "cat"): 3, ("b", "dog", "cat"): 1, ("b", "cow", "cat"): 2}))
-    assert _object_reason(told) == "4 cat called dog (a 3, b 1), 2 cat called cow (b)"
-    assert (
-        _object_reason(Disputes(Counter(carol=1), drawn_iou=0.628))
-        == "drawn differently (mean IoU 0.63), 1 lone (carol)"
-    )
+    told = [
+        Disputes(Counter(carol=7), Counter(bob=2), 2, Counter({("cat", "dog"): 3}), Counter(), 0, 12),
+        Disputes(Counter(a=1, b=2, c=1), Counter(a=2, b=2), 3, Counter(), Counter(), 1, 7),
+        Disputes(other_classes=Counter({("a", "dog", "cat"): 3, ("b", "dog", "cat"): 1, ("b", "cow", "cat"): 2})),
+    ]
+    monkeypatch.setattr(reasons, "disputes_of", lambda *_: told)
+    case = found(0, {})
+    assert object_reasons(_records(case), _context(case)) == [
+        "7 lone (carol), 3 called cat or dog, 2 missed (bob)",
+        "4 lone (b 2, a 1, others), 3 missed (a 2, b 2), 1 with different attributes",
+        "4 cat called dog (a 3, b 1), 2 cat called cow (b)",
+    ]
