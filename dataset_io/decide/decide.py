@@ -347,9 +347,8 @@ class _Pass(CountingPass):
         some, at = objects.members.only(chosen), now()
         no_majority = set[int]()
         if new.choice == "consensus":
-            no_majority = {
-                unit for unit, has in zip(units, self._objects.units.has_majority(some), strict=True) if not has
-            }
+            has_majority = self._objects.units.has_majority(some).tolist()
+            no_majority = {unit for unit, has in zip(units, has_majority, strict=True) if not has}
         for unit, label in zip(units, self._labels(objects, units, some), strict=True):
             k = samples[unit]
             if any(each["step"] == new.step for each in objects.found[unit]):  # by an attempt before

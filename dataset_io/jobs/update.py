@@ -113,7 +113,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         else:
             cursor = sample_collection(source.dataset).find({}, {"_id": True}, hint="_id_")
         found = sample_keys(row["_id"] for row in cursor)
-        now, rows = np.unique(found), loaded.index.sample_ids()
+        now, rows = np.unique(found), loaded.index.columns["sample_id"]
         if len(now) < len(found) and source.on_frames:
             raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
         before = np.unique(rows)
@@ -203,8 +203,7 @@ def _compare(
     new, kept, codes = one_pass.compared(), ~plan.dropped, family.code_names()  # the first codes are those of the run
     compared = None
     if kept.any():
-        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), loaded.facts.select(kept), codes)
-        compared = compared.with_codes(codes.joined())
+        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), codes).with_codes(codes.joined())
     if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
         raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if new is not None:

@@ -6,7 +6,6 @@ no change, and an edit in a form of the App that is open meanwhile is saved.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -29,34 +28,57 @@ from ..labels.stored import StoredSample, milliseconds, time_of
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
+#: columns as they are stored with their types, and the counts of reading, which are stored beside them
+_COLUMNS = {"sample_id": np.uint8, "stamp": np.int64, "group_id": np.uint8, "frame_number": np.int32,
+            "video_stamp": np.int64}  # fmt: skip
+COUNTS = ("n_invalid", "n_unknown", "n_added", "lists")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class SampleIndex:
-    """The sample of every row of the records; for frames, the video and the frame number.
+    """The sample of every row of the records, and what was noticed when it was read; for frames, the video and number.
 
-    About 20 bytes per sample, 32 per frame, 32 per sample of a group.
+    About 20 bytes per sample, 32 per frame, 32 per sample of a group, and the counts.
     """
 
-    def __init__(self) -> None:
-        self._ids = bytearray()
-        self._groups = bytearray()
-        self._frame_numbers: list[int] = []
-        self._stamps = array("q")  # when each sample, or frame, was changed last, in milliseconds
-        self._video_stamps = array("q")  # the same of the video of each frame
+    #: ``sample_id`` (for frames of the video), ``frame_number``, and ``group_id`` where all have a group; ``stamp`` and
+    #: ``video_stamp``: when the sample, or frame, and its video were changed last, in milliseconds; ``n_invalid`` and
+    #: ``n_unknown``: labels left out because they cannot be compared, or because their annotator appeared during the
+    #: run; ``n_added``: annotators counted as assigned only because they labelled; ``lists``, shape ``(S, R)``: whether
+    #: every annotator has labels, an empty list or none
+    columns: dict[str, NDArray[Any]]
 
-    def add(self, samples: Sequence[StoredSample]) -> None:
-        """Add the samples of a batch."""
-        for sample in samples:
-            self._ids += (sample.video_id or sample.sample_id).binary
-            if sample.group_id is not None:
-                self._groups += sample.group_id.binary
-            self._stamps.append(milliseconds(sample.last_modified_at))
-            if sample.video_id is not None:
-                self._frame_numbers.append(sample.frame_number)
-                self._video_stamps.append(milliseconds(sample.video_modified_at))
+    @classmethod
+    def of(cls, samples: Sequence[StoredSample], **counts: IntArray) -> SampleIndex:
+        """The samples of a batch, with the counts of reading them."""
+        stamps = [milliseconds(sample.last_modified_at) for sample in samples]
+        columns = {
+            "sample_id": sample_keys(sample.video_id or sample.sample_id for sample in samples),
+            "stamp": np.array(stamps, np.int64),
+            **counts,
+        }
+        groups = [sample.group_id for sample in samples if sample.group_id is not None]
+        if groups and len(groups) == len(samples):
+            columns["group_id"] = sample_keys(groups)
+        if samples and samples[0].video_id is not None:
+            columns["frame_number"] = np.array([sample.frame_number for sample in samples], np.int64)
+            columns["video_stamp"] = np.array([milliseconds(sample.video_modified_at) for sample in samples], np.int64)
+        return cls(columns)
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[SampleIndex]) -> SampleIndex:
+        """The samples of all parts, at least one."""
+        found = list(parts)
+        found = [each for each in found if len(each)] or found[:1]
+        names = [name for name in found[0].columns if all(name in each.columns for each in found)]
+        return cls({name: np.concatenate([each.columns[name] for each in found]) for name in names})
 
     def __len__(self) -> int:
-        return len(self._ids) // _ID
+        return len(self.columns["sample_id"])
+
+    def select(self, samples: BoolArray | IntArray) -> SampleIndex:
+        """The samples that a mask ``(S,)`` keeps, or at the given rows."""
+        return SampleIndex({name: column[samples] for name, column in self.columns.items()})
 
     def numbers(self, rows: IntArray | None = None) -> IntArray:
         """Rank of every sample's id among all ids (for frames: of the video's id).
@@ -64,46 +86,49 @@ class SampleIndex:
         Args:
             rows: rows of the samples to rank among each other; None for all
         """
-        return _numbers(self._ids if rows is None else _rows(self._ids)[rows].tobytes())
+        ids = self.columns["sample_id"]
+        return np.unique(ids if rows is None else ids[rows], return_inverse=True)[1].ravel()
 
     def clusters(self) -> IntArray | None:
         """Number of the video or group of every sample, shape ``(S,)``; None without videos and groups."""
-        if self._frame_numbers:
+        if self.frame_numbers() is not None:
             return self.numbers()
-        return _numbers(self._groups) if len(self._groups) == len(self._ids) and self._ids else None
+        groups = self.columns.get("group_id", ())
+        return np.unique(groups, return_inverse=True)[1].ravel() if len(groups) else None
 
     def order(self) -> IntArray | None:
         """Rows by group, sample and frame, shape ``(S,)``; None if that is how they stand."""
-        groups = [_rows(self._groups)] if len(self._groups) == len(self._ids) else []
-        frames = [np.array(self._frame_numbers)] if self._frame_numbers else []
-        order: IntArray = np.lexsort([*frames, _rows(self._ids), *groups])
+        keys = [self.columns[name] for name in ("frame_number", "sample_id", "group_id") if name in self.columns]
+        order: IntArray = np.lexsort(keys)
         return None if (order == np.arange(len(order))).all() else order
 
     def frame_numbers(self) -> IntArray | None:
         """Number of every frame, shape ``(S,)``; None if rows are not frames."""
-        return np.array(self._frame_numbers, np.int64) if self._frame_numbers else None
+        found = self.columns.get("frame_number")
+        return found if found is not None and len(found) else None
 
     def ids(self) -> list[str]:
         """Id of every sample; for frames the id of the video."""
-        text = self._ids.hex()
+        text = self.columns["sample_id"].tobytes().hex()
         return [text[k : k + 2 * _ID] for k in range(0, len(text), 2 * _ID)]
 
     def keys(self) -> NDArray[np.bytes_]:
         """A unique key of every sample, or frame; see :func:`sample_keys` and :func:`frame_keys`."""
-        if not self._frame_numbers:
-            return _rows(self._ids)
+        ids, frames = self.columns["sample_id"], self.frame_numbers()
+        if frames is None:
+            return ids
         keys = np.empty((len(self), _FRAME), np.uint8)
-        keys[:, :_ID] = np.frombuffer(bytes(self._ids), np.uint8).reshape(-1, _ID)
-        keys[:, _ID:] = np.array(self._frame_numbers, ">u4").view(np.uint8).reshape(-1, _FRAME - _ID)
+        keys[:, :_ID] = np.frombuffer(ids.tobytes(), np.uint8).reshape(-1, _ID)
+        keys[:, _ID:] = frames.astype(">u4").view(np.uint8).reshape(-1, _FRAME - _ID)
         return _rows(keys.tobytes(), _FRAME)
 
     def sample_keys(self) -> NDArray[np.bytes_]:
         """The keys of the samples, for frames of the videos, each once and in ascending order."""
-        return np.unique(_rows(self._ids))
+        return np.unique(self.columns["sample_id"])
 
-    def among(self, keys: NDArray[np.bytes_]) -> BoolArray:
-        """True for samples, or frames, with one of the given :meth:`keys`, shape ``(S,)``."""
-        return np.isin(self.keys(), keys)
+    def among(self, view: SampleCollection) -> BoolArray:
+        """True for samples, or frames, that are in a view, shape ``(S,)``."""
+        return np.isin(self.keys(), keys_of(view, on_frames=self.frame_numbers() is not None))
 
     def changed(
         self, samples: Sequence[Mapping[str, Any]], frames: Sequence[Mapping[str, Any]], since: datetime
@@ -115,123 +140,54 @@ class SampleIndex:
             frames: the same of frames, if rows are frames
             since: what was not read is changed if its time stamp is not earlier
         """
-        stamps, keys = np.array(self._stamps, np.int64), self.keys()
+        stamps, keys = self.columns["stamp"], self.keys()
         ids = [row["_id"] for row in samples]
-        if not self._frame_numbers:
+        if self.frame_numbers() is None:
             return set(_changed(ids, sample_keys(ids), samples, keys, stamps, since))
-        videos, first = np.unique(_rows(self._ids), return_index=True)
-        of_videos = np.array(self._video_stamps, np.int64)[first]
+        videos, first = np.unique(self.columns["sample_id"], return_index=True)
+        of_videos = self.columns["video_stamp"][first]
         found = set(_changed(ids, sample_keys(ids), samples, videos, of_videos, since))
         ids = [row["_sample_id"] for row in frames]
         of_frames = frame_keys(zip(ids, (row["frame_number"] for row in frames), strict=True))
         return found | set(_changed(ids, of_frames, frames, keys, stamps, since))
 
-    def select(self, samples: BoolArray | IntArray) -> SampleIndex:
-        """The samples that a mask ``(S,)`` keeps, or at the given rows."""
-        selected = SampleIndex()
-        selected._stamps = array("q", np.array(self._stamps, np.int64)[samples].tobytes())
-        selected._ids += _rows(self._ids)[samples].tobytes()
-        if self._groups:
-            selected._groups += _rows(self._groups)[samples].tobytes()
-        if self._frame_numbers:
-            selected._frame_numbers = np.array(self._frame_numbers)[samples].tolist()
-            selected._video_stamps = array("q", np.array(self._video_stamps, np.int64)[samples].tobytes())
-        return selected
-
-    @classmethod
-    def concatenate(cls, parts: Iterable[SampleIndex]) -> SampleIndex:
-        """The samples of all parts."""
-        joined = cls()
-        for index in parts:
-            joined._ids += index._ids
-            joined._groups += index._groups
-            joined._frame_numbers += index._frame_numbers
-            joined._stamps += index._stamps
-            joined._video_stamps += index._video_stamps
-        return joined
-
-    def sample_ids(self) -> NDArray[np.bytes_]:
-        """The key of the sample of every row, for frames of the video."""
-        return _rows(self._ids)
-
     def list_samples(self, dataset: fo.Dataset, rows: Sequence[int]) -> list[dict[str, Any]]:
         """Id, file and frame number of the samples in some rows."""
-        ids = [ObjectId(bytes(self._ids[_ID * row : _ID * (row + 1)])) for row in rows]
+        ids, frames = ids_of(self.columns["sample_id"][list(rows)]), self.frame_numbers()
         found = sample_collection(dataset).find({"_id": {"$in": ids}}, {"filepath": True})
         filepaths = {row["_id"]: row.get("filepath") for row in found}
         described = [{"id": str(sample_id), "filepath": filepaths.get(sample_id)} for sample_id in ids]
-        if self._frame_numbers:
-            described = [
-                {**entry, "frame_number": self._frame_numbers[row]} for entry, row in zip(described, rows, strict=True)
-            ]
+        if frames is not None:
+            numbers = frames[list(rows)].tolist()
+            return [{**entry, "frame_number": number} for entry, number in zip(described, numbers, strict=True)]
         return described
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The index as columns, for storing."""
-        arrays: dict[str, NDArray[Any]] = {
-            "sample_id": np.frombuffer(bytes(self._ids), np.uint8),
-            "stamp": np.array(self._stamps, np.int64),
-        }
-        if self._groups:
-            arrays["group_id"] = np.frombuffer(bytes(self._groups), np.uint8)
-        if self._frame_numbers:
-            arrays["frame_number"] = np.array(self._frame_numbers, np.int32)
-            arrays["video_stamp"] = np.array(self._video_stamps, np.int64)
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SampleIndex:
-        """The index that :meth:`to_arrays` gave."""
-        index = cls()
-        index._ids += arrays["sample_id"].tobytes()
-        index._stamps = array("q", arrays["stamp"].tobytes())
-        if "group_id" in arrays:
-            index._groups += arrays["group_id"].tobytes()
-        if "frame_number" in arrays:
-            index._frame_numbers = arrays["frame_number"].tolist()
-            index._video_stamps = array("q", arrays["video_stamp"].tobytes())
-        return index
-
-
-@dataclass(frozen=True, slots=True)
-class ReadCounts:
-    """Per-sample counts from reading: invalid labels, unknown annotators, states of label lists."""
-
-    n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
-    n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
-    n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
-    lists: IntArray  #: shape ``(S, R)``, whether every annotator has labels, an empty list or none
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[ReadCounts]) -> ReadCounts:
-        """The facts of all parts."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _FACTS))
-
     def totals(self, annotators: Sequence[str]) -> dict[str, Any]:
-        """The facts of all samples as entries of :class:`RunFacts`."""
-        states = zip(annotators, *((self.lists == state).sum(axis=0).tolist() for state in LIST_STATES), strict=True)
+        """The counts of all samples as entries of :class:`RunFacts`."""
+        n_invalid, n_unknown, n_added, lists = (self.columns[name] for name in COUNTS)
+        states = zip(annotators, *((lists == state).sum(axis=0).tolist() for state in LIST_STATES), strict=True)
         return {
-            "n_invalid": int(self.n_invalid.sum()),
-            "n_unknown": int(self.n_unknown.sum()),
-            "n_added_assignments": int(self.n_added.sum()),
+            "n_invalid": int(n_invalid.sum()),
+            "n_unknown": int(n_unknown.sum()),
+            "n_added_assignments": int(n_added.sum()),
             "lists": [AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
         }
 
-    def select(self, rows: BoolArray | IntArray) -> ReadCounts:
-        """The facts of some rows."""
-        return ReadCounts(*(getattr(self, name)[rows] for name in _FACTS))
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The facts as columns, for storing."""
-        return {name: compact(getattr(self, name)) for name in _FACTS}
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        """The index and the counts as columns, for storing."""
+        found = {name: (self.columns[name], kind) for name, kind in _COLUMNS.items() if len(self.columns.get(name, ()))}
+        return {
+            name: np.frombuffer(column.tobytes(), kind) if kind is np.uint8 else column.astype(kind)
+            for name, (column, kind) in found.items()
+        }, {name: compact(self.columns[name]) for name in COUNTS}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ReadCounts:
-        """The facts that :meth:`to_arrays` gave."""
-        return cls(*(arrays[name].astype(np.int64) for name in _FACTS))
-
-
-_FACTS = ("n_invalid", "n_unknown", "n_added", "lists")
+    def from_arrays(cls, *arrays: Mapping[str, NDArray[Any]]) -> SampleIndex:
+        """The index that :meth:`to_arrays` gave, with the counts or without."""
+        return cls({
+            name: _rows(column.tobytes()) if name.endswith("_id") else column.astype(np.int64)
+            for each in arrays for name, column in each.items()
+        })  # fmt: skip
 
 
 def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:
@@ -275,12 +231,8 @@ def _changed(
     return [ids[k] for k in np.flatnonzero(differs).tolist()]
 
 
-def _rows(ids: bytearray | bytes, size: int = _ID) -> NDArray[np.bytes_]:
-    return np.frombuffer(bytes(ids), f"S{size}")
-
-
-def _numbers(ids: bytearray | bytes) -> IntArray:
-    return np.unique(_rows(ids), return_inverse=True)[1].ravel()
+def _rows(ids: bytes, size: int = _ID) -> NDArray[np.bytes_]:
+    return np.frombuffer(ids, f"S{size}")
 
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:

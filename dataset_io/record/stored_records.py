@@ -33,7 +33,7 @@ from ...agreement.families.family import records_of
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ..database.fiftyone_private import database
-from .sample_index import ReadCounts, SampleIndex
+from .sample_index import SampleIndex
 
 #: zlib's fastest level; higher ones take several times as long and hardly shrink floats
 _COMPRESSION = 1
@@ -62,12 +62,12 @@ class StoredRecords:
     columns: list[_Bytes | Callable[[], Iterator[_Bytes]]]
 
     @classmethod
-    def of(cls, records: Records, index: SampleIndex, facts: ReadCounts, context: Mapping[str, Any]) -> StoredRecords:
+    def of(cls, records: Records, index: SampleIndex, context: Mapping[str, Any]) -> StoredRecords:
         """The records of a run, or of a part of it, packed for storing; the context as JSON values."""
         columns: list[_Bytes | Callable[[], Iterator[_Bytes]]] = []
         start = 0
         where: dict[str, dict[str, Any]] = {}
-        for kind, arrays in (("records", _Joined(records)), ("index", index.to_arrays()), ("facts", facts.to_arrays())):
+        for kind, arrays in zip(("records", "index", "facts"), (_Joined(records), *index.to_arrays()), strict=True):
             where[kind] = {}
             for name, values in arrays.items():
                 packed, is_smaller = _packed(_content(values))
@@ -99,9 +99,8 @@ class OpenRecords:
 
     report: AgreementReport  #: report of the run
     records: Records  #: records of its samples
-    index: SampleIndex  #: ids of these samples
+    index: SampleIndex  #: ids of these samples, and what was noticed when they were read
     context: ReportContext  #: context of the report, without parts that depend on the samples
-    facts: ReadCounts  #: what was noticed when the samples were read
 
 
 def has_records(run_id: str) -> bool:
@@ -118,9 +117,7 @@ def stored_bytes(run_id: str) -> int:
 def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     """The stored records of the run of a report."""
     stored = open_file(_file_id(run_id), report.family)
-    return OpenRecords(
-        report, stored.records, stored.index, ReportContext.from_stored(stored.context, report), stored.facts
-    )
+    return OpenRecords(report, stored.records, stored.index, ReportContext.from_stored(stored.context, report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,6 @@ class OpenFile:
 
     records: Records
     index: SampleIndex
-    facts: ReadCounts
     context: dict[str, Any]  #: JSON values
 
 
@@ -148,8 +144,7 @@ def open_file(file_id: str, family: str) -> OpenFile:
     columns = _Unpacked(header["records"], content)
     return OpenFile(
         records_of(family, columns, len(header["context"]["annotators"])),
-        SampleIndex.from_arrays(_Unpacked(header["index"], content)),
-        ReadCounts.from_arrays(_Unpacked(header["facts"], content)),
+        SampleIndex.from_arrays(*(_Unpacked(header[kind], content) for kind in ("index", "facts"))),
         header["context"],
     )
 

@@ -18,7 +18,7 @@ from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import is_generated
 from ..record.gold_fields import labels_of_steps
 from ..record.run import Run
-from ..record.sample_index import frame_keys, keys_of, sample_keys
+from ..record.sample_index import frame_keys, sample_keys
 from ..record.stored_records import OpenRecords
 
 
@@ -113,6 +113,6 @@ def _shared(a: OpenRecords, b: OpenRecords, samples: SampleCollection) -> tuple[
     """Rows of the samples that are in both runs and in a view, in the order of their ids."""
     _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
     if is_generated(samples) or isinstance(samples, DatasetView):
-        kept = a.index.among(keys_of(samples, on_frames=a.index.frame_numbers() is not None))[rows_a]
+        kept = a.index.among(samples)[rows_a]
         rows_a, rows_b = rows_a[kept], rows_b[kept]
     return rows_a, rows_b

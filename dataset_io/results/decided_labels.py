@@ -33,7 +33,6 @@ from ..decide.stored_decisions import stored_labels
 from ..labels.source import whole_samples
 from ..record.run import Run
 from ..record.run_labels import open_run_labels
-from ..record.sample_index import keys_of
 from ..run.work_through import Progress
 from .export import csv_of
 from .file_writing import checked_file, replacing, write_file
@@ -268,7 +267,7 @@ def _against_reference(
             f"masks, got {got}; compute it with reference=…, or leave it out to list decisions"
         )
     if not isinstance(samples, fo.Dataset):
-        kept = index.among(keys_of(samples, on_frames=frames is not None))
+        kept = index.among(samples)
         records, index = records.select(kept), index.select(kept)
         frames = index.frame_numbers()
     found, ids = mistakes(records, context, annotator), index.ids()

@@ -31,7 +31,7 @@ from ..database.fiftyone_private import sample_collection
 from ..record.gold_fields import GoldField, gold_fields
 from ..record.run import Run
 from ..record.run_labels import changed_since
-from ..record.sample_index import SampleIndex, keys_of
+from ..record.sample_index import SampleIndex
 from ..record.stored_records import OpenRecords
 from ..run.work_list import look_first, worst_samples
 from .thresholds import sensitivity_on
@@ -63,7 +63,7 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
     records, index = loaded.records, loaded.index
     on_frames = index.frame_numbers() is not None
     if not isinstance(view, fo.Dataset):
-        kept = index.among(keys_of(view, on_frames=on_frames))
+        kept = index.among(view)
         records, index = records.select(kept), index.select(kept)
     columns: dict[str, list[Any]] = {}
     for part in FAMILIES[records.family].tables(records, loaded.context):
@@ -188,11 +188,11 @@ def records_on(
     """
     run = Run(view, run_key)
     loaded = loaded or run.records()
-    kept = loaded.index.among(keys_of(view, on_frames=loaded.index.frame_numbers() is not None))
+    kept = loaded.index.among(view)
     if not kept.any():
         raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got none among {len(view)}")
     records, index = loaded.records.select(kept), loaded.index.select(kept)
-    counts = {} if kept.all() else loaded.facts.select(kept).totals(loaded.context.annotators)
+    counts = {} if kept.all() else index.totals(loaded.context.annotators)
     facts = dataclasses.replace(
         loaded.report.run,
         **counts,
@@ -317,5 +317,5 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
         }
     )
     if not isinstance(dataset, fo.Dataset):
-        table = table[loaded.index.among(keys_of(dataset, on_frames=frames is not None))]
+        table = table[loaded.index.among(dataset)]
     return table.sort_values(["id", *(["frame_number"] if frames is not None else [])], ignore_index=True)

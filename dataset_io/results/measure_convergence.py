@@ -19,7 +19,7 @@ from ..families.objects import ObjectFamily
 from ..labels.assignment import EMPTY_LIST, LABELS
 from ..labels.source import Source, comparable_fields, values_found
 from ..record.run_labels import RunLabels, open_run_labels
-from ..record.sample_index import SampleIndex, keys_of
+from ..record.sample_index import SampleIndex
 from ..run.read import Reader, read_ahead
 from ..run.work_through import Progress, rare_collections, return_memory
 
@@ -89,7 +89,7 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
         AgreementInputError: if the view has none, or the model's field cannot be used
     """
     index = labels.run.index()
-    kept = index.select(index.among(keys_of(view, on_frames=labels.on_frames)))
+    kept = index.select(index.among(view))
     if not len(kept):
         raise AgreementInputError(f"`view` must have samples of the run {labels.run_key!r}, got none among {len(view)}")
     among = tuple(map(ObjectId, dict.fromkeys(kept.ids())))
@@ -130,13 +130,13 @@ def _read(
     in_pixels = any(each.needs_size(source.config) for each in family.source.geometry_readers)
     with_model = len(source.annotators) > n_annotators
     of_attribute = len(source.annotator_values) > n_annotators  # the model is a value of it
-    index, n_samples, n_images = SampleIndex(), 0, list[int]()
+    indexes, n_samples, n_images = list[SampleIndex](), 0, list[int]()
     own, of_model = list[Detections](), list[Detections]()
     with fou.ProgressBar(total=source.count(), progress=progress) as bar:
         for rows in read_ahead(reader.batches()):
             read = reader.columns(rows)
             batch, ids = read.labels.batch, np.array([each.sample_id.binary for each in read.samples], "S12")
-            index.add(read.samples)
+            indexes.append(read.index)
             n_images.append(len(read.samples))
             if with_model:
                 if not (of_attribute and source.config.assigned_field):  # which says where it is, as of a role
@@ -154,4 +154,4 @@ def _read(
             bar.update(len(read.samples))
     joined = [Detections.joined(parts, n_images) if parts else None for parts in (own, of_model)]
     assert joined[0] is not None  # a view without samples was refused
-    return joined[0], joined[1], index, n_samples, family.codes.names()
+    return joined[0], joined[1], SampleIndex.concatenate(indexes), n_samples, family.codes.names()

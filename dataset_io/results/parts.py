@@ -27,7 +27,7 @@ from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import is_generated, root_dataset, sample_collection
 from ..labels.paths import is_marked, is_of_frames, labels_have, where_labels_are
 from ..record.run import Run, dataset_of
-from ..record.sample_index import SampleIndex, ids_of, keys_of
+from ..record.sample_index import SampleIndex, ids_of
 from .load import records_on
 
 #: the fields with the value of a label
@@ -153,7 +153,7 @@ class OpenParts:
                 (each, dataset.load_saved_view(each)) if isinstance(each, str) else (each.name or f"view {k}", each)
                 for k, each in enumerate(views, 1)
             ]
-            rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
+            rows = [np.flatnonzero(self.index.among(view)) for _, view in found]
             groups = groups_of_sets([name for name, _ in found], rows, len(self.index))
             return "view", groups, _PartViews(self, groups)
         divider = divider_of(self.dataset, self.context.config, text_of("field", field))
@@ -180,7 +180,7 @@ class OpenParts:
         }
         rows: list[int] = []
         values: list[Any] = []
-        for row, key in enumerate(index.sample_ids().tolist()):
+        for row, key in enumerate(index.columns["sample_id"].tolist()):
             for value in found.get(key, ()):
                 rows.append(row)
                 values.append(value)

@@ -44,7 +44,7 @@ from ..labels.source import Source
 from ..labels.stored import subsample_keys
 from ..record.run import Run
 from ..record.run_labels import changed_since, open_run_labels
-from ..record.sample_index import SampleIndex, ids_of, keys_of
+from ..record.sample_index import SampleIndex, ids_of
 from ..run.read import Reader, read_ahead, some_ids
 from ..run.work_through import rare_collections
 
@@ -150,7 +150,7 @@ def sensitivity_on(samples: SampleCollection, run_key: str, asked: Collection[st
     loaded = run.records()
     records, index = loaded.records, loaded.index
     if not isinstance(samples, fo.Dataset):
-        kept = index.among(keys_of(samples, on_frames=index.frame_numbers() is not None))
+        kept = index.among(samples)
         records, index = records.select(kept), index.select(kept)
     return sensitivity_of(run, records, index, loaded.context, asked)
 

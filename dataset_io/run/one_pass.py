@@ -23,7 +23,7 @@ from ..families.protocol import LabelFamily
 from ..labels.source import Source
 from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind, unread_images
-from ..record.sample_index import ReadCounts, SampleIndex
+from ..record.sample_index import SampleIndex
 from ..record.stored_records import StoredRecords, surely_written
 from .read import ReadBatch, Reader
 from .work_list import look_first, worst_samples
@@ -33,11 +33,10 @@ from .write import Writer, Written
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Records of the compared samples, their ids and read counts."""
+    """Records of the compared samples, their ids and what was noticed when they were read."""
 
     records: Records
     index: SampleIndex
-    facts: ReadCounts
     codes: CodeNames  #: what the codes in the records stand for
 
     def __add__(self, other: Compared) -> Compared:
@@ -47,13 +46,12 @@ class Compared:
     def concatenate(cls, parts: Iterable[Compared]) -> Compared:
         """The records of all parts, at least one, whose codes are the same; holds one part at a time in addition."""
         records: Records | None = None
-        rest: list[tuple[SampleIndex, ReadCounts]] = []
+        indexes: list[SampleIndex] = []
         for part in parts:
             records, codes = part.records if records is None else records + part.records, part.codes
-            rest.append((part.index, part.facts))
+            indexes.append(part.index)
         assert records is not None
-        index = SampleIndex.concatenate(index for index, _ in rest)
-        return cls(records, index, ReadCounts.concatenate([facts for _, facts in rest]), codes)
+        return cls(records, SampleIndex.concatenate(indexes), codes)
 
     def with_codes(self, names: CodeNames) -> Compared:
         """The same records with other codes."""
@@ -68,7 +66,7 @@ class Compared:
 
     def take(self, rows: IntArray) -> Compared:
         """The same records in another order."""
-        return Compared(self.records.take(rows), self.index.select(rows), self.facts.select(rows), self.codes)
+        return Compared(self.records.take(rows), self.index.select(rows), self.codes)
 
     def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
         """Report on the samples, which are in order, and their stored form."""
@@ -87,7 +85,7 @@ class Compared:
         report = build_report(self.records, context)  # which needs much memory, so before the records are packed
         report = replace(report, look_first=look_first(self.records, self.index, dataset, context))
         return_memory()
-        return report, StoredRecords.of(self.records, self.index, self.facts, context.to_stored())
+        return report, StoredRecords.of(self.records, self.index, context.to_stored())
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +111,8 @@ def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: 
         noticed: what was noticed meanwhile
         started: when it began, by ``time.perf_counter()``
     """
-    counts = compared.facts.totals(source.annotators)
     return RunFacts(
-        **counts,
+        **compared.index.totals(source.annotators),
         coverage=_coverage(source),
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
@@ -164,8 +161,7 @@ class Pass:
         fields = source.fields_written(source.config.run_key)
         self._writer = Writer(source, source.config.run_key, fields, again=again)
         self._records: Records | None = None
-        self._index = SampleIndex()
-        self._facts: list[ReadCounts] = []
+        self._index: list[SampleIndex] = []
         videos = self.reader.videos
         self._videos = None if videos is None else VideoScores(source, videos.number, again=again)
         self.n_left_out = 0  #: samples that somebody kept on changing, or deleted
@@ -184,8 +180,7 @@ class Pass:
         """Records of the compared samples, their ids and read counts; None if nothing was compared."""
         if self._records is None:
             return None
-        codes = self._family.code_names()
-        return Compared(self._records, self._index, ReadCounts.concatenate(self._facts), codes).in_order()
+        return Compared(self._records, SampleIndex.concatenate(self._index), self._family.code_names()).in_order()
 
     def noticed(self) -> Noticed:
         """Counts of the pass so far."""
@@ -217,8 +212,7 @@ class Pass:
             of_videos = None if of_videos is None else of_videos[kept]
         records = self._family.record(read.labels, result) if refused else computed.recorded.result()
         self._records = records if self._records is None else self._records + records
-        self._index.add(read.samples)
-        self._facts.append(ReadCounts(read.n_invalid, read.n_unknown, read.n_added, read.lists))
+        self._index.append(read.index)
         if self._videos is not None and of_videos is not None:
             self._videos.add(read.samples, of_videos)
         return refused

@@ -18,6 +18,7 @@ from ..families.protocol import LabelReader, Labels
 from ..labels.assignment import label_lists
 from ..labels.source import Source
 from ..labels.stored import StoredSample, label_ids, subsample_keys
+from ..record.sample_index import COUNTS, SampleIndex
 
 #: limits of a batch: samples, labels, pairs of annotators over all samples, and pairs of labels of one sample
 BATCH_SAMPLES = 400
@@ -42,13 +43,14 @@ class ReadBatch(Generic[Labels]):
 
     def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
         """The samples in a mask ``(S,)``, and their labels."""
-        return replace(
-            self,
-            samples=[sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep],
-            labels=labels,
-            changed=[],
-            **{name: getattr(self, name)[kept] for name in ("n_invalid", "n_unknown", "n_added", "lists")},
-        )
+        samples = [sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep]
+        counts = {name: getattr(self, name)[kept] for name in COUNTS}
+        return replace(self, samples=samples, labels=labels, changed=[], **counts)
+
+    @property
+    def index(self) -> SampleIndex:
+        """The samples, and what was noticed when they were read."""
+        return SampleIndex.of(self.samples, **{name: getattr(self, name) for name in COUNTS})
 
 
 class Reader(Generic[Labels]):
@@ -88,7 +90,7 @@ class Reader(Generic[Labels]):
         for row in rows:
             batch.append(row)
             n_labels += self._labels.load(row)
-            n_label_pairs += sum(len(ids or ()) for ids in self._ids(row)) ** 2 // 2
+            n_label_pairs += sum(len(ids or ()) for ids in _ids(self.source, row)) ** 2 // 2
             full = n_labels >= BATCH_LABELS or n_label_pairs >= BATCH_LABEL_PAIRS
             if full or len(batch) >= most_samples:
                 yield batch
@@ -112,37 +114,29 @@ class Reader(Generic[Labels]):
         Raises:
             AgreementInputError: if labels cannot be compared and the config does not say to leave them out
         """
-        rows, samples, changed = self._stored(rows)
+        samples, changed = [_stored_sample(self.source, row) for row in rows], list[ObjectId]()
+        if self.source.is_view:  # only samples that did not change between the two queries
+            in_database = stored_samples(self.source, [row["_id"] for row in rows])
+            shown_rows, rows, shown_samples, samples = rows, [], samples, []
+            for row, seen in zip(shown_rows, shown_samples, strict=True):
+                sample = in_database.get(row["_id"])
+                if (
+                    sample is None
+                    or sample.last_modified_at != row.get("last_modified_at")
+                    or not all(
+                        not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
+                        for kind, shown, stored in zip(
+                            self.source.kinds_read, seen.label_ids, sample.label_ids, strict=True
+                        )
+                    )
+                ):
+                    changed.append(row["_id"])
+                else:
+                    rows.append(row)
+                    samples.append(sample)
         read = self._labels.read(rows, samples)
         lists = label_lists(self.source, samples, read.drew)
         return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, lists, changed)
-
-    def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
-        """The stored samples; for a view, only samples that did not change between its two queries."""
-        if not self.source.is_view:
-            return rows, [_stored_sample(self.source, row) for row in rows], []
-        kept, samples, changed = [], [], []
-        in_database = stored_samples(self.source, [row["_id"] for row in rows])
-        for row in rows:
-            sample = in_database.get(row["_id"])
-            if sample is None or not self._is_of(row, sample):
-                changed.append(row["_id"])
-            else:
-                kept.append(row)
-                samples.append(sample)
-        return kept, samples, changed
-
-    def _is_of(self, row: dict[str, Any], sample: StoredSample) -> bool:
-        """True if the labels that a view shows are among the stored labels."""
-        if sample.last_modified_at != row.get("last_modified_at"):
-            return False
-        return all(
-            not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
-            for kind, shown, stored in zip(self.source.kinds_read, self._ids(row), sample.label_ids, strict=True)
-        )
-
-    def _ids(self, row: dict[str, Any]) -> list[list[Any] | None]:
-        return _ids(self.source, row)
 
 
 def _marks(source: Source) -> dict[str, Any]:

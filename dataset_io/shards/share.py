@@ -194,7 +194,7 @@ def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None,
     def parts() -> Iterator[Compared]:
         for name, own in codes.items():
             opened = open_file(part_id(run_id, name), family.source.family.name)
-            yield Compared(opened.records, opened.index, opened.facts, own).with_codes(joined)
+            yield Compared(opened.records, opened.index, own).with_codes(joined)
 
     compared = Compared.concatenate(parts()).in_order()
     return_memory()

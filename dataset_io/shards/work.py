@@ -93,7 +93,7 @@ def _compare(task: Task) -> int:
     names = compared.codes
     codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
     context = {"annotators": source.annotators, **codes, **noticed}
-    StoredRecords.of(compared.records, compared.index, compared.facts, context).write_to(part_id(task.run_id, name))
+    StoredRecords.of(compared.records, compared.index, context).write_to(part_id(task.run_id, name))
     return len(compared.index)
 
 
