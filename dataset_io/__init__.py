@@ -11,9 +11,8 @@ from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
 from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
-from .jobs.compute import compute_agreement, run_agreement
+from .jobs.compute import compute_agreement, run_agreement, update_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
-from .jobs.update import update_agreement
 from .record.run import list_agreements
 from .record.run_labels import changed_since
 from .results.check import check_agreement

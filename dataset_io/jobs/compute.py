@@ -1,13 +1,17 @@
-"""Run agreement on a dataset: read, compute, write and record."""
+"""Run agreement on a dataset: read, compute, write and record; again where samples were changed."""
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal
 
+import fiftyone as fo
+import numpy as np
+from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
@@ -26,31 +30,35 @@ from ...agreement.settings.config import (
 from ...agreement.settings.errors import AgreementInputError, keeping_first_error, short_message
 from ...agreement.settings.no_labels import NoLabels
 from ...agreement.settings.options import OPTIONS
-from ...agreement.statistics.report import AgreementReport
+from ...agreement.statistics.report import AgreementReport, RunFacts
 from ...metrics.geometry.objects import Similarity
 from ...metrics.matching import ClassHandling, Method
+from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import (
     dataset_id,
     is_deleted,
     is_generated,
     reload_dataset,
     reload_samples,
+    sample_collection,
     stored_dataset,
 )
 from ..families import open_family
 from ..families.map_files import delete_map_files
-from ..families.protocol import LabelFamily
+from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.annotator_attributes import check_annotator_attribute
 from ..labels.checks import check_annotators, check_room
 from ..labels.roles import with_roles
-from ..labels.source import Source, open_source, refuse_decisions
+from ..labels.source import Source, annotators_found, open_source, refuse_decisions, refuse_read_only
 from ..labels.stored import NoRoomError
 from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
-from ..record.run import FAILED, Run, refresh
+from ..record.run import FAILED, Run, refresh, versions
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
-from ..record.schema import fields_marked
-from ..record.stored_records import delete_files, part_names
+from ..record.run_labels import open_run_labels
+from ..record.sample_index import CHANGES_RECORD, changes_since, ids_of, new_changes_record, sample_keys
+from ..record.schema import fields_marked, unset_values
+from ..record.stored_records import OpenRecords, delete_files, part_names
 from ..results.load import with_samples
 from ..results.thresholds import source_with_iou_from_data
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
@@ -232,11 +240,23 @@ def run_agreement(
     fields = source.fields_written(run_key)
     with unless_deleted(dataset):
         with writing(dataset):
-            run = continued_run(source) if resume else _register(source, fields, overwrite)
+            if resume:
+                run = continued_run(source)
+            else:
+                check_key_is_free(dataset, run_key, fields, overwrite=overwrite)  # it may no longer be
+                if overwrite and (Run(dataset, run_key).exists or fields_marked(dataset, run_key)):
+                    delete_agreement(dataset, run_key)
+                compared_as, run_id = source.kinds[0].compared_as, source.run_id
+                run = Run.register(source.samples, config, compared_as, source.annotators, fields, run_id)
         try:
             run.declare(fields)
             with rare_collections():
-                compared, noticed = _compared(family, run, engine, progress)
+                if engine.is_shared or part_names(str(run.run_id)):  # a run that was shared out before has parts
+                    compared, noticed = share_out(family, run, engine, progress)
+                else:
+                    one_pass = Pass(family, run)
+                    one_pass.work(progress)
+                    compared, noticed = one_pass.compared(), one_pass.noticed()
                 if compared is None:
                     raise AgreementInputError(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
@@ -248,18 +268,6 @@ def run_agreement(
             raise
         reload_samples(dataset)
     return with_samples(report, source.samples)
-
-
-def _compared(
-    family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
-) -> tuple[Compared | None, Noticed]:
-    """Compare all samples, in this process or shared out among several."""
-    # a run that was shared out before has parts
-    if engine.is_shared or part_names(str(run.run_id)):
-        return share_out(family, run, engine, progress)
-    one_pass = Pass(family, run)
-    one_pass.work(progress)
-    return one_pass.compared(), one_pass.noticed()
 
 
 def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> LabelFamily[Any, Any]:
@@ -281,20 +289,6 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     return family if found is source else open_family(found)
 
 
-def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
-    """Register the run, replacing one with the same key.
-
-    Raises:
-        AgreementInputError: if the key is no longer free
-    """
-    config = source.config
-    check_key_is_free(source.dataset, config.run_key, fields, overwrite=overwrite)
-    old = Run(source.dataset, config.run_key)
-    if overwrite and (old.exists or fields_marked(old.dataset, old.key)):
-        delete_agreement(old.dataset, old.key)
-    return Run.register(source.samples, config, source.kinds[0].compared_as, source.annotators, fields, source.run_id)
-
-
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
     """Record why a run failed; if it was deleted or replaced meanwhile, remove everything it wrote since."""
     with keeping_first_error(f"The failure of the run {run.key!r} could not be recorded"):
@@ -312,3 +306,162 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
             delete_files(run.run_id)
             if config.map_folder is not None:
                 delete_map_files(config.map_folder, run.run_id)
+
+
+# ---- compute again where samples were changed: only these are read, matched and written; the report covers all ----
+
+
+@takes_arrays
+def update_agreement(
+    dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, progress: Progress = None
+) -> AgreementReport:
+    """Compute a run again where samples were edited, added or deleted since, with the options of the run.
+
+    Only these samples are read, matched and written; the report is the same as that of a new run. The state before is
+    kept for ``run.compare()``. Where a change concerns all samples (a new annotator, the first
+    mask or crowd region, another version of the plugin), everything is computed again, and a warning in the log says
+    so. After an interruption the run has its old report, and can be updated again. Objects and consensus labels that
+    were written for the run stay as they are.
+
+    Args:
+        dataset: the dataset, or a view of it; all samples of the run are brought up to date
+        run_key: key of the run
+        progress: as in ``compute``
+
+    Returns:
+        the report
+
+    Raises:
+        AgreementInputError: if there is no such run, it did not complete, or labels cannot be compared
+    """
+    OPTIONS["progress"].checked(progress)
+    started = time.perf_counter()
+    run = Run(dataset, run_key)
+    with unless_deleted(run.dataset):
+        run.require_completed()
+        try:
+            with rare_collections():
+                report = _update(run, progress, started)
+        except WholeRunNeededError as reason:
+            logger.warning("All samples of the run %r are compared again: %s", run_key, reason)
+            config = dataclasses.replace(AgreementConfig.from_dict(run.config["options"]), run_key=run_key)
+            return run_agreement(run.target(), config, overwrite=True, progress=progress)
+        reload_samples(run.dataset)
+    return with_samples(report, run.dataset)
+
+
+def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
+    dataset, new_id = run.dataset, str(ObjectId())
+    with writing(dataset):
+        loaded, record = run.records(), run.config
+        run = Run(dataset, run.key, record["results_id"])
+        read = new_changes_record(dataset)
+        run.begin_update(new_id)
+    try:
+        source = open_run_labels(dataset, run.key).source_of_run()
+        source = dataclasses.replace(source, run_id=str(record.get("files_id") or run.run_id))
+        refuse_decisions(source)
+        source = with_roles(source)
+        with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
+        refuse_read_only(dataset, [*with_labels, *source.config.fields] if with_labels else [])
+        changes = changes_since(dataset, run.config[CHANGES_RECORD], lambda: loaded.index, on_frames=source.on_frames)
+        if changes is None or record.get("versions") != versions():
+            raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
+        known = loaded.context.details.get("roles", ())
+        if [role.decided for role in source.roles] != [role.get("decided") for role in known]:
+            raise WholeRunNeededError(WholeRunReason.OTHER_DECISIONS)
+        if source.is_view:
+            cursor = source.aggregate_samples([{"$project": {"_id": True}}])
+        else:
+            cursor = sample_collection(dataset).find({}, {"_id": True}, hint="_id_")
+        found = sample_keys(row["_id"] for row in cursor)
+        now, rows = np.unique(found), loaded.index.columns["sample_id"]
+        if len(now) < len(found) and source.on_frames:
+            raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
+        before = np.unique(rows)
+        again = np.union1d(np.intersect1d(now, sample_keys(changes.samples)), np.setdiff1d(now, before))
+        kept, gone = np.isin(rows, np.setdiff1d(now, again)), ids_of(np.setdiff1d(before, now))
+        if not len(again) and kept.all():
+            run.end_update(new_id, read)
+            return loaded.report
+        family = _family(source, loaded, tuple(ids_of(again)))
+        one_pass = Pass(family, run, again=True)
+        one_pass.work(progress)
+        compared = _with_the_others(family, one_pass.compared(), loaded, kept)
+        # those that are still in the dataset, but no longer in the view of the run
+        still_there = sample_collection(dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
+        if left := [row["_id"] for row in still_there]:
+            unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
+        noticed = Noticed(one_pass.n_left_out, len(found) - len(now), len(now) if source.on_frames else None)
+        report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
+        run.require_current()
+        run.exchange(report, records, new_id, read, applied_steps(dataset))
+    except BaseException:
+        with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
+            run.end_update(new_id)
+            if not run.is_current():  # it was deleted or replaced meanwhile: all goes that was written since
+                run.remove_remains(record["fields_written"])
+        raise
+    return dataclasses.replace(report, run_key=run.key)  # FiftyOne itself may have renamed the run
+
+
+def _family(source: Source, loaded: OpenRecords, again: tuple[ObjectId, ...]) -> LabelFamily[Any, Any]:
+    """Open the family for the changed samples, and check them.
+
+    Raises:
+        WholeRunNeededError: if they cannot be compared alone
+        AgreementInputError: if they cannot be compared at all
+    """
+    config = source.config
+    known_names = (loaded.context.class_names, loaded.context.role_class_names)
+    if any(len(set(class_names)) < len(class_names) for class_names in known_names):
+        raise WholeRunNeededError(WholeRunReason.EQUAL_NAMES)
+    changed = dataclasses.replace(source, among=again)
+    if (
+        config.attribute_mode
+        and not config.annotators
+        and set(annotators_found(changed)) - set(source.annotator_values)
+    ):
+        raise WholeRunNeededError(WholeRunReason.NEW_ANNOTATOR)
+    iou = source_with_iou_from_data(source).config.iou if config.iou_from_data else config.iou
+    if iou != config.iou:
+        raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD, iou)
+    roles, known = with_thresholds(source).roles, loaded.context.details.get("roles", ())
+    if [list(role.thresholds) for role in roles] != [role["thresholds"] for role in known]:
+        raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD)
+    source, changed = (dataclasses.replace(each, roles=roles) for each in (source, changed))
+    family = open_family(changed, loaded.context)
+    try:
+        family.check()
+    except AgreementInputError:
+        open_family(source).check()  # what is wrong with most of a few labels need not be wrong with most of all
+    check_room(changed, source.fields_written(config.run_key))
+    return family
+
+
+def _with_the_others(
+    family: LabelFamily[Any, Any], new: Compared | None, loaded: OpenRecords, kept: BoolArray
+) -> Compared:
+    """The records of all samples: those that were compared again, and the others as they were.
+
+    Raises:
+        WholeRunNeededError: if the others would not be compared as they were
+    """
+    source, codes = family.source, family.code_names()  # the first codes are those of the run
+    compared = None
+    if kept.any():
+        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), codes).with_codes(codes.joined())
+    if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
+        raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
+    if new is not None:
+        compared = new if compared is None else compared + new
+    if compared is None:
+        raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
+    if dict(family.context(RunFacts()).details) != dict(loaded.context.details):
+        raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
+    if source.config.attribute_mode and not source.config.annotators:
+        drew = np.unique(compared.records.column("annotator"))
+        everybody = dataclasses.replace(source, among=None)
+        if len(drew) < len(source.annotators) and annotators_found(everybody) != tuple(sorted(source.annotator_values)):
+            raise WholeRunNeededError(WholeRunReason.ANNOTATOR_GONE)
+    return compared.in_order()
