@@ -43,7 +43,6 @@ from .stored_records import (
     delete_files,
     delete_orphans,
     delete_parts,
-    has_records,
     open_index,
     open_records,
     part_names,
@@ -525,7 +524,7 @@ class Run:
     def _records_id(self) -> str:
         """Id of its stored records."""
         run_id = str(self.config["results_id"])
-        if not has_records(run_id):
+        if not stored_bytes(run_id):
             raise AgreementInputError(
                 f"The run {self.key!r} must have its records in this database, got none: FiftyOne does not export them "
                 f"with a dataset; {self._compute_again()}"

@@ -144,7 +144,14 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
     run.require()
     record = run.completed()
     config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
-    samples = _compared_slices(samples, config)
+    dataset, slices = stored_dataset(samples), []
+    if isinstance(samples, fo.Dataset) and samples.media_type == fom.GROUP:
+        compared = {f"{config.run_key}_n_annotators": {"$ne": None}}
+        slices = sample_collection(dataset).distinct(f"{dataset.group_field}.name", compared)
+    if slices and len(set(dataset.group_media_types.values())) > 1:
+        samples = dataset.select_group_slices(slices)
+    else:  # the samples of all group slices, which must not differ in media type
+        samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
     kinds = []
     for name in config.fields:
         kind = kind_of(samples.get_field(name))
@@ -158,21 +165,6 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
-
-
-def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> SampleCollection:
-    """The samples of all group slices; if the slices differ in media type, only of the compared slices.
-
-    Raises:
-        AgreementInputError: for a view with slices of different media types
-    """
-    dataset = stored_dataset(samples)
-    if isinstance(samples, fo.Dataset) and samples.media_type == fom.GROUP:
-        compared = {f"{config.run_key}_n_annotators": {"$ne": None}}
-        slices = sample_collection(dataset).distinct(f"{dataset.group_field}.name", compared)
-        if slices and len(set(dataset.group_media_types.values())) > 1:
-            return dataset.select_group_slices(slices)
-    return flattened(samples, on_frames=is_of_frames(config.fields[0]))
 
 
 def _gone(run_key: str, path: str) -> AgreementInputError:

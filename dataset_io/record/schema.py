@@ -69,10 +69,20 @@ def _readable_document(path: str, name: str, field: fo.Field) -> Document:
 
 
 def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:
-    """Remove fields from the schema, and from indexes and settings of the App; their values stay."""
+    """Remove fields from the schema, from indexes, and from what the App shows and lets users annotate; values stay."""
+
+    def change(document: Document) -> None:
+        for path in paths:
+            parent, _, name = path.rpartition(".")
+            siblings = _fields_in(document, parent)
+            if siblings is not None:
+                siblings[:] = [entry for entry in siblings if entry["name"] != name]
+            _remove_annotation_schema(document, path)
+        _replace(document["app_config"], dict.fromkeys(paths))
+
     with writing(dataset):
         delete_indexes(dataset, list(paths))
-        _change(dataset, lambda document: _remove(document, paths))
+        _change(dataset, change)
 
 
 def redeclare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
@@ -117,7 +127,10 @@ def _change(dataset: fo.Dataset, change: Callable[[Document], None]) -> None:
                 raise deleted_error(dataset)
             found.setdefault("app_config", {})
             changed = copy.deepcopy(found)
-            _drop_nameless(changed)
+            for fields in ("sample_fields", "frame_fields"):
+                if changed.get(fields):
+                    named = [each for each in changed[fields] if each and each.get("name") and each.get("ftype")]
+                    changed[fields] = named
             change(changed)
             before, after = _flat(found), _flat(changed)
             new = {name: value for name, value in after.items() if value != before.get(name)}
@@ -130,12 +143,6 @@ def _change(dataset: fo.Dataset, change: Callable[[Document], None]) -> None:
             if database().datasets.find_one(require_lease(dataset), {"_id": True}) is None:
                 raise lost_lease(dataset)
         reload_dataset(dataset)
-
-
-def _drop_nameless(document: Document) -> None:
-    for name in ("sample_fields", "frame_fields"):
-        if document.get(name):
-            document[name] = [entry for entry in document[name] if entry and entry.get("name") and entry.get("ftype")]
 
 
 def _flat(document: Document) -> Document:
@@ -157,17 +164,6 @@ def _fields_in(document: Document, parent: str) -> list[Document] | None:
             entry["fields"] = []
         fields = entry["fields"]
     return fields
-
-
-def _remove(document: Document, paths: Collection[str]) -> None:
-    """Remove fields from the schema, and from what the App shows and lets users annotate."""
-    for path in paths:
-        parent, _, name = path.rpartition(".")
-        siblings = _fields_in(document, parent)
-        if siblings is not None:
-            siblings[:] = [entry for entry in siblings if entry["name"] != name]
-        _remove_annotation_schema(document, path)
-    _replace(document["app_config"], dict.fromkeys(paths))
 
 
 def _remove_annotation_schema(document: Document, path: str) -> None:

@@ -16,7 +16,7 @@ import itertools
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -70,7 +70,10 @@ class StoredRecords:
         for kind, arrays in zip(("records", "index", "facts"), (_Joined(records), *index.to_arrays()), strict=True):
             where[kind] = {}
             for name, values in arrays.items():
-                packed, is_smaller = _packed(_content(values))
+                content = _content(values)
+                # most float columns do not shrink; the first bytes show it
+                is_smaller = len(zlib.compress(content[:_PROBE], _COMPRESSION)) < _WORTHWHILE * len(content[:_PROBE])
+                packed: _Bytes = zlib.compress(content, _COMPRESSION) if is_smaller else content
                 padding = bytes(-len(packed) % _ALIGNED)
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
                 # a column that is not smaller is taken again, piece by piece, when it is written
@@ -103,11 +106,6 @@ class OpenRecords:
     context: ReportContext  #: context of the report, without parts that depend on the samples
 
 
-def has_records(run_id: str) -> bool:
-    """True if there are stored records of a run."""
-    return bool(gridfs.GridFS(database()).exists(_file_id(run_id)))
-
-
 def stored_bytes(run_id: str) -> int:
     """Size of the records of a run; 0 without records."""
     found = database().fs.files.find_one({"_id": _file_id(run_id)}, {"length": True})
@@ -116,21 +114,12 @@ def stored_bytes(run_id: str) -> int:
 
 def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     """The stored records of the run of a report."""
-    stored = open_file(_file_id(run_id), report.family)
-    return OpenRecords(report, stored.records, stored.index, ReportContext.from_stored(stored.context, report))
+    records, index, context = open_file(_file_id(run_id), report.family)
+    return OpenRecords(report, records, index, ReportContext.from_stored(context, report))
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFile:
-    """The content of a file of records."""
-
-    records: Records
-    index: SampleIndex
-    context: dict[str, Any]  #: JSON values
-
-
-def open_file(file_id: str, family: str) -> OpenFile:
-    """The records in a file.
+def open_file(file_id: str, family: str) -> tuple[Records, SampleIndex, dict[str, Any]]:
+    """The records in a file, the samples that they describe, and the context as JSON values.
 
     Raises:
         ValueError: if something else changed the file
@@ -141,12 +130,9 @@ def open_file(file_id: str, family: str) -> OpenFile:
         raise ValueError(f"The file {file_id!r} is not what was stored")
     header, start = _header(io.BytesIO(stored))
     content = memoryview(stored)[start:]
-    columns = _Unpacked(header["records"], content)
-    return OpenFile(
-        records_of(family, columns, len(header["context"]["annotators"])),
-        SampleIndex.from_arrays(*(_Unpacked(header[kind], content) for kind in ("index", "facts"))),
-        header["context"],
-    )
+    context: dict[str, Any] = header["context"]
+    records = records_of(family, _Unpacked(header["records"], content), len(context["annotators"]))
+    return records, SampleIndex.from_arrays(*(_Unpacked(header[kind], content) for kind in ("index", "facts"))), context
 
 
 def file_context(file_id: str) -> dict[str, Any]:
@@ -353,8 +339,10 @@ class _Unpacked(Mapping[str, _Array]):
 
     def __getitem__(self, name: str) -> _Array:
         if name not in self._columns:
-            start, size, *how = self._where[name]
-            self._columns[name] = _unpacked(self._content[start : start + size], *how)
+            start, size, is_smaller, dtype, shape = self._where[name]
+            packed = self._content[start : start + size]
+            content = zlib.decompress(packed) if is_smaller else packed
+            self._columns[name] = np.frombuffer(content, np.dtype(dtype)).reshape(shape)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -372,15 +360,3 @@ def _content(values: _Array) -> memoryview:
 def _pieces(arrays: Mapping[str, _Array], name: str) -> Iterator[memoryview]:
     """The memory of a column, piece by piece."""
     return map(_content, arrays.pieces(name) if isinstance(arrays, _Joined) else (arrays[name],))
-
-
-def _packed(content: memoryview) -> tuple[_Bytes, bool]:
-    """A column as bytes, and whether they are compressed."""
-    # most float columns do not shrink; the first bytes show it
-    probe = content[:_PROBE]
-    is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
-    return zlib.compress(content, _COMPRESSION) if is_smaller else content, is_smaller
-
-
-def _unpacked(packed: bytes | memoryview, is_smaller: bool, dtype: str, shape: Sequence[int]) -> _Array:
-    return np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype)).reshape(shape)

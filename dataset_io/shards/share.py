@@ -6,12 +6,10 @@ The report, the values and what is stored are those of a single process, whoever
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import fiftyone.core.utils as fou
-from bson import ObjectId
 from pymongo.errors import PyMongoError
 
 from ...agreement.settings.config import AgreementConfig
@@ -20,14 +18,14 @@ from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.report import RunFacts
 from ..database.fiftyone_private import dataset_id
 from ..families.protocol import LabelFamily
-from ..labels.source import Shard, Source
+from ..labels.source import Source
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
 from ..record.stored_records import file_context, open_file, part_id, part_names, read_part, write_journal, write_part
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
-from .engines import MOST_ATTEMPTS, Engine, GivenUpError, Submitted, Tasks
-from .work import EMPTY, Task
+from .engines import MOST_ATTEMPTS, Engine, GivenUpError, Tasks
+from .work import EMPTY
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
 SHARD_SAMPLES = 5_000
@@ -35,55 +33,37 @@ SHARD_SAMPLES = 5_000
 PLAN = "plan"
 
 
-def shards_of(source: Source) -> tuple[list[Shard], int]:
-    """The shards of a source, by the order of ids, and the number of its documents; needs hardly any memory."""
-    key = source.shard_key
+def _plan(family: LabelFamily[Any, Any], run_id: str) -> dict[str, Any]:
+    """The plan of a run, the stored one if it is continued.
+
+    The limits of its shards by the order of ids, the number of its documents, and what each shard must know: what the
+    family found out about all labels, and the thresholds of every role. Needs hardly any memory.
+    """
+    stored: dict[str, Any] | None = read_part(run_id, PLAN)
+    if stored is not None:
+        return stored
+    source, key = family.source, family.source.shard_key
     ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
     # the documents of a dataset are sorted by an index, which has all that is asked for
     stages: list[dict[str, Any]] = [ids, {"$sort": {"_id": 1}}] if source.is_view else [{"$sort": {key: 1}}, ids]
-    lows: list[ObjectId | None] = [None]
+    lows: list[str | None] = [None]
     n_samples = n_of_shard = 0
     last = None
     for row in source.aggregate(stages):
         found = row["_id"]
         if n_of_shard >= SHARD_SAMPLES and found != last:
-            lows.append(found)
+            lows.append(str(found))
             n_of_shard = 0
         n_samples, n_of_shard, last = n_samples + 1, n_of_shard + 1, found
-    limits = zip(lows, [*lows[1:], None], strict=True)
-    return [Shard(number, key, *limit) for number, limit in enumerate(limits)], n_samples
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Plan of a shared run: its shards, and the facts that each must know."""
-
-    shards: list[Shard]
-    n_samples: int
-    details: Mapping[str, Any]  #: what the family found out about all labels
-    thresholds: list[list[float]]  #: of every role
-
-    @classmethod
-    def of(cls, family: LabelFamily[Any, Any], run_id: str) -> _Plan:
-        """The plan of a run, the stored one if it is continued."""
-        stored = read_part(run_id, PLAN)
-        if stored is None:
-            shards, n_samples = shards_of(family.source)
-            details = dict(family.context(RunFacts()).details)
-            limits = [[str(limit) if limit else None for limit in (each.low, each.high)] for each in shards]
-            stored = {
-                "key": family.source.shard_key,
-                "limits": limits,
-                "n_samples": n_samples,
-                "details": details,
-                "thresholds": [list(role.thresholds) for role in family.source.roles],
-            }
-            write_part(run_id, PLAN, stored)
-        shards = [
-            Shard(number, stored["key"], *(ObjectId(limit) if limit else None for limit in limits))
-            for number, limits in enumerate(stored["limits"])
-        ]
-        return cls(shards, stored["n_samples"], stored["details"], stored["thresholds"])
+    stored = {
+        "key": key,
+        "limits": list(zip(lows, [*lows[1:], None], strict=True)),
+        "n_samples": n_samples,
+        "details": dict(family.context(RunFacts()).details),
+        "thresholds": [list(role.thresholds) for role in source.roles],
+    }
+    write_part(run_id, PLAN, stored)
+    return stored
 
 
 def share_out(
@@ -99,75 +79,51 @@ def share_out(
     Raises:
         AgreementInputError: if labels cannot be compared, or a shard failed in all attempts, or cannot be submitted
     """
-    plan = _Plan.of(family, str(run.run_id))
-    with engine.running() as submitted, fou.ProgressBar(total=plan.n_samples, progress=progress) as bar:
-        sharing = _Sharing(plan, run, submitted)
+    plan, dataset, n_rounds = _plan(family, str(run.run_id)), run.dataset, 0
+    same = {
+        "dataset_id": str(dataset_id(dataset)),
+        "dataset_name": dataset.name,
+        "run_key": run.key,
+        "run_id": str(run.run_id),
+        "details": plan["details"],
+        "thresholds": plan["thresholds"],
+        "software": versions(),
+    }
+
+    def task_of(number: int) -> dict[str, Any]:
+        shard = (number, plan["key"], *plan["limits"][number])
+        return {**same, "shard": shard, "attempt": tasks.attempts[number]}
+
+    with engine.running() as submitted, fou.ProgressBar(total=plan["n_samples"], progress=progress) as bar:
+        tasks = Tasks(submitted, task_of, run.require_current, lambda number: number in _parts_by_shard(run))
         try:
-            for n_samples in sharing.work():
-                bar.update(n_samples)
-        except BaseException:
-            sharing.stop()
-            raise
-    return _added_up(family, run)
-
-
-class _Sharing:
-    """Shards on their way."""
-
-    def __init__(self, plan: _Plan, run: Run, engine: Submitted) -> None:
-        self._plan, self._run, self._hint = plan, run, engine.hint
-        self._tasks = Tasks(engine, self._task, run.require_current, lambda shard: shard.number in _parts_by_shard(run))
-
-    def work(self) -> Iterator[int]:
-        """Have everything done; yields the numbers of samples."""
-        try:
-            n_rounds = 0
-            while missing := self._missing():
+            while True:
+                write_journal()  # so that a database that is killed keeps the records of what is done
+                done = _parts_by_shard(run)
+                missing = [number for number in range(len(plan["limits"])) if number not in done]
+                if not missing:
+                    break
                 if n_rounds == MOST_ATTEMPTS:
                     raise GivenUpError(missing[0], f"{n_rounds} times it was said to be done, and nothing was stored")
                 n_rounds += 1
-                for answer in self._tasks.answers(missing):
-                    yield answer.get("n_samples", 0)
-        except GivenUpError as error:
-            raise self._given_up(error.item, error.reason) from error
-
-    def _missing(self) -> list[Shard]:
-        """The shards whose records are not stored, so that a database that is killed keeps them."""
-        write_journal()
-        done = _parts_by_shard(self._run)
-        return [shard for shard in self._plan.shards if shard.number not in done]
-
-    def stop(self) -> None:
-        """Tell the workers to stop, and wait until they did."""
-        self._tasks.cancel()
-        with contextlib.suppress(PyMongoError):  # then they cannot write either
-            if self._run.is_current():
-                self._run.update(status=FAILED)
-        self._tasks.stop()
-
-    def _task(self, shard: Shard) -> dict[str, Any]:
-        low, high = (str(limit) if limit else None for limit in (shard.low, shard.high))
-        dataset = self._run.dataset
-        return Task(
-            str(dataset_id(dataset)),
-            dataset.name,
-            self._run.key,
-            str(self._run.run_id),
-            (shard.number, shard.key, low, high),
-            self._plan.details,
-            self._plan.thresholds,
-            versions(),
-            self._tasks.attempts[shard],
-        ).to_dict()
-
-    def _given_up(self, shard: Shard, reason: str) -> AgreementInputError:
-        first, last = shard.low or "the first", shard.high or "the last"
-        what = {"_id": "samples", "_sample_id": "videos"}.get(shard.key, "groups")
-        return AgreementInputError(
-            f"Shard {shard.number + 1} of {len(self._plan.shards)} ({what} from {first} to {last}) must be compared by "
-            f"a worker, but {reason}; what is done is kept: compute again with resume=True, with fewer workers if they "
-            f"lack memory{self._hint}"
-        )
+                for answer in tasks.answers(missing):
+                    bar.update(answer.get("n_samples", 0))
+        except BaseException as error:
+            tasks.cancel()
+            with contextlib.suppress(PyMongoError):  # then the workers cannot write either
+                if run.is_current():
+                    run.update(status=FAILED)
+            tasks.stop()
+            if not isinstance(error, GivenUpError):
+                raise
+            low, high = plan["limits"][error.item]
+            what = {"_id": "samples", "_sample_id": "videos"}.get(plan["key"], "groups")
+            raise AgreementInputError(
+                f"Shard {error.item + 1} of {len(plan['limits'])} ({what} from {low or 'the first'} to "
+                f"{high or 'the last'}) must be compared by a worker, but {error.reason}; what is done is kept: "
+                f"compute again with resume=True, with fewer workers if they lack memory{submitted.hint}"
+            ) from error
+    return _added_up(family, run)
 
 
 def _parts_by_shard(run: Run) -> dict[int, str]:
@@ -193,8 +149,8 @@ def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None,
 
     def parts() -> Iterator[Compared]:
         for name, own in codes.items():
-            opened = open_file(part_id(run_id, name), family.source.family.name)
-            yield Compared(opened.records, opened.index, own).with_codes(joined)
+            records, index, _ = open_file(part_id(run_id, name), family.source.family.name)
+            yield Compared(records, index, own).with_codes(joined)
 
     compared = Compared.concatenate(parts()).in_order()
     return_memory()

@@ -7,7 +7,7 @@ may be done twice, also at once: every attempt writes the same values, and its r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import fiftyone as fo
@@ -20,7 +20,7 @@ from ..database.fiftyone_private import database, reload_dataset
 from ..families import open_family
 from ..labels.paths import is_of_frames
 from ..labels.roles import with_roles
-from ..labels.source import Shard, Source, flattened, unchecked_source
+from ..labels.source import Shard, flattened, unchecked_source
 from ..record.run import RUNNING, Run, versions
 from ..record.stored_records import StoredRecords, part_id, write_part
 from ..run.one_pass import Pass
@@ -29,25 +29,6 @@ from .engines import answered
 
 #: ends the name of the part of a shard without samples
 EMPTY = "-empty"
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A shard to compare, as plain values."""
-
-    dataset_id: str
-    dataset_name: str
-    run_key: str
-    run_id: str
-    shard: tuple[int, str, str | None, str | None]  #: number, key, and both limits
-    details: Mapping[str, Any]  #: what the family found out about all labels
-    thresholds: Sequence[Sequence[float]]  #: least confidence of the labels of every role on either half of the images
-    versions: Mapping[str, str]  #: software that a worker must have
-    attempt: int = 0  #: engines that remember results tell attempts apart by it
-
-    def to_dict(self) -> dict[str, Any]:
-        """The task as a dictionary of plain values."""
-        return asdict(self)
 
 
 class _SharedRun(Run):
@@ -61,26 +42,55 @@ class _SharedRun(Run):
             )
 
 
-def work(values: Mapping[str, Any]) -> dict[str, Any]:
+def work(task: Mapping[str, Any]) -> dict[str, Any]:
     """Do a task.
 
     Returns:
         ``{"n_samples"}``, or why not, see :func:`~.engines.answered`
     """
-    return answered(lambda: {"n_samples": _compare(Task(**values))})
+    return answered(lambda: {"n_samples": _compare(**task)})
 
 
-def _compare(task: Task) -> int:
-    run = _SharedRun(opened_dataset(task.dataset_id, task.dataset_name, task.versions), task.run_key, task.run_id)
+def _compare(
+    *,
+    dataset_id: str,
+    dataset_name: str,
+    run_key: str,
+    run_id: str,
+    shard: tuple[int, str, str | None, str | None],
+    details: Mapping[str, Any],
+    thresholds: Sequence[Sequence[float]],
+    software: Mapping[str, str],
+    attempt: int,
+) -> int:
+    """Compare a shard; its number of samples.
+
+    Args:
+        shard: number, key, and both limits
+        details: what the family found out about all labels
+        thresholds: least confidence of the labels of every role on either half of the images
+        software: versions that a worker must have
+        attempt: engines that remember results tell attempts apart by it
+    """
+    run = _SharedRun(opened_dataset(dataset_id, dataset_name, software), run_key, run_id)
     run.require_current()
-    number, key, low, high = task.shard
-    limits = (None if limit is None else ObjectId(limit) for limit in (low, high))
-    source = with_roles(_source(run, Shard(number, key, *limits)))
-    roles = zip(source.roles, task.thresholds, strict=True)
+    record, (number, key, *limits) = run.config, shard
+    low, high = (None if limit is None else ObjectId(limit) for limit in limits)
+    # the labels of the shard, from what the run recorded
+    config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
+    samples = flattened(run.target(), on_frames=is_of_frames(config.fields[0]))
+    who: dict[str, Any] = {"field_annotator": tuple(map(annotators.index, config.annotators))}
+    if config.attribute_mode:
+        who = {"annotator_values": tuple(map(config.annotator_value, annotators))}
+    source = unchecked_source(samples, config)
+    source = with_roles(
+        replace(source, annotators=annotators, run_id=run_id, shard=Shard(number, key, low, high), **who)
+    )
+    roles = zip(source.roles, thresholds, strict=True)
     source = replace(source, roles=tuple(replace(role, thresholds=tuple(found)) for role, found in roles))
-    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=task.details)
+    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=details)
     name = f"{number:06d}"
-    is_first = write_part(task.run_id, name, None)
+    is_first = write_part(run_id, name, None)
     one_pass = Pass(open_family(source, known), run, again=not is_first)
     with rare_collections():
         one_pass.work(progress=False)
@@ -88,12 +98,12 @@ def _compare(task: Task) -> int:
     noticed = {"noticed": asdict(one_pass.noticed())}
     run.require_current()
     if compared is None:
-        write_part(task.run_id, name + EMPTY, noticed)
+        write_part(run_id, name + EMPTY, noticed)
         return 0
     names = compared.codes
     codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
     context = {"annotators": source.annotators, **codes, **noticed}
-    StoredRecords.of(compared.records, compared.index, context).write_to(part_id(task.run_id, name))
+    StoredRecords.of(compared.records, compared.index, context).write_to(part_id(run_id, name))
     return len(compared.index)
 
 
@@ -125,14 +135,3 @@ def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, st
 
 def _listed(found: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in found.items())
-
-
-def _source(run: Run, shard: Shard) -> Source:
-    """The labels of a shard, from what the run recorded."""
-    record = run.config
-    config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
-    samples = flattened(run.target(), on_frames=is_of_frames(config.fields[0]))
-    source = replace(unchecked_source(samples, config), annotators=annotators, run_id=str(run.run_id), shard=shard)
-    if config.attribute_mode:
-        return replace(source, annotator_values=tuple(map(config.annotator_value, annotators)))
-    return replace(source, field_annotator=tuple(map(annotators.index, config.annotators)))
