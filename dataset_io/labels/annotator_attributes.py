@@ -51,7 +51,19 @@ def label_attributes(samples: SampleCollection, field: str, kind: LabelKind) -> 
                 if entry.startswith(f"{path}.")}  # fmt: skip
     ours = {name for name, each in declared.items() if is_marked(each)}
     found: dict[str, set[str]] = {name: set() for name in declared if "." not in name}
-    for entry in source.aggregate(_values_of_attributes(source.label_paths[0])):
+    inner = source.label_paths[0]
+    value = {"$cond": [{"$in": [{"$type": "$of.v"}, ["string", "int", "long", "bool", "double"]]}, "$of.v", None]}
+    stages: list[dict[str, Any]] = [
+        {"$match": {f"{inner}.0": {"$exists": True}}},
+        {"$limit": _MOST_SAMPLES},
+        {"$project": {"label": {"$slice": [f"${inner}", _MOST_LABELS]}}},
+        {"$unwind": "$label"},
+        {"$project": {"of": {"$objectToArray": "$label"}}},
+        {"$unwind": "$of"},
+        {"$match": {"of.k": {"$nin": sorted(_OF_FIFTYONE)}}},
+        {"$group": {"_id": "$of.k", "values": {"$addToSet": value}}},
+    ]
+    for entry in source.aggregate(stages):
         given = {value_name(value) for value in entry["values"] if value is not None}
         found.setdefault(entry["_id"], set()).update(given)
     left_out = _OF_FIFTYONE | ours
@@ -60,21 +72,6 @@ def label_attributes(samples: SampleCollection, field: str, kind: LabelKind) -> 
         for name, values in found.items()
         if name not in left_out and not name.startswith("_") and len(values) <= _MOST_VALUES
     }
-
-
-def _values_of_attributes(path: str) -> list[dict[str, Any]]:
-    """Stages that return the attributes of the first labels with their texts, numbers and switches."""
-    value = {"$cond": [{"$in": [{"$type": "$of.v"}, ["string", "int", "long", "bool", "double"]]}, "$of.v", None]}
-    return [
-        {"$match": {f"{path}.0": {"$exists": True}}},
-        {"$limit": _MOST_SAMPLES},
-        {"$project": {"label": {"$slice": [f"${path}", _MOST_LABELS]}}},
-        {"$unwind": "$label"},
-        {"$project": {"of": {"$objectToArray": "$label"}}},
-        {"$unwind": "$of"},
-        {"$match": {"of.k": {"$nin": sorted(_OF_FIFTYONE)}}},
-        {"$group": {"_id": "$of.k", "values": {"$addToSet": value}}},
-    ]
 
 
 def likely_annotator(attributes: Mapping[str, set[str]]) -> str | None:

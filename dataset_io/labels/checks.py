@@ -137,7 +137,7 @@ def check_labels(source: Source) -> None:
     without_id: list[str] = []
     unnamed: list[str] = []
     unusable: list[tuple[str, str]] = []
-    outside = _OutsideBoxes(source)
+    n_outside, first_outside = Counter[tuple[int, str]](), dict[tuple[int, str], str]()
     for label, sample, field in _labels_where(source):
         geometry = source.kinds[field].geometry
         if not isinstance(label, dict) or not is_class(label.get("label")):
@@ -147,12 +147,15 @@ def check_labels(source: Source) -> None:
         elif attribute is not None and label.get(attribute) is None:
             unnamed.append(str(label["_id"]))
         elif geometry is not None and _is_compared(label, config):
-            outside.count(label, sample, field)
+            box: Any = label.get("bounding_box")
+            if is_usable_box(box) and lies_outside(box):
+                key = (field, value_name(None if attribute is None else label.get(attribute)))
+                n_outside[key] += 1
+                first_outside.setdefault(key, f"{box} on sample {sample}")
             if not geometry.is_usable(label, config):
                 unusable.append((sample, geometry.requirement))
-    if config.invalid == "skip":
-        outside.refuse_most()
-        return  # whatever else is wrong with a label, it is left out and counted as it is read
+    if config.invalid == "skip":  # whatever is wrong with a label, it is left out and counted as it is read
+        no_labels, without_id, unnamed, unusable = [], [], [], []
     if no_labels:
         raise unusable_labels_error({LABEL_REQUIREMENT}, len(no_labels), sorted(set(no_labels)))
     if without_id:
@@ -168,48 +171,25 @@ def check_labels(source: Source) -> None:
     if unusable:
         samples, requirements = zip(*unusable, strict=True)
         raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
-    outside.refuse_most()
+    for field in sorted({field for field, _ in n_outside}):  # as boxes in pixels are
+        owner = {"$literal": None} if attribute is None else {"$ifNull": [f"$$this.{attribute}", None]}
+        owners = of_each_label(source.label_paths[field], owner)
+        counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
+        for row in source.aggregate([{"$project": {"owner": owners}}, {"$unwind": "$owner"}, counted]):
+            key = (field, value_name(row["_id"]))
+            if 2 * n_outside[key] > row["n"]:
+                whose = "" if attribute is None else f" of {row['_id']!r}"
+                raise AgreementInputError(
+                    f"Boxes must be shares of the image, in [0, 1], got {n_outside[key]} of {row['n']}{whose} in "
+                    f"{config.fields[field]!r} outside, such as {first_outside[key]}; boxes in pixels must be divided "
+                    "by the width and height of their image"
+                )
 
 
 def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
     """Condition: the annotator of a label is one of the requested ones."""
     name = config.annotator_attribute
     return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
-
-
-class _OutsideBoxes:
-    """The boxes outside of their images, as those in pixels are, by field and annotator."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._attribute = source.config.annotator_attribute
-        self._n: Counter[tuple[int, str]] = Counter()
-        self._first: dict[tuple[int, str], str] = {}
-
-    def count(self, label: dict[str, Any], sample: str, field: int) -> None:
-        """Count a label, if its box is outside."""
-        box: Any = label.get("bounding_box")
-        if is_usable_box(box) and lies_outside(box):
-            key = (field, value_name(None if self._attribute is None else label.get(self._attribute)))
-            self._n[key] += 1
-            self._first.setdefault(key, f"{box} on sample {sample}")
-
-    def refuse_most(self) -> None:
-        """Refuse the boxes of an annotator of which most are outside."""
-        for field in sorted({field for field, _ in self._n}):
-            owner = {"$literal": None} if self._attribute is None else {"$ifNull": [f"$$this.{self._attribute}", None]}
-            owners = of_each_label(self._source.label_paths[field], owner)
-            counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
-            for row in self._source.aggregate([{"$project": {"owner": owners}}, {"$unwind": "$owner"}, counted]):
-                key = (field, value_name(row["_id"]))
-                n = self._n[key]
-                if 2 * n > row["n"]:
-                    whose = "" if self._attribute is None else f" of {row['_id']!r}"
-                    raise AgreementInputError(
-                        f"Boxes must be shares of the image, in [0, 1], got {n} of {row['n']}{whose} in "
-                        f"{self._source.config.fields[field]!r} outside, such as {self._first[key]}; "
-                        "boxes in pixels must be divided by the width and height of their image"
-                    )
 
 
 def _labels_where(source: Source) -> Iterator[tuple[Any, str, int]]:

@@ -88,22 +88,15 @@ def placed_masks(masks: Sequence[BoolArray], boxes_xywh_rel: FloatArray, size_px
         boxes_xywh_rel: shape ``(N, 4)``, relative to the image
         size_px: shape ``(N, 2)``, width and height of the images in pixels
     """
-    places = pixel_boxes(boxes_xywh_rel, size_px).tolist()
-    return MaskCrops.from_crops(
-        [
-            (_scaled(mask, width, height), left, top)
-            for mask, (left, top, width, height) in zip(masks, places, strict=True)
-        ]
-    )
-
-
-def _scaled(mask: BoolArray, width: int, height: int) -> BoolArray:
-    if mask.shape == (height, width):
-        return mask
-    if not mask.size or not width or not height:
-        return np.zeros((height, width), np.bool_)
-    scaled: BoolArray = cv2.resize(mask.astype(np.uint8), (width, height)).astype(np.bool_)
-    return scaled
+    crops: list[tuple[BoolArray, int, int]] = []
+    for mask, (left, top, width, height) in zip(masks, pixel_boxes(boxes_xywh_rel, size_px).tolist(), strict=True):
+        scaled: BoolArray = mask
+        if mask.shape != (height, width):
+            scaled = np.zeros((height, width), np.bool_)
+            if mask.size and width and height:
+                scaled = cv2.resize(mask.astype(np.uint8), (width, height)).astype(np.bool_)
+        crops.append((scaled, left, top))
+    return MaskCrops.from_crops(crops)
 
 
 #: largest coordinate of a polygon to rasterize, in image sizes; larger ones would fill memory
@@ -113,7 +106,7 @@ _NOT_TRUE = {"$in": [None, False, 0, ""]}
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceMaskReader(GeometryReader):
+class InstanceMaskReader(BoxReader):
     """Detections, some or all with an instance mask."""
 
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box", "mask": "mask", "mask_path": "mask_path"}
@@ -134,10 +127,6 @@ class InstanceMaskReader(GeometryReader):
         has_mask = label.get("mask") is not None or label.get("mask_path") is not None
         return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
 
-    def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
-        """The boxes around the masks."""
-        return BoxReader().painted(values, config)
-
     def needs_size(self, config: AgreementConfig) -> bool:
         """Masks are placed on the pixels of the image."""
         return True
@@ -146,7 +135,7 @@ class InstanceMaskReader(GeometryReader):
         """The boxes of the detections; no mask is read."""
         return BoxReader().boxes(values, config)
 
-    def read(
+    def read(  # type: ignore[override]
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Regions, BoolArray]:
         """Masks, or boxes for labels without a mask, in pixels."""
@@ -159,25 +148,16 @@ class InstanceMaskReader(GeometryReader):
             if stored is None and path is None:
                 usable[row] &= config.geometry != "shape"
             elif usable[row]:
-                mask = _mask_of(stored, path)
-                if mask is None:
-                    usable[row] = False
-                else:
-                    masks.append(mask)
+                try:
+                    masks.append(decode_mask(stored) if stored is not None else read_mask_file(str(path)))
                     rows.append(row)
+                except (ValueError, OSError):  # it cannot be read
+                    usable[row] = False
         of_masks = Regions.of_masks(placed_masks(masks, boxes[rows], size_px[rows]))
         order = np.arange(len(boxes))
         order[rows] = len(boxes) + np.arange(len(rows))
         of_boxes = Regions.of_boxes(to_xyxy(boxes * np.tile(size_px, 2)))
         return of_boxes.joined([of_masks]).take(order), usable
-
-
-def _mask_of(stored: bytes | None, path: str | None) -> Any:
-    """The mask of a label, None where it cannot be read."""
-    try:
-        return decode_mask(stored) if stored is not None else read_mask_file(str(path))
-    except (ValueError, OSError):
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,17 +219,23 @@ class PolylineReader(GeometryReader):
             points = points * size_px[shape[ring]]
         if config.geometry == "box":
             return Boxes(_bounds(points, shape[ring], n)), usable
-        rings = _Rings(points, ring, shape)
+        columns = points, ring, shape
         if config.rasterize is None:
-            tangled = tangled_shapes(points, ring, shape, n)
+            tangled = tangled_shapes(*columns, n)
             usable &= ~tangled
-            rings = _Rings(*rings.shape_columns(~tangled))
-        if config.rasterize == "pillow":
-            regions = _pixels_of(rings.shape_columns(is_region), n)
+            columns = _of_shapes(columns, ~tangled)
+        if config.rasterize == "pillow":  # the pixels that it fills
+            points, ring, shape = _of_shapes(columns, is_region)
+            parts = np.split(points, np.flatnonzero(np.diff(ring)) + 1) if len(points) else []
+            of_shape: list[list[FloatArray]] = [[] for _ in range(n)]
+            for part, number in zip(parts, shape[np.unique(ring)].tolist(), strict=True):
+                of_shape[number].append(part)
+            regions = Regions.of_masks(MaskCrops.from_crops([pillow_mask(each) for each in of_shape]))
         else:
-            regions = Regions.of_polygons(polygons_from_rings(*rings.shape_columns(is_region), n))
+            regions = Regions.of_polygons(polygons_from_rings(*_of_shapes(columns, is_region), n))
         if self._takes_lines(config) and not is_region.all():
-            lines = lines_from_points(*rings.shape_columns(~is_region), n, tolerance_px=config.line_tolerance or 0.0)
+            of_lines = _of_shapes(columns, ~is_region)
+            lines = lines_from_points(*of_lines, n, tolerance_px=config.line_tolerance or 0.0)
             regions = regions.joined([Regions.of_lines(lines)]).take(np.arange(n) + np.where(is_region, 0, n))
         return regions, usable
 
@@ -261,20 +247,14 @@ class PolylineReader(GeometryReader):
         return LARGEST if config.rasterize is None or config.geometry == "box" else LARGEST_PAINTED
 
 
-@dataclass(frozen=True, slots=True)
-class _Rings:
-    """Columns of vertices, as returned by :func:`read_points`."""
-
-    points: FloatArray
-    ring: IntArray
-    shape: IntArray
-
-    def shape_columns(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """The columns of some shapes; shape numbers do not change."""
-        rings = chosen[self.shape]
-        number = np.cumsum(rings) - 1
-        rows = rings[self.ring]
-        return self.points[rows], number[self.ring[rows]], self.shape[rings]
+def _of_shapes(
+    columns: tuple[FloatArray, IntArray, IntArray], chosen: BoolArray
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """The columns of :func:`read_points` of some shapes, whose numbers do not change."""
+    points, ring, shape = columns
+    rings = chosen[shape]
+    rows = rings[ring]
+    return points[rows], (np.cumsum(rings) - 1)[ring[rows]], shape[rings]
 
 
 def are_usable_points(points: object, largest: float) -> bool:
@@ -322,13 +302,3 @@ def _bounds(points: FloatArray, shape: IntArray, n: int) -> FloatArray:
     bounds = np.hstack([low, high])
     bounds[~np.isfinite(bounds).all(axis=1)] = 0.0
     return bounds
-
-
-def _pixels_of(rings: tuple[FloatArray, IntArray, IntArray], n: int) -> Regions:
-    """The pixels that Pillow fills for every shape."""
-    points, ring, shape = rings
-    parts = np.split(points, np.flatnonzero(np.diff(ring)) + 1) if len(points) else []
-    of_shape: list[list[FloatArray]] = [[] for _ in range(n)]
-    for part, number in zip(parts, shape[np.unique(ring)].tolist(), strict=True):
-        of_shape[number].append(part)
-    return Regions.of_masks(MaskCrops.from_crops([pillow_mask(parts) for parts in of_shape]))
