@@ -72,14 +72,15 @@ def configure_agreement_app(
     Raises:
         AgreementInputError: if there is no such completed run, or a setting is not usable with its labels
     """
+    settings = AppSettings(sidebar, indexes, color_by)
     with writing(Run(dataset, run_key).dataset) as stored:
-        return _configure(open_run_labels(stored, run_key), AppSettings(sidebar, indexes, color_by))
+        _configure(open_run_labels(stored, run_key), settings)
+    return settings
 
 
-def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
-    run_key = labels.run_key
+def _configure(labels: RunLabels, settings: AppSettings) -> None:
     check_settings(labels, settings)
-    remove_app_settings(labels.dataset, {run_key})
+    remove_app_settings(labels.dataset, {labels.run_key})
     # the fields of a run on samples and frames, in the documented order
     of_run = labels.run.fields()
     suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
@@ -87,7 +88,7 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
     later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
     fields = {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
     entry: dict[str, Any] = {
-        "run_key": run_key,
+        "run_key": labels.run_key,
         "settings": dataclasses.asdict(settings),
         "paths": list(fields) if settings.sidebar else [],
         "indexes": [],
@@ -108,9 +109,9 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
         entry["field_colors"] = _colors(labels, settings.color_by)
     if settings != AppSettings():
         set_entry(labels.dataset, entry)
-    create_indexes(labels.dataset, entry["indexes"])
+    for path in entry["indexes"]:
+        labels.dataset.create_index(path)
     refresh(labels.dataset)
-    return settings
 
 
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
@@ -175,12 +176,6 @@ def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
             dataset.drop_index(path)  # does nothing without an index
     if with_runs:
         remove_entries(dataset, list(run_keys))
-
-
-def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:
-    """Create an index for each field."""
-    for path in paths:
-        dataset.create_index(path)
 
 
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:

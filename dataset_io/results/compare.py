@@ -60,12 +60,17 @@ def compare_agreement(
     steps = first.applied_steps(before=key_b is None) ^ second.applied_steps()
     if key_b is None:
         key_a, key_b = a.context.config.run_key, key_a
-    kinds = [_kind(run) for run in (a, b)]
+    kinds = ["numbers" if run.context.details.get("numbers") else run.report.family for run in (a, b)]
+    on_frames = [run.index.frame_numbers() is not None for run in (a, b)]
+    kinds = [f"{kind} on frames" if is_on_frames else kind for kind, is_on_frames in zip(kinds, on_frames, strict=True)]
     if kinds[0] != kinds[1]:
         raise AgreementInputError(
             f"The runs {key_a!r} and {key_b!r} must be on labels of one kind, got {kinds[0]} and {kinds[1]}"
         )
-    rows_a, rows_b = _shared(a, b, dataset)
+    _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
+    if is_generated(dataset) or isinstance(dataset, DatasetView):
+        kept = a.index.among(dataset)[rows_a]
+        rows_a, rows_b = rows_a[kept], rows_b[kept]
     if not len(rows_a):
         raise AgreementInputError(
             f"The runs {key_a!r} and {key_b!r} must have samples in common, got {len(a.index):,} and "
@@ -79,7 +84,7 @@ def compare_agreement(
         None if clusters is None else clusters[rows_a],
         resamples=resamples,
         seed=seed,
-        on_frames=a.index.frame_numbers() is not None,
+        on_frames=on_frames[0],
         applied=_applied_between(root, a, b, rows_a, steps) if steps else None,
     )
 
@@ -101,18 +106,3 @@ def _as_before(run: OpenRecords) -> OpenRecords:
     """The earlier state of a run, under a name of its own."""
     config = dataclasses.replace(run.context.config, run_key=f"{run.context.config.run_key}, before")
     return dataclasses.replace(run, context=dataclasses.replace(run.context, config=config))
-
-
-def _kind(run: OpenRecords) -> str:
-    """Kind of the labels of a run, in messages."""
-    kind = "numbers" if run.context.details.get("numbers") else run.report.family
-    return f"{kind} on frames" if run.index.frame_numbers() is not None else kind
-
-
-def _shared(a: OpenRecords, b: OpenRecords, samples: SampleCollection) -> tuple[IntArray, IntArray]:
-    """Rows of the samples that are in both runs and in a view, in the order of their ids."""
-    _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
-    if is_generated(samples) or isinstance(samples, DatasetView):
-        kept = a.index.among(samples)[rows_a]
-        rows_a, rows_b = rows_a[kept], rows_b[kept]
-    return rows_a, rows_b

@@ -121,9 +121,17 @@ def decided_to_export(
     view, exported = _decided(whole_samples(samples), opened, title, str(target))
     if not exported.n_images:
         raise AgreementInputError(f"`{gold}` must have decisions on the samples to be exported, got none")
-    if title == "COCO":
-        _refuse_without_class(view, opened, exported.n_labels)
     paths = view.values("filepath")
+    if title == "COCO":  # which has no category for labels without a class
+        classes = view.values(f"{opened.kind.label_path(opened.path)}.label")
+        on = [path for path, found in zip(paths, classes, strict=True) for name in found or () if name is None]
+        if on:
+            raise AgreementInputError(
+                f"All labels in `{opened.path}` must have a class for COCO, got {len(on):,} of "
+                f"{counted(exported.n_labels, 'label')} without one (on {shown(sorted(set(on)), 3)}); give them one "
+                "with *Edit* in *Decide*, or from Python, or export the samples with fiftyone.types.FiftyOneDataset, "
+                "which needs none"
+            )
     without = [] if title != "COCO" else view.exists("metadata.width", False).values("filepath")
     missing = [each for each in without if not Path(each).is_file()]
     if missing:
@@ -147,18 +155,6 @@ def decided_to_export(
                 ) from error
 
     return exported, write
-
-
-def _refuse_without_class(view: DatasetView, gold: Gold, n_labels: int) -> None:
-    """Refuse labels without a class, for which COCO has no category."""
-    paths, classes = view.values(["filepath", f"{gold.kind.label_path(gold.path)}.label"])
-    on = [path for path, found in zip(paths, classes, strict=True) for name in found or () if name is None]
-    if on:
-        raise AgreementInputError(
-            f"All labels in `{gold.path}` must have a class for COCO, got {len(on):,} of {counted(n_labels, 'label')} "
-            f"without one (on {shown(sorted(set(on)), 3)}); give them one with *Edit* in *Decide*, or from Python, or "
-            "export the samples with fiftyone.types.FiftyOneDataset, which needs none"
-        )
 
 
 def format_of_decided(gold: Gold) -> tuple[str, type[fot.Dataset], str]:

@@ -96,7 +96,11 @@ def export_agreement(
             values = report.to_dict() | ({} if check is None else {"acceptance": check.to_dict()})
             write_file(path, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False).encode())
         elif path.suffix.lower() == ".zip":
-            write_file(path, _zipped(_tables(report, parts, check)))
+            memory = io.BytesIO()
+            with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, text in _tables(report, parts, check).items():
+                    archive.writestr(name, text)
+            write_file(path, memory.getvalue())
         else:
             path.mkdir(exist_ok=True)
             for name, text in _tables(report, parts, check).items():
@@ -182,11 +186,3 @@ def not_a_formula(text: str) -> str:
 def as_it_was(text: str) -> str:
     """Inverse of :func:`not_a_formula`."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
-
-
-def _zipped(files: Mapping[str, bytes]) -> bytes:
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return memory.getvalue()

@@ -72,7 +72,10 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
             chosen = {**chosen, "unit": np.asarray(part.units["unit"], object)[chosen["unit"]]}
         for name, values in chosen.items():
             columns.setdefault(name, []).append(values)
-    whole = {name: _joined(values) for name, values in columns.items()}
+    whole: dict[str, Any] = {
+        name: [value for part in parts for value in part] if isinstance(parts[0], list) else np.concatenate(parts)
+        for name, parts in columns.items()
+    }
     rows, ids = np.asarray(whole.pop("row"), np.int64), np.array([*index.ids(), None], object)
     whole["unit"] = [unit if unit is not None else of for unit, of in zip(whole["unit"], ids[rows], strict=True)]
     if table == "labels":
@@ -121,13 +124,6 @@ def _with_rows(whole: dict[str, Any], rows: IntArray, found: dict[str, Any]) -> 
         before, after = (of.get(name, [nothing] * len(at)) for of, at in ((whole, rows), (found, added)))
         whole[name] = [*before, *after]
     return np.concatenate([rows, added])
-
-
-def _joined(parts: list[Any]) -> Any:
-    """The values of all chunks."""
-    if isinstance(parts[0], list):
-        return [value for part in parts for value in part]
-    return np.concatenate(parts)
 
 
 Report = TypeVar("Report", bound=AgreementReport)

@@ -36,10 +36,14 @@ def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: 
     outlines = {name: _outline(label) for name, label in labels.items()}
     known = [outline for outline in outlines.values() if len(outline)]
     points = np.concatenate(known) if known else np.array([[0.0, 0.0], [1.0, 1.0]])
+    least, most = points.min(axis=0), points.max(axis=0)
+    half = np.maximum((most - least) * (0.5 + _AROUND), _LEAST_SHARE / 2)
+    middle = (least + most) / 2
     try:
         with Image.open(filepath, formats=_OPENED_AS) as image:
             size = np.array(image.size, np.float64)
-            low, high = _part(points, size)
+            low = np.floor(np.clip(middle - half, 0.0, 1.0) * size)  # corners of the picture in the image, in pixels
+            high = np.maximum(np.ceil(np.clip(middle + half, 0.0, 1.0) * size), low + 1)
             image.draft("RGB", tuple((2 * _LONGEST * size / (high - low)).astype(int).tolist()))
             drawn_on = np.array(image.size, np.float64) / size
             box = tuple(np.concatenate([low * drawn_on, high * drawn_on]).round().astype(int).tolist())
@@ -62,15 +66,6 @@ def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: 
     content = io.BytesIO()
     part.save(content, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
-
-
-def _part(points: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Corners of the picture in the image, in pixels."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    half = np.maximum((high - low) * (0.5 + _AROUND), _LEAST_SHARE / 2)
-    middle = (low + high) / 2
-    low, high = np.clip(middle - half, 0.0, 1.0) * size, np.clip(middle + half, 0.0, 1.0) * size
-    return np.floor(low), np.maximum(np.ceil(high), np.floor(low) + 1)
 
 
 def _outline(label: Mapping[str, Any]) -> FloatArray:

@@ -95,19 +95,8 @@ def view_agreement(
         AgreementInputError: if there is no such completed run, its fields are gone, or an argument is not usable or
             does not apply to the labels of the run
     """
+    asked = {name: value for name, value in locals().items() if name not in ("samples", "run_key")}
     labels = open_run_labels(samples, run_key)
-    asked = {
-        "verdict": verdict,
-        "annotators": annotators,
-        "missed_by": missed_by,
-        "classes": classes,
-        "confusion": confusion,
-        "reference": reference,
-        "model": model,
-        "votes": votes,
-        "min_score": min_score,
-        "max_score": max_score,
-    }
     return requested_view(labels, check_request(labels, asked))
 
 
@@ -136,9 +125,17 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
     elif request.has_labels:
         in_lists = labels.kinds[0].list_name is not None
         view = (with_labels if in_lists else with_documents)(view, labels, request)
-    left_out = _left_out(labels, request)
-    if left_out:
-        view = view.exclude_fields(left_out)
+    if request.has_labels:  # the labels of annotators who are not shown, and derived fields, are hidden
+        asked = {labels.field_of(name) for name in request.shown(labels.annotators)}
+        left_out = [name for name in labels.config.fields if name not in asked]
+        for path, field in all_fields(labels.dataset).items():
+            document = getattr(field, "document_type", None)
+            is_drawn = document is not None and issubclass(document, fol.Label) and document is not fo.Heatmap
+            is_top = "." not in path.removeprefix(names.FRAMES_PREFIX)
+            if is_drawn and is_top and run_of(path, field) == labels.field_key:
+                left_out.append(path)
+        if there := [name for name in left_out if labels.samples.get_field(name) is not None]:
+            view = view.exclude_fields(there)
     return view.sort_by(labels.score_field) if by_score and not has_index else view
 
 
@@ -152,25 +149,6 @@ def shows_any(view: DatasetView) -> bool:
     for stage in stages:
         unsorted = unsorted.add_stage(stage)
     return bool(len(unsorted.limit(1)))
-
-
-def _left_out(labels: RunLabels, request: ViewRequest) -> list[str]:
-    """Fields to hide: labels of annotators who are not shown, and derived fields."""
-    if not request.has_labels:
-        return []
-    shown = {labels.field_of(name) for name in request.shown(labels.annotators)}
-    left_out = [name for name in labels.config.fields if name not in shown]
-    for path, field in all_fields(labels.dataset).items():
-        is_top = "." not in path.removeprefix(names.FRAMES_PREFIX)
-        if is_top and run_of(path, field) == labels.field_key and _holds_labels(field):
-            left_out.append(path)
-    return [name for name in left_out if labels.samples.get_field(name) is not None]
-
-
-def _holds_labels(field: fo.Field) -> bool:
-    """True if a field holds labels that the App draws (heatmaps are not hidden)."""
-    document = getattr(field, "document_type", None)
-    return document is not None and issubclass(document, fol.Label) and document is not fo.Heatmap
 
 
 #: names of saved views after the run key: the verdict that they show (None: all), and their description for users

@@ -85,8 +85,10 @@ class _LabelConditions:
         parts = [*self._label_conditions()]
         if self._attribute is not None and len(in_field) < len(self._labels.annotators):
             parts.append(self._is_by(in_field))
-        if request.classes:
-            parts.append(self._is_of_classes(field))
+        if request.classes:  # of the unit
+            own = self._has_class(*request.classes)
+            is_in_conflict = (F(self._key) == _CONFLICT) & self._unit_has(field, request.classes)
+            parts.append(own if self._labels.family is TAGS else own | is_in_conflict)
         if request.confusion:
             parts.append(F.any([*self._are_confused(field)]))
         if request.missed_by is not None:
@@ -121,13 +123,6 @@ class _LabelConditions:
     def _has_class(self, *classes: str) -> ViewExpression:
         return is_one_of(F("label"), class_values(self._labels, classes))
 
-    def _is_of_classes(self, field: str) -> ViewExpression:
-        """Condition that the unit of a label has one of the requested classes."""
-        own = self._has_class(*self._request.classes)
-        if self._labels.family is TAGS:
-            return own
-        return own | ((F(self._key) == _CONFLICT) & self._unit_has(field, self._request.classes))
-
     def _are_confused(self, field: str) -> Iterator[ViewExpression]:
         """Condition that a label has one of the two classes, and its unit the other one."""
         first, second = self._request.confusion
@@ -151,13 +146,10 @@ class _LabelConditions:
             wanted = wanted & self._is_by(annotators)
         fields = dict.fromkeys(map(self._labels.field_of, annotators or self._labels.annotators))
         others = [name for name in fields if name != field] or [field]
-        unit = F(f"{self._key}_id")
-        return F.any([self._list_of(name).filter(wanted).map(unit).contains([unit]) for name in others])
-
-    def _list_of(self, field: str) -> ViewExpression:
-        """All labels of a field of the same sample, or frame."""
-        path = self._labels.label_paths[self._labels.config.fields.index(field)]
-        return F(f"$$frame.{path.removeprefix(FRAMES_PREFIX)}" if self._labels.on_frames else f"${path}")
+        unit, on_frames = F(f"{self._key}_id"), self._labels.on_frames
+        paths = [self._labels.label_paths[self._labels.config.fields.index(name)] for name in others]
+        lists = [f"$$frame.{path.removeprefix(FRAMES_PREFIX)}" if on_frames else f"${path}" for path in paths]
+        return F.any([F(each).filter(wanted).map(unit).contains([unit]) for each in lists])
 
     @cached_property
     def _are_named(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,18 +137,7 @@ class ViewRequest:
     @property
     def has_labels(self) -> bool:
         """True if there is a condition on labels, not only on samples."""
-        chosen = (
-            self.verdicts,
-            self.annotators,
-            self.missed_by,
-            self.classes,
-            self.confusion,
-            self.reference,
-            self.model,
-            self.votes,
-            self.assigned,
-        )
-        return any(chosen)
+        return any(getattr(self, each.name) for each in dataclasses.fields(self) if not each.name.endswith("_score"))
 
     def shown(self, annotators: Sequence[str]) -> tuple[str, ...]:
         """The annotators whose labels are shown."""
@@ -165,8 +155,17 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
     for option in options_without(labels):
         if asked.get(option) is not None:
             raise AgreementInputError(f"`{option}` must be None for a run on {labels.title}, got {asked[option]!r}")
-    model = _model(labels, asked)
-    known = labels.family.verdicts if model is None else OF_MODEL
+    model, models = asked.get("model"), labels.config.models
+    if model is not None:
+        if model not in models or not labels.family.has_objects:
+            must = f"a model of the run {labels.run_key!r} ({shown(models)})"
+            must = must if models else "None for a run without models"
+            must = must if labels.family.has_objects else f"None for a run on {labels.title}"
+            raise AgreementInputError(f"`model` must be {must}, got {model!r}")
+        for option in ("missed_by", "classes", "confusion", "reference", "votes", "assigned"):
+            if asked.get(option) is not None:
+                raise AgreementInputError(f"`{option}` must be None with `model`, got {asked[option]!r}")
+    known: Sequence[str] = labels.family.verdicts if model is None else OF_MODEL
     verdicts = _names("verdict", asked.get("verdict"))
     unknown = [verdict for verdict in verdicts if verdict not in known]
     if unknown:
@@ -174,10 +173,11 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
             f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}{did_you_mean(unknown[0], known)}"
         )
     annotators = _names("annotators", asked.get("annotators"))
-    models = [name for name in annotators if name in labels.config.models]
-    if models:
+    no_annotators = [name for name in annotators if name in models]
+    if no_annotators:
         raise AgreementInputError(
-            f"`annotators` must be annotators, got the model {models[0]!r}; use model={models[0]!r} for its labels"
+            f"`annotators` must be annotators, got the model {no_annotators[0]!r}; use model={no_annotators[0]!r} for "
+            "its labels"
         )
     labels.check_annotators("annotators", list(annotators))
     if len(annotators) > 2:
@@ -185,7 +185,7 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
             f"`annotators` must be one annotator, or two who disagree, got {len(annotators)} ({', '.join(annotators)})"
         )
     request = ViewRequest(
-        model=model,
+        model=None if model is None else str(model),
         verdicts=verdicts,
         annotators=annotators,
         missed_by=asked.get("missed_by"),
@@ -198,7 +198,14 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         max_score=_score("max_score", asked.get("max_score")),
     )
     _check_missed_by(labels, request)
-    _check_classes(labels, request)
+    for option, names in (("classes", request.classes), ("confusion", request.confusion)):
+        absent = [name for name in names if not has_class(labels, name)]
+        if absent:
+            there, meant = classes_of(labels), labels.config.aliases.get(absent[0])
+            raise AgreementInputError(
+                f"`{option}` must be classes of labels of the run {labels.run_key!r}, got {shown(map(repr, absent))}"
+                f"{did_you_mean(meant or absent[0], there)}; classes are {shown(there, limit=20)}"
+            )
     if request.min_score is not None and request.max_score is not None and request.min_score > request.max_score:
         raise AgreementInputError(
             f"`min_score` must be at most `max_score`, got {request.min_score!r} and {request.max_score!r}"
@@ -220,22 +227,6 @@ def _names(option: str, value: Any) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) and name for name in names):
         raise AgreementInputError(f"`{option}` must be a name or a list of names, got {value!r}")
     return tuple(dict.fromkeys(names))
-
-
-def _model(labels: RunLabels, asked: Mapping[str, Any]) -> str | None:
-    model, models = asked.get("model"), labels.config.models
-    if model is None:
-        return None
-    if model not in models or not labels.family.has_objects:
-        known = (
-            f"a model of the run {labels.run_key!r} ({shown(models)})" if models else "None for a run without models"
-        )
-        must = known if labels.family.has_objects else f"None for a run on {labels.title}"
-        raise AgreementInputError(f"`model` must be {must}, got {model!r}")
-    for option in ("missed_by", "classes", "confusion", "reference", "votes", "assigned"):
-        if asked.get(option) is not None:
-            raise AgreementInputError(f"`{option}` must be None with `model`, got {asked[option]!r}")
-    return str(model)
 
 
 def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
@@ -272,18 +263,6 @@ def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
         raise AgreementInputError(
             f"`missed_by` must not be one of `annotators`, whose labels are shown, got {request.missed_by!r} for both"
         )
-
-
-def _check_classes(labels: RunLabels, request: ViewRequest) -> None:
-    """Refuse classes that no label has."""
-    for option, asked in (("classes", request.classes), ("confusion", request.confusion)):
-        unknown = [name for name in asked if not has_class(labels, name)]
-        if unknown:
-            known, meant = classes_of(labels), labels.config.aliases.get(unknown[0])
-            raise AgreementInputError(
-                f"`{option}` must be classes of labels of the run {labels.run_key!r}, got {shown(map(repr, unknown))}"
-                f"{did_you_mean(meant or unknown[0], known)}; classes are {shown(known, limit=20)}"
-            )
 
 
 def _confusion(value: Any) -> tuple[str, ...]:
