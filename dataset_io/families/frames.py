@@ -146,15 +146,13 @@ class VideoScores:
             self._totals = np.pad(self._totals, ((0, n), (0, 0)))
             self._counts = np.pad(self._counts, ((0, n), (0, 0)))
 
-    def _column(self, column: int) -> FloatArray:
-        total, count = self._totals[:, column], self._counts[:, column]
-        divided = total / np.maximum(count, 1) if self._over[column] == "mean" else total
-        return np.where(count > 0, divided, np.nan)
-
     def write(self) -> Iterator[int]:
         """Write the values of all videos that still exist; yields the number written so far."""
         self._extend()
-        columns = [self._column(column).tolist() for column in range(len(self._paths))]
+        columns = []
+        for total, count, over in zip(self._totals.T, self._counts.T, self._over, strict=True):
+            divided = total / np.maximum(count, 1) if over == "mean" else total
+            columns.append(np.where(count > 0, divided, np.nan).tolist())
         operations: list[UpdateOne] = []
         for video_id, *row in zip(self._number, *columns, strict=True):
             values = {

@@ -133,14 +133,12 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
         if self.in_pixels and n:
             width, height = map(pixels_or_0, row["size"])
-            relative = sum(self._painted(row, field) for field in range(len(self.source.kinds)))
+            relative = sum(  # total area of bounding boxes, in image sizes
+                reader.painted({name: row[f"{name}{field}"] or [] for name in reader.columns}, self.source.config)
+                for field, reader in enumerate(self._readers)
+            )
             n += int(relative * width * height / PIXELS_OF_A_LABEL)
         return n
-
-    def _painted(self, row: dict[str, Any], field: int) -> float:
-        """Total area of the bounding boxes of a field's labels, in image sizes."""
-        reader = self._readers[field]
-        return reader.painted({name: row[f"{name}{field}"] or [] for name in reader.columns}, self.source.config)
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[ObjectLabels]:
         """The objects of query results.
@@ -216,8 +214,14 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         def values(name: str) -> list[Any]:
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
-        sample = np.repeat(np.arange(len(rows)), counts)
-        size_px = self._sizes(rows, samples, counts)[sample] if self.in_pixels else None
+        sample, size_px = np.repeat(np.arange(len(rows)), counts), None
+        if self.in_pixels:  # arbitrary for images without labels
+            sizes = sizes_px(rows)
+            unknown: BoolArray = np.any(np.isnan(sizes), axis=1)
+            without = [samples[k] for k in np.flatnonzero(unknown & (counts > 0)).tolist()]
+            if without:  # an image was labelled, or added, during the run
+                raise unknown_sizes_error(sorted({str(each.video_id or each.sample_id) for each in without}))
+            size_px = np.where(unknown[:, None], 1.0, sizes)[sample]
         columns = {name: values(name) for name in reader.columns}
         geometry, usable = reader.read(columns, self.source.config, size_px)
         classes = values("label")
@@ -257,21 +261,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             origin=np.arange(n),
         )
 
-    def _sizes(self, rows: list[dict[str, Any]], samples: list[StoredSample], n_labels: IntArray) -> FloatArray:
-        """Width and height of every image in pixels, ``(S, 2)``; arbitrary for images without labels.
-
-        Raises:
-            AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
-        """
-        sizes = sizes_px(rows)
-        unknown: BoolArray = np.any(np.isnan(sizes), axis=1)
-        without = {
-            samples[k].video_id or samples[k].sample_id for k in np.flatnonzero(unknown & (n_labels > 0)).tolist()
-        }
-        if without:
-            raise unknown_sizes_error(sorted(map(str, without)))
-        return np.where(unknown[:, None], 1.0, sizes)
-
     # ---- comparing ----
 
     def compute(self, labels: ObjectLabels) -> MatchedBatch:
@@ -309,7 +298,17 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
     def values(self, labels: ObjectLabels, agreement: MatchedBatch) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
-        updates = self._sample_values(agreement)
+        of_samples = {
+            "score": agreement.score.tolist(),
+            "cost": where_rated(agreement.rated, agreement.cost),
+            "alpha": agreement.alpha.tolist(),
+            "iou": agreement.iou.tolist(),
+            "dice": agreement.dice.tolist(),
+            "n_annotators": agreement.n_assigned.tolist(),
+            "n_units": agreement.n_units.tolist(),
+            "n_disputed": where_rated(agreement.rated, agreement.n_disputed),
+        }
+        updates = values_by_path(self._run_key, of_samples)
         columns: tuple[list[Any], ...] = (
             verdict_names(agreement.object_verdict).tolist(),
             ids_of_objects(labels, agreement, self.source.annotators),
@@ -322,8 +321,12 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         rows = zip(
             labels.batch.objects.sample.tolist(), labels.field.tolist(), labels.position.tolist(), *columns, strict=True
         )
-        self._extend_paths(labels)
-        paths = self._label_paths
+        paths = self._label_paths  # up to the longest list; all samples share these strings
+        for number, (path, known) in enumerate(zip(self.source.label_paths, paths, strict=True)):
+            longest = int(labels.position[labels.field == number].max(initial=-1)) + 1
+            with self._extending:  # several batches are written at once
+                for place in range(len(known), longest):
+                    known.append(tuple(f"{path}.{place}.{self._run_key}{suffix}" for suffix in OF_LABELS))
         for sample, field, position, verdict, unit_id, iou, votes, assigned in rows:
             values = updates[sample]
             of_verdict, of_id, of_iou, of_votes, of_assigned, *_ = paths[field][position]
@@ -340,27 +343,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 updates[labels.batch.objects.sample[label]][path] = named
         return updates
 
-    def _sample_values(self, agreement: MatchedBatch) -> list[dict[str, Any]]:
-        columns = {
-            "score": agreement.score.tolist(),
-            "cost": where_rated(agreement.rated, agreement.cost),
-            "alpha": agreement.alpha.tolist(),
-            "iou": agreement.iou.tolist(),
-            "dice": agreement.dice.tolist(),
-            "n_annotators": agreement.n_assigned.tolist(),
-            "n_units": agreement.n_units.tolist(),
-            "n_disputed": where_rated(agreement.rated, agreement.n_disputed),
-        }
-        return values_by_path(self._run_key, columns)
-
-    def _extend_paths(self, labels: ObjectLabels) -> None:
-        """Prepare the paths of labels up to the longest list; all samples share these strings."""
-        for field, (path, known) in enumerate(zip(self.source.label_paths, self._label_paths, strict=True)):
-            longest = int(labels.position[labels.field == field].max(initial=-1)) + 1
-            with self._extending:  # several batches are written at once
-                for position in range(len(known), longest):
-                    known.append(tuple(f"{path}.{position}.{self._run_key}{suffix}" for suffix in OF_LABELS))
-
 
 def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     """The optional parts of the labels, where only some are read: of all labels of the run.
@@ -373,9 +355,7 @@ def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     found = label_facts(source)
     if known is None:
         return found
-    details = known.details
-    facts = LabelFacts(frozenset(details["masks"]), bool(details["crowd"]))
-    everywhere = facts
+    everywhere = facts = LabelFacts(frozenset(known.details["masks"]), bool(known.details["crowd"]))
     if facts != LabelFacts(frozenset(), crowd=False):
         everywhere = label_facts(dataclasses.replace(source, among=None))
     if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:

@@ -230,17 +230,15 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             differing = given & given[:, [annotator]] & ~agreement.agree[:, annotator] & named[:, None]
             for k, names in Relation(*np.nonzero(differing)).names(self.source.annotators).items():
                 updates[k][of_verdict + DIFFERS_FROM] = names
-        if not all(kind.is_label for kind in self.source.kinds):
-            self._name_pairs(updates, agreement, named)
+        if not all(
+            kind.is_label for kind in self.source.kinds
+        ):  # plain fields have no labels that could say who differs
+            given, annotators = given & named[:, None], self.source.annotators
+            differ = np.triu(given[:, :, None] & given[:, None, :] & ~agreement.agree, 1)
+            for k, a, b in zip(*(axis.tolist() for axis in np.nonzero(differ)), strict=True):
+                pairs = updates[k].setdefault(self.source.config.run_key + DIFFERING_PAIRS, [])
+                pairs.append(pair_name(annotators[a], annotators[b]))
         return updates
-
-    def _name_pairs(self, updates: list[dict[str, Any]], agreement: RatingAgreement, named: BoolArray) -> None:
-        """Name the pairs who differ on their sample: plain fields have no labels that could say it."""
-        given, annotators = agreement.given & named[:, None], self.source.annotators
-        path = self.source.config.run_key + DIFFERING_PAIRS
-        differ = np.triu(given[:, :, None] & given[:, None, :] & ~agreement.agree, 1)
-        for k, a, b in zip(*(axis.tolist() for axis in np.nonzero(differ)), strict=True):
-            updates[k].setdefault(path, []).append(pair_name(annotators[a], annotators[b]))
 
 
 def _name_of(value: object) -> str:

@@ -23,7 +23,6 @@ from ...metrics.consensus.consensus import (
     medoids,
 )
 from ...metrics.geometry.boxes import Boxes
-from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
@@ -98,7 +97,8 @@ class DetectionConsensus:
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """Box, and mask if any."""
-        extents = _median_boxes(members, *read_boxes(members.geometry["box"]))
+        boxes_xywh, usable = read_boxes(members.geometry["box"])
+        extents = _median_xyxy(members, to_xyxy(boxes_xywh), usable)
         masks = [members.geometry.get(name) for name in ("mask", "mask_path")]
         if not any(value is not None for column in masks for value in column or ()):
             return extents
@@ -201,39 +201,39 @@ class PixelVote(_AsDetections):
         """Box and mask; if no pixel has enough votes, box and mask of the medoid."""
         known = ~np.isnan(members.size_px.sum(axis=1))
         size_px = np.where(known[:, None], members.size_px, 1.0)[members.unit]
-        regions, usable = self._regions(members, size_px)
+        regions, n_before = list[Regions](), 0
+        order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
+        for rows, reader in _field_rows(members, self._readers):
+            geometry, usable[rows] = reader.read(_values(members, rows, reader), self._config, size_px[rows])
+            regions.append(as_regions(cast(Boxes | Regions, geometry)))
+            order[rows] = n_before + np.arange(len(rows))
+            n_before += len(rows)
+        region = regions[0].joined(regions[1:]).take(order) if regions else Regions.of_boxes(np.zeros((0, 4)))
         complete = _all_of(usable, members) & known
         nearest = medoids(members.unit, members.iou, members.n_units)
         end = np.searchsorted(members.unit, np.arange(members.n_units + 1))
         extents: list[Extent] = []
-        low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
+        low, high = (np.clip(corner, 0.0, size_px) for corner in (region.bounds[:, :2], region.bounds[:, 2:]))
         area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
         part = np.cumsum(area) // _PIXELS_AT_ONCE
         edges = [*np.flatnonzero(np.diff(part, prepend=-1.0)).tolist(), members.n_units]
         for first, last in itertools.pairwise(edges):  # whose pixels fit in memory
             rows = np.arange(end[first], end[last])
-            pixels = region_pixels(regions.take(rows), np.rint(size_px[rows]).astype(np.int64))
+            pixels = region_pixels(region.take(rows), np.rint(size_px[rows]).astype(np.int64))
             voted = majority_pixels(pixels, members.unit[rows] - first, last - first)
             of_nearest = pixels.take(nearest[first:last] - end[first])
             for unit in range(first, last):
                 masks = voted if voted.area[unit - first] else of_nearest
-                is_there = complete[unit] and masks.area[unit - first]
-                extents.append(_painted(masks, unit - first, members.size_px[unit]) if is_there else None)
+                extents.append(None)
+                if complete[unit] and masks.area[unit - first]:  # box and mask as stored in a detection
+                    mask, (width, height) = (
+                        np.ascontiguousarray(masks.crop(unit - first)),
+                        members.size_px[unit].tolist(),
+                    )
+                    left, top = int(masks.left[unit - first]), int(masks.top[unit - first])
+                    box = [left / width, top / height, mask.shape[1] / width, mask.shape[0] / height]
+                    extents[-1] = {"bounding_box": box, "mask": Binary(serialize_numpy_array(mask))}
         return extents
-
-    def _regions(self, members: UnitMembers, size_px: FloatArray) -> tuple[Regions, BoolArray]:
-        """The region of every member, and whether its geometry is usable."""
-        parts: list[Regions] = []
-        order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
-        n_before = 0
-        for rows, reader in _field_rows(members, self._readers):
-            geometry, usable[rows] = reader.read(_values(members, rows, reader), self._config, size_px[rows])
-            parts.append(as_regions(cast(Boxes | Regions, geometry)))
-            order[rows] = n_before + np.arange(len(rows))
-            n_before += len(rows)
-        if not parts:
-            return Regions.of_boxes(np.zeros((0, 4))), usable
-        return parts[0].joined(parts[1:]).take(order), usable
 
 
 def _field_rows(members: UnitMembers, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:
@@ -258,22 +258,9 @@ def _copied(members: UnitMembers, row: int, columns: dict[str, str]) -> dict[str
     return {attribute: value for attribute, value in values.items() if value is not None}
 
 
-def _median_boxes(members: UnitMembers, boxes_xywh: FloatArray, usable: BoolArray) -> list[Extent]:
-    return _median_xyxy(members, to_xyxy(boxes_xywh), usable)
-
-
 def _median_xyxy(members: UnitMembers, boxes_xyxy: FloatArray, usable: BoolArray) -> list[Extent]:
     """Boxes whose edges are the medians of the edges of the members."""
     boxes = medians_by_group(members.unit, boxes_xyxy, members.n_units)
     boxes[:, 2:] -= boxes[:, :2]
     complete = _all_of(usable, members)
     return [{"bounding_box": box} if ok else None for box, ok in zip(boxes.tolist(), complete.tolist(), strict=True)]
-
-
-def _painted(masks: MaskCrops, row: int, size_px: FloatArray) -> dict[str, Any]:
-    """Box and mask as stored in a detection."""
-    mask = np.ascontiguousarray(masks.crop(row))
-    width, height = size_px.tolist()
-    left, top = int(masks.left[row]), int(masks.top[row])
-    box = [left / width, top / height, mask.shape[1] / width, mask.shape[0] / height]
-    return {"bounding_box": box, "mask": Binary(serialize_numpy_array(mask))}

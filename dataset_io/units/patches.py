@@ -60,7 +60,11 @@ def agreement_patches(
     path = labels.path_of(names.UNITS_SUFFIX)
     field = path.removeprefix(names.FRAMES_PREFIX)
     shown = [name.removeprefix(names.FRAMES_PREFIX) for name in labels.config.fields]
-    view = _frames_view(labels) if labels.on_frames else labels.samples.view()
+    view = labels.samples.view()
+    if labels.on_frames:  # the App takes frames without files from the video
+        has_paths = labels.samples.get_field(f"{names.FRAMES_PREFIX}filepath") is not None
+        have_files = has_paths and bool(labels.samples.count("frames.filepath"))
+        view = labels.samples.to_frames(sample_frames=False if have_files else "dynamic", sparse=True)
     of_list = f"{field}.{list_name(labels.samples.get_field(path).document_type)}"
     view = view.filter_labels(field, {"$in": ["$$this.verdict", list(verdicts)]})
     unit_id = f"$$this.{labels.field_key}_id"
@@ -118,13 +122,3 @@ def has_units(labels: RunLabels) -> bool:
     except AgreementInputError:
         return False
     return True
-
-
-def _frames_view(labels: RunLabels) -> DatasetView:
-    """A view with the frames of videos as samples."""
-    frames = labels.samples
-    # the App takes frames without files from the video
-    have_files = frames.get_field(f"{names.FRAMES_PREFIX}filepath") is not None and bool(
-        frames.count("frames.filepath")
-    )
-    return frames.to_frames(sample_frames=False if have_files else "dynamic", sparse=True)

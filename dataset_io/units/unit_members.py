@@ -174,7 +174,10 @@ class UnitReader:
             labels=labels,
             geometry={name: columns.values(name) for reader in self.source.geometry_readers for name in reader.columns},
         )
-        intact = _intact(members, _counts(columns.values("votes")))
+        # units that still have the members that the run found
+        bad = (_counts(columns.values("votes")) != members.votes[unit]) | (annotator < 0)
+        bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
+        intact = (np.bincount(unit[bad], minlength=len(key)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
         n_left_out = np.bincount(sample[~intact], minlength=len(rows))
         return LabelsRead(
             members if intact.all() else members.only(intact), n_left_out, *np.zeros((2, len(rows)), np.int64)
@@ -233,14 +236,6 @@ def _numbers(values: list[Any]) -> FloatArray:
 def _counts(values: list[Any]) -> IntArray:
     """Values as numbers of annotators; 0 for everything else."""
     return np.array([value if type(value) is int and value < 1 << 31 else 0 for value in values], np.int64)
-
-
-def _intact(members: UnitMembers, votes: IntArray) -> BoolArray:
-    """True for units that still have the members that the run found, shape ``(U,)``."""
-    bad = (votes != members.votes[members.unit]) | (members.annotator < 0)
-    bad[1:] |= (members.unit[1:] == members.unit[:-1]) & (members.annotator[1:] == members.annotator[:-1])
-    intact = np.bincount(members.unit[bad], minlength=members.n_units) == 0
-    return intact & (members.verdict != _UNKNOWN_VERDICT) & (members.assigned > 0)
 
 
 class TagReader(UnitReader):

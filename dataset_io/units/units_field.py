@@ -122,32 +122,20 @@ def unit_documents(
         end[1:],
         strict=True,
     )
-    name = maker.label.__name__
-    return [
-        None
-        if extent is None
-        else {
-            "_id": ObjectId(),
-            "_cls": name,
-            "tags": [],
-            "label": _leading(said[first:last]) if tie else labels[category],
-            **extent,
-            "unit": unit_id,
-            "votes": n_votes,
-            "of": n_assigned,
-            "mean_iou": iou if iou == iou else None,  # nan is not equal to itself
-            "annotators": who[first:last],
-            "classes": said[first:last],
-            "tie": tie,
-        }
-        for extent, unit_id, category, tie, n_votes, n_assigned, iou, first, last in rows
-    ]
-
-
-def _leading(said: Sequence[Any]) -> str:
-    """All classes with the most votes, as one label: ``car / van``."""
-    votes = Counter("no class" if name is None else str(name) for name in said)
-    return " / ".join(sorted(name for name, n in votes.items() if n == max(votes.values())))
+    documents: list[dict[str, Any] | None] = []
+    for extent, unit_id, category, tie, n_votes, n_assigned, iou, first, last in rows:
+        if extent is None:
+            documents.append(None)
+            continue
+        label = labels[category]
+        if tie:  # all classes with the most votes, as one label: ``car / van``
+            given = Counter("no class" if name is None else str(name) for name in said[first:last])
+            label = " / ".join(sorted(name for name, n in given.items() if n == max(given.values())))
+        document = {"_id": ObjectId(), "_cls": maker.label.__name__, "tags": [], "label": label, **extent}
+        document |= {"unit": unit_id, "votes": n_votes, "of": n_assigned}
+        document |= {"mean_iou": iou if iou == iou else None}  # nan is not equal to itself
+        documents.append({**document, "annotators": who[first:last], "classes": said[first:last], "tie": tie})
+    return documents
 
 
 #: what becomes of units on whose class the votes are equal
@@ -197,7 +185,12 @@ def resolve_units(
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
     check_can_derive(labels, names.CONSENSUS_SUFFIX, "run.objects.consensus", overwrite=overwrite)
-    quorum = _checked_quorum(quorum)
+    if quorum != "majority":
+        if not is_real(quorum) or not 0 < quorum <= 1:
+            raise AgreementInputError(
+                f'`quorum` must be "majority" or a share of the annotators in (0, 1], got {quorum!r}'
+            )
+        quorum = float(quorum)
     one_of("ties", ties, get_args(Ties))
     family, maker = open_units(labels, shapes)
 
@@ -239,11 +232,3 @@ def consensus_documents(
             of_points = maker.label is fo.Keypoint and confidence is not None
             document["confidence"] = [confidence] * len(document["points"]) if of_points else confidence
     return made, outcomes
-
-
-def _checked_quorum(quorum: Any) -> float | Literal["majority"]:
-    if isinstance(quorum, str) and quorum == "majority":
-        return "majority"
-    if not is_real(quorum) or not 0 < quorum <= 1:
-        raise AgreementInputError(f'`quorum` must be "majority" or a share of the annotators in (0, 1], got {quorum!r}')
-    return float(quorum)
