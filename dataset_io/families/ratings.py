@@ -230,9 +230,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             differing = given & given[:, [annotator]] & ~agreement.agree[:, annotator] & named[:, None]
             for k, names in Relation(*np.nonzero(differing)).names(self.source.annotators).items():
                 updates[k][of_verdict + DIFFERS_FROM] = names
-        if not all(
-            kind.is_label for kind in self.source.kinds
-        ):  # plain fields have no labels that could say who differs
+        if not all(kind.is_label for kind in self.source.kinds):  # of plain fields the sample says who differs
             given, annotators = given & named[:, None], self.source.annotators
             differ = np.triu(given[:, :, None] & given[:, None, :] & ~agreement.agree, 1)
             for k, a, b in zip(*(axis.tolist() for axis in np.nonzero(differ)), strict=True):

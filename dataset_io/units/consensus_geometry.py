@@ -226,11 +226,9 @@ class PixelVote(_AsDetections):
                 masks = voted if voted.area[unit - first] else of_nearest
                 extents.append(None)
                 if complete[unit] and masks.area[unit - first]:  # box and mask as stored in a detection
-                    mask, (width, height) = (
-                        np.ascontiguousarray(masks.crop(unit - first)),
-                        members.size_px[unit].tolist(),
-                    )
-                    left, top = int(masks.left[unit - first]), int(masks.top[unit - first])
+                    row, (width, height) = unit - first, members.size_px[unit].tolist()
+                    mask = np.ascontiguousarray(masks.crop(row))
+                    left, top = int(masks.left[row]), int(masks.top[row])
                     box = [left / width, top / height, mask.shape[1] / width, mask.shape[0] / height]
                     extents[-1] = {"bounding_box": box, "mask": Binary(serialize_numpy_array(mask))}
         return extents

@@ -29,7 +29,7 @@ from annotator_agreement.dataset_io import (
     rename_agreement,
     update_agreement,
 )
-from annotator_agreement.dataset_io.jobs import update
+from annotator_agreement.dataset_io.jobs import compute
 from annotator_agreement.dataset_io.record.run import Run
 
 _assert_same = functools.partial(assert_same, relative=1e-9, absolute=1e-12)
@@ -90,7 +90,7 @@ def no_whole_run(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("everything is compared again")
 
-    monkeypatch.setattr(update, "run_agreement", refuse)
+    monkeypatch.setattr(compute, "run_agreement", refuse)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -202,8 +202,8 @@ def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog,
         Run(dataset, "agreement").update(versions={"fiftyone": "0.1"})
     if "iou" in options:
         other = {"iou": 0.37}
-        found = update.source_with_iou_from_data
-        monkeypatch.setattr(update, "source_with_iou_from_data", lambda source: _with_config(found(source), other))
+        found = compute.source_with_iou_from_data
+        monkeypatch.setattr(compute, "source_with_iou_from_data", lambda source: _with_config(found(source), other))
     _edit(dataset, **values)
     with caplog.at_level(logging.WARNING):
         updated = update_agreement(dataset)
