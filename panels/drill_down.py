@@ -26,7 +26,7 @@ from ..dataset_io.database.fiftyone_private import serialized_stages, view_from_
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.results.parts import open_parts
 from ..dataset_io.views.agreement_view import requested_view
-from ..dataset_io.views.from_records import labels_of_size
+from ..dataset_io.views.unit_views import labels_of_size
 from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX, SHOWN_BY_FORM
 from .drawing import safe_title

@@ -32,7 +32,7 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, open_decided
-from .stored_decisions import Stored, is_by_rule
+from .decision_log import Stored, is_by_rule
 
 #: samples whose objects are read at once
 _BATCH = 1_000

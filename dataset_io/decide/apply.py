@@ -39,10 +39,9 @@ from ..record.sample_index import now
 from ..run.work_through import MAX_ATTEMPTS, CountingPass, Progress, SentBatch, rare_collections
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decision_log import DecisionLog, is_edited
+from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, Stored, hash_of_label, is_edited, label_key
 from .gold import Gold
 from .label_edits import LabelEdits, new_label
-from .stored_decisions import ADDED, DELETED, REPLACED_BY, Stored, hash_of_label, label_key
 
 if TYPE_CHECKING:
     from pandas import DataFrame

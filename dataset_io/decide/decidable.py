@@ -12,8 +12,7 @@ from ...agreement.matching.verdicts import VERDICTS
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
-from .decision_log import DecisionLog
-from .stored_decisions import Stored, added_labels, applied_changes, hash_of_label, label_key
+from .decision_log import DecisionLog, Stored, added_labels, applied_changes, hash_of_label, label_key
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided

@@ -30,10 +30,9 @@ from ..run.read import Reader
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
-from .decision_log import Made
+from .decision_log import BY_RULE, Choice, Made, Stored, stored_labels
 from .decision_units import DecidableReader, decision_units
 from .gold import Gold
-from .stored_decisions import BY_RULE, Choice, Stored, stored_labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -33,9 +33,9 @@ from ..units.consensus_geometry import consensus_maker
 from ..units.unit_members import MaskReader, TagReader, UnitMembers, UnitReader, ValueReader
 from ..units.units_field import unit_documents
 from .decidable import Decidable
+from .decision_log import Stored, StoredLabel, label_key, stored_labels
 from .gold import Gold
 from .label_edits import is_same, new_label
-from .stored_decisions import Stored, StoredLabel, label_key, stored_labels
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5

@@ -26,8 +26,7 @@ from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
-from .decision_log import MISSING, DecisionLog, is_edited, write_all
-from .stored_decisions import BY_RULE, REPLACED_BY, Stored, label_key, labels_in
+from .decision_log import BY_RULE, MISSING, REPLACED_BY, DecisionLog, Stored, is_edited, label_key, labels_in, write_all
 
 _BATCH = 1_000
 #: entries of decisions that choose which are counted

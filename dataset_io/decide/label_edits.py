@@ -16,8 +16,7 @@ from pymongo import UpdateOne
 
 from ...agreement.settings.options import value_name
 from ..labels.kinds import LabelKind
-from .decision_log import MISSING, guarded_update
-from .stored_decisions import ADDED, DELETED, GIVEN, Stored, hash_of_label, label_key, labels_in
+from .decision_log import ADDED, DELETED, GIVEN, MISSING, Stored, guarded_update, hash_of_label, label_key, labels_in
 
 #: attributes with the shape of an object within its box
 _MASKS = ("mask", "mask_path")

@@ -22,8 +22,8 @@ from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import whole_samples
 from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
+from .decision_log import Choice, hash_of_label, is_by_rule, stored_labels
 from .gold import Gold
-from .stored_decisions import Choice, hash_of_label, is_by_rule, stored_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -15,7 +15,7 @@ from ..record.sample_index import SampleIndex
 from ..units.patches import DISPUTED
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import ObjectsToDecide, open_to_decide
-from .stored_decisions import Stored, stored_labels
+from .decision_log import Stored, stored_labels
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
 MEANT: dict[str | None, tuple[str, ...]] = {

@@ -23,10 +23,9 @@ from ..record.run_labels import RunLabels
 from ..record.sample_index import now
 from .decidable import Rule
 from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
-from .decision_log import DecisionLog, Made
+from .decision_log import BY_RULE, Choice, DecisionLog, Made, Stored, hash_of_label, label_key
 from .gold import Gold
 from .next_object import objects_of, shown_object
-from .stored_decisions import BY_RULE, Choice, Stored, hash_of_label, label_key
 
 #: what a decision says of its object
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")

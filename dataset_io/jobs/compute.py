@@ -60,9 +60,8 @@ from ..record.sample_index import CHANGES_RECORD, changes_since, ids_of, new_cha
 from ..record.schema import fields_marked, unset_values
 from ..record.stored_records import OpenRecords, delete_files, part_names
 from ..results.load import with_samples
-from ..results.thresholds import source_with_iou_from_data
+from ..results.thresholds import source_with_iou_from_data, with_thresholds
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
-from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out

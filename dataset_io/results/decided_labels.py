@@ -27,9 +27,9 @@ from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices, sample_collection
 from ..decide.against import Against, errors_of
 from ..decide.decide import ObjectsToDecide, open_decided
+from ..decide.decision_log import stored_labels
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
-from ..decide.stored_decisions import stored_labels
 from ..labels.source import whole_samples
 from ..record.run import Run
 from ..record.run_labels import open_run_labels

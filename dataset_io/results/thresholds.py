@@ -18,7 +18,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.matching.batch import Batch
-from ...agreement.matching.compute import without_crowd
+from ...agreement.matching.compute import matching_of, without_crowd
 from ...agreement.objects.build import object_reading
 from ...agreement.objects.records import ObjectRecords
 from ...agreement.objects.sensitivity import (
@@ -33,15 +33,20 @@ from ...agreement.objects.sensitivity import (
     stored_blocks,
     stored_in_order,
 )
+from ...agreement.roles.matching import Meetings, optimal, with_role
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.options import BEST_F1
+from ...agreement.statistics.numbers import ratio
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext
 from ...metrics.matching.threshold import TOO_FEW
 from ..database.fiftyone_private import frame_collection
+from ..families import open_family
 from ..families.objects import ObjectFamily, ObjectLabels
+from ..families.with_roles import FamilyWithRoles
 from ..labels.source import Source
-from ..labels.stored import subsample_keys
+from ..labels.stored import half_of, subsample_keys
 from ..record.run import Run
 from ..record.run_labels import changed_since, open_run_labels
 from ..record.sample_index import SampleIndex, ids_of
@@ -50,6 +55,7 @@ from ..run.work_through import rare_collections
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 logger = logging.getLogger(__name__)
 
@@ -248,3 +254,55 @@ def source_with_iou_from_data(source: Source) -> Source:
         logger.warning("The labels suggest no matching threshold (%s); %s is used", reason, WITHOUT_CROSSING)
     config = dataclasses.replace(source.config, iou=max(iou, 0.01))
     return dataclasses.replace(source, config=config)
+
+
+#: confidences that are tried
+CANDIDATES = np.arange(20) / 20.0
+
+
+def with_thresholds(source: Source) -> Source:
+    """The source with the thresholds of its models, if the option is ``"best_f1"``.
+
+    Either half of the images gets the candidate with the greatest F1 on the other half (the lowest of equals); all
+    annotators together, matched as in the run. Reads at most 2,000 samples, those with the smallest hashes of their
+    ids.
+    """
+    if source.config.confidence_threshold != BEST_F1 or not any(role.is_model for role in source.roles):
+        return source
+    family = open_family(source)
+    if not isinstance(family, FamilyWithRoles) or not family.has_objects:
+        raise AgreementInputError(
+            f"`confidence_threshold` must be a number for {source.kinds[0].title}, got {BEST_F1!r}: F1 needs objects"
+        )
+    reader = Reader(family)
+    ids = some_ids(source, MAX_SAMPLES)
+    counts = np.zeros((len(source.roles), 2, len(CANDIDATES), 2))
+    starts = range(0, len(ids), _SAMPLES_AT_ONCE)
+    rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
+    for some in reader.batched(rows):
+        read = reader.columns(some)
+        labels, half = read.labels, half_of(read.samples)
+        found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
+        own, (_, _, counted) = labels.own.batch, without_crowd(labels.own.batch)
+        for number, of_role in enumerate(labels.roles):
+            if not family.readers[number].role.is_model:
+                continue
+            everyone, chosen, _ = with_role(own, counted, of_role.batch, family.class_codes())
+            meetings = Meetings.with_role(everyone, chosen)
+            batch, confidence = meetings.batch, np.r_[np.full(len(own.objects), np.inf), of_role.confidence]
+            overlaps, sure = batch.geometry.overlaps(batch.objects), confidence[meetings.row]
+            of_half = half[meetings.sample[batch.objects.sample]]
+            for place, least in enumerate(CANDIDATES.tolist()):
+                kept = sure >= least
+                matching = matching_of(batch.among(kept).objects, overlaps.among(kept), optimal(family.source.config))
+                n = np.bincount(of_half[kept], minlength=2)
+                _, first = np.unique(matching.unit, return_index=True)
+                found[number, :, place, 0] = n - np.bincount(of_half[kept][first], minlength=2)
+                found[number, :, place, 1] = n
+        counts += found
+    best = CANDIDATES[np.argmax(np.nan_to_num(ratio(2.0 * counts[..., 0], counts[..., 1])), axis=-1)]
+    roles = [
+        dataclasses.replace(role, thresholds=tuple(best[k, ::-1].tolist())) if role.is_model else role
+        for k, role in enumerate(source.roles)
+    ]
+    return dataclasses.replace(source, roles=tuple(roles))

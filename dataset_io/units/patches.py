@@ -16,7 +16,7 @@ from ..database.fiftyone_private import list_name
 from ..record.run import COMPLETED
 from ..record.run_labels import RunLabels, open_run_labels
 from ..views.view_request import is_count
-from .derived_fields import derived_record
+from .units_field import derived_record
 
 #: verdicts of disputed objects, the worst first
 DISPUTED = ("class_conflict", "attribute_conflict", "split", "missed", "lone", "duplicate")

@@ -28,8 +28,7 @@ from ..labels.paths import all_fields, run_of
 from ..record.lease import writing
 from ..record.run import dataset_of
 from ..record.run_labels import RunLabels, open_run_labels
-from .from_records import ids_by_pair_score, labels_beside_model
-from .unit_views import missed_of_reference, with_documents, with_labels
+from .unit_views import ids_by_pair_score, labels_beside_model, missed_of_reference, with_documents, with_labels
 from .view_request import MISSED, ViewRequest, Votes, check_request
 
 #: stages that keep, leave out or change each sample for itself

@@ -13,7 +13,7 @@ from annotator_agreement.dataset_io import add_units, delete_agreement, rename_a
 from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
-from annotator_agreement.dataset_io.units import derived_fields, units_field
+from annotator_agreement.dataset_io.units import units_field
 
 
 def _elsewhere(killable, dataset, function, **options):
@@ -82,7 +82,7 @@ def test_of_two_that_make_one_field_the_later_one_wins(make_dataset, before_each
     before_each_write(start_another)
     with pytest.raises(AgreementInputError, match="`agreement_consensus` is being written by somebody else"):
         resolve_units(dataset, quorum=0.9)
-    made = derived_fields.derived_record(run.Run(dataset, "agreement"), "_consensus")
+    made = units_field.derived_record(run.Run(dataset, "agreement"), "_consensus")
     assert (made["status"], made["quorum"]) == ("completed", 0.1)
     votes = [vote for of_sample in dataset.values("agreement_consensus.detections.votes") for vote in of_sample or []]
     resolve_units(dataset, quorum=0.1, overwrite=True)
@@ -98,4 +98,4 @@ def test_units_that_must_not_be_changed_are_not_made_anew(make_dataset):
     field.save()
     with pytest.raises(AgreementInputError, match="must not be read-only, got agreement_units"):
         add_units(dataset, overwrite=True)
-    assert derived_fields.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"
+    assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"

@@ -23,7 +23,7 @@ from annotator_agreement.dataset_io import (
     view_agreement,
 )
 from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.units import derived_fields
+from annotator_agreement.dataset_io.units import units_field
 
 ANNOTATORS = ["alice", "bob", "carol", "dave"]
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
@@ -69,7 +69,7 @@ def test_a_unit_is_kept_if_enough_of_those_assigned_drew_it(dataset, quorum):
                 assert label["confidence"] is None
             else:
                 assert label["confidence"] == pytest.approx(len(members) / n_assigned * expected["mean_iou"], abs=1e-12)
-    assert made == derived_fields.DerivedLabels("agreement_consensus", n_kept, n_below, 0, 0, 0)
+    assert made == units_field.DerivedLabels("agreement_consensus", n_kept, n_below, 0, 0, 0)
     assert n_kept > 30
     assert (n_below > 0) == (share(quorum, 4) > 0.25)  # of four, one vote is a quarter
 
@@ -134,7 +134,7 @@ def test_the_consensus_lives_and_dies_with_its_run(make_dataset):
     n_labels = dataset.count("agreement_consensus.detections")
     resolve_units(dataset, quorum=1, overwrite=True)
     assert dataset.count("agreement_consensus.detections") < n_labels
-    assert derived_fields.derived_record(run.Run(dataset, "agreement"), "_consensus")["quorum"] == 1.0
+    assert units_field.derived_record(run.Run(dataset, "agreement"), "_consensus")["quorum"] == 1.0
     assert dataset.get_field("agreement_consensus").info == {"annotator_agreement": "agreement"}
     rename_agreement(dataset, "agreement", "first")
     assert {"first_units", "first_consensus"} <= set(dataset.get_field_schema())

@@ -11,7 +11,7 @@ from tests.datasets import detections, random_annotators
 
 from annotator_agreement.dataset_io import add_units, compute_agreement
 from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.units import derived_fields
+from annotator_agreement.dataset_io.units import units_field
 
 
 def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
@@ -28,7 +28,7 @@ def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
         for unit_id, unit in found.items():
             assert_facts(unit, facts_of(expected[unit_id], n_assigned))
             assert unit["bounding_box"] == pytest.approx(median_box(expected[unit_id]), abs=1e-12)
-    assert made == derived_fields.DerivedLabels("agreement_units", n_units, 0, 0, 0, 0)
+    assert made == units_field.DerivedLabels("agreement_units", n_units, 0, 0, 0, 0)
     assert n_units >= report.n_units > 60
     verdicts = dataset.count_values("agreement_units.detections.verdict")
     assert {"agreed", "class_conflict", "missed", "lone", None} <= set(verdicts)

@@ -25,7 +25,7 @@ from annotator_agreement.dataset_io import (
 )
 from annotator_agreement.dataset_io.record import run, sample_index
 from annotator_agreement.dataset_io.run import read
-from annotator_agreement.dataset_io.units import derived_fields
+from annotator_agreement.dataset_io.units import units_field
 
 
 def _set(dataset, update, **options):
@@ -263,12 +263,12 @@ def test_units_that_were_not_finished_are_made_again_without_being_asked(make_da
         raise RuntimeError("no more")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derived_fields.Writer, "write", lambda self, batch, updates: fail(batch))
+        patch.setattr(units_field.Writer, "write", lambda self, batch, updates: fail(batch))
         with pytest.raises(RuntimeError, match="no more"):
             add_units(dataset)
-    assert derived_fields.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "failed"
+    assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "failed"
     assert add_units(dataset).n_labels == 6
-    assert derived_fields.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"
+    assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"
 
 
 @pytest.mark.long
@@ -285,7 +285,7 @@ def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):
         assert load_agreement(reopened).n_samples == 9
         assert user_values(reopened, ["agreement"]) == values
         if n % 2:  # what a dead process began is made anew, or deleted
-            record = derived_fields.derived_record(run.Run(reopened, "agreement"), "_units") or {}
+            record = units_field.derived_record(run.Run(reopened, "agreement"), "_units") or {}
             add_units(reopened, overwrite=record.get("status") == "completed")
             found = [set(units_in(document)) for document in documents_of(reopened)]
             assert found == [set(units_of(document, LISTS)) for document in documents_of(reopened)]
