@@ -9,8 +9,8 @@ from .app.settings import configure_agreement_app
 from .decide.against import decided_against, report_decisions
 from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
-from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
-from .decide.own_labels import record_own_labels
+from .decide.gold import delete_decisions, list_decisions, undo_decisions
+from .decide.next_object import record_own_labels
 from .jobs.compute import compute_agreement, run_agreement, update_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
 from .record.run import list_agreements
@@ -21,8 +21,7 @@ from .results.decided_labels import export_decided, export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, load_agreement
 from .run_parts import RunDecisions, RunObjects
-from .units.patches import agreement_patches
-from .units.units_field import add_units, resolve_units
+from .units.units_field import add_units, agreement_patches, resolve_units
 from .views.agreement_view import save_agreement_views, view_agreement
 
 __all__ = [

@@ -12,13 +12,12 @@ from ..agreement.settings.arguments import takes_arrays
 from .decide.against import decided_against, report_decisions
 from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
-from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
-from .decide.own_labels import record_own_labels
+from .decide.gold import delete_decisions, list_decisions, undo_decisions
+from .decide.next_object import record_own_labels
 from .results.decided_labels import export_decided, export_decided_against
 from .results.load import report_decisions_with
 from .run_methods import DatasetMethod, Method, RunPart, part_of_runs
-from .units.patches import agreement_patches
-from .units.units_field import add_units, resolve_units
+from .units.units_field import add_units, agreement_patches, resolve_units
 
 report_decisions_with(report_decisions)
 

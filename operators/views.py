@@ -15,8 +15,15 @@ from ..dataset_io import add_units, agreement_patches, resolve_units, save_agree
 from ..dataset_io.app.settings import color_names
 from ..dataset_io.database.fiftyone_private import is_generated, serialized_stages
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
-from ..dataset_io.units.units_field import DerivedLabels, check_can_derive, derived_record
+from ..dataset_io.units.units_field import (
+    DISPUTED,
+    DerivedLabels,
+    check_can_derive,
+    check_units,
+    check_verdicts,
+    derived_record,
+    has_units,
+)
 from ..dataset_io.views.view_request import OF_MODEL, OF_REFERENCE, check_request, options_without
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Slider, Switch

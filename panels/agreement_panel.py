@@ -17,7 +17,7 @@ from ..dataset_io import add_units, agreement_patches
 from ..dataset_io.app.settings import app_settings_of, color_names
 from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.units.patches import has_units
+from ..dataset_io.units.units_field import has_units
 from ..dataset_io.views.agreement_view import shows_any
 from . import drill_down
 from .decide_events import DecideEvents, leave_form, open_form

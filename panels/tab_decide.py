@@ -22,8 +22,18 @@ from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide
 from ..dataset_io.decide.decision_log import is_opened
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.gold import Gold
-from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, file_of, next_object, shown_object
-from ..dataset_io.decide.own_labels import LabelToEdit, can_edit, close_unedited, edit_object
+from ..dataset_io.decide.next_object import (
+    MEANT,
+    LabelToEdit,
+    ShownObject,
+    Sought,
+    can_edit,
+    close_unedited,
+    edit_object,
+    file_of,
+    next_object,
+    shown_object,
+)
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED

@@ -14,7 +14,7 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ... import names
-from ..database.fiftyone_private import reload_dataset, replace_app_config, stored_app_config
+from ..database.fiftyone_private import reload_dataset, replace_parts, stored_parts
 from ..labels.paths import all_fields, run_of
 
 #: settings of a run: ``run_key``; ``paths`` of its sidebar group, if any; ``attribute`` and ``fields`` to colour, if
@@ -24,6 +24,8 @@ Entry = dict[str, Any]
 
 #: key of our entry in the dataset's plugin settings
 _NAME = names.RUN_METHOD
+#: what is changed in the document of the dataset: groups, colours, and what is remembered of them
+_PARTS = ("app_config.sidebar_groups", "app_config.color_scheme", f"app_config.plugins.{_NAME}")
 _BY_FIELD, _BY_VALUE = "field", "value"
 _OF_COLORS = ("colorByAttribute", "valueColors")
 
@@ -65,20 +67,19 @@ def _state(dataset: fo.Dataset) -> dict[str, Any]:
 
 def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
     while True:  # until nobody changes the settings between reading and writing
-        stored = stored_app_config(dataset)
+        stored = stored_parts(dataset, _PARTS)
         reload_dataset(dataset)
         state, groups, colors = _state(dataset), _Groups(dataset), _Colors(dataset)
         shown, sidebar = _renewed(groups, state.get("sidebar"), [run for run in runs if run.get("paths")])
         scheme, coloring = _renewed(
             colors, state.get("colors"), [run for run in runs if run.get("attribute") or run.get("field_colors")]
         )
-        of_groups = None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown]
-        values = {  # None removes one
-            "sidebar_groups": of_groups,
-            "color_scheme": None if scheme is None else _scheme(scheme).to_dict(),
-            f"plugins.{_NAME}": {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
-        }
-        if replace_app_config(dataset, stored, values):
+        values = (  # None removes one
+            None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown],
+            None if scheme is None else _scheme(scheme).to_dict(),
+            {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
+        )
+        if replace_parts(dataset, stored, dict(zip(_PARTS, values, strict=True))):
             return
 
 

@@ -109,8 +109,7 @@ def _configure(labels: RunLabels, settings: AppSettings) -> None:
         entry["field_colors"] = _colors(labels, settings.color_by)
     if settings != AppSettings():
         set_entry(labels.dataset, entry)
-    for path in entry["indexes"]:
-        labels.dataset.create_index(path)
+    create_indexes(labels.dataset, entry["indexes"])
     refresh(labels.dataset)
 
 
@@ -176,6 +175,12 @@ def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
             dataset.drop_index(path)  # does nothing without an index
     if with_runs:
         remove_entries(dataset, list(run_keys))
+
+
+def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:
+    """Create an index for each field."""
+    for path in paths:
+        dataset.create_index(path)
 
 
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:

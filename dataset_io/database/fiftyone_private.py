@@ -207,28 +207,6 @@ def add_saved_view(dataset: fo.Dataset, name: str, view: DatasetView, descriptio
     reload_saved_views(dataset)
 
 
-def stored_app_config(dataset: fo.Dataset) -> Document:
-    """The settings of the App as they are stored."""
-    found = database().datasets.find_one({"_id": dataset_id(dataset)}, {"app_config": True})
-    if found is None:
-        raise deleted_error(dataset)
-    return dict(found.get("app_config") or {})
-
-
-def replace_app_config(dataset: fo.Dataset, before: Document, values: Document) -> bool:
-    """Change settings of the App in one write, unless somebody changed them since they were read.
-
-    Args:
-        before: the settings as they were read
-        values: new ones, as FiftyOne stores them; None removes one. Names may have one dot
-
-    Returns:
-        whether they were changed
-    """
-    read = {f"app_config.{name}": _part_of(before, name) for name in values}
-    return replace_parts(dataset, read, {f"app_config.{name}": value for name, value in values.items()})
-
-
 def stored_parts(dataset: fo.Dataset, paths: Sequence[str]) -> Document:
     """Parts of the document of a dataset as they are stored, by path; None for a part that is not there."""
     found = database().datasets.find_one({"_id": dataset_id(dataset)}, dict.fromkeys(paths, True))

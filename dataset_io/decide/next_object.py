@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import fiftyone.core.media as fom
 import numpy as np
 from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
 
+from ... import names
 from ...agreement.disputes.costs import CostlyUnits
-from ..database.fiftyone_private import frame_collection, sample_collection
+from ...agreement.settings.arguments import takes_arrays, text_of
+from ...agreement.settings.errors import AgreementInputError
+from ..app.label_schemas import start_editing
+from ..database.fiftyone_private import frame_collection, reload_samples, sample_collection
 from ..record.run_labels import RunLabels
-from ..record.sample_index import SampleIndex
-from ..units.patches import DISPUTED
+from ..record.sample_index import SampleIndex, now
+from ..units.units_field import DISPUTED
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
-from .decide import ObjectsToDecide, open_to_decide
-from .decision_log import Stored, stored_labels
+from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
+from .decision_log import BY_RULE, Choice, DecisionLog, Made, Stored, hash_of_label, label_key, stored_labels
+from .gold import Gold
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
 MEANT: dict[str | None, tuple[str, ...]] = {
@@ -228,3 +240,209 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         decisions[0] if decisions else None,
         filepath,
     )
+
+
+#: what a decision says of its object
+_KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
+#: samples that are read at once
+_BATCH = 1_000
+
+
+@takes_arrays
+def record_own_labels(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    by: str | None = None,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+) -> Decided:
+    """Record what somebody drew, edited or deleted in the field of decisions, in FiftyOne's App or from Python.
+
+    The App does not say who edited a label; so this compares the labels with what was written. An edited label becomes
+    the decision *own label*; a deleted one the decision that there is no object. A drawn label is the own label of the
+    undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, of an object that no
+    annotator drew. A tag is the own label of the undecided tag of that name, a class, number or mask of its sample.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        run_key: key of the run, to find the object of a drawn label
+        by: who drew; None for the name of the user
+        gold: the field of decisions
+
+    Returns:
+        ``n_decided``: labels that were recorded, as one step for ``run.decisions.undo``; ``n_changed``: samples that
+        somebody kept on editing
+
+    Raises:
+        AgreementInputError: if there is no such completed run, or no such field
+    """
+    opened = open_decided(samples, run_key, gold)
+    field = opened.gold
+    work = _Recording(opened, text_of("by", user_name() if by is None else by))
+    query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
+    if opened.among is not None:
+        query = {"$and": [query, {"_sample_id" if field.on_frames else "_id": {"$in": list(opened.among)}}]}
+    ids = [row["_id"] for row in field.collection.find(query, {"_id": True})]
+    for start in range(0, len(ids), _BATCH):
+        work.record(ids[start : start + _BATCH])
+    reload_samples(field.dataset)
+    n = work.total["n_decided"]
+    return Decided(field.path, work.step if n else None, **work.total)
+
+
+class _Recording:
+    """Records the labels of some samples at a time."""
+
+    def __init__(self, opened: ObjectsToDecide, by: str) -> None:
+        self.step = str(ObjectId())
+        self.total = Counter(n_decided=0, n_changed=0)
+        self._opened = opened
+        self._by = by
+
+    def record(self, ids: list[ObjectId]) -> None:
+        """Record the labels of some samples, or frames."""
+        gold, kind = self._opened.gold, self._opened.kind
+        rows = gold.collection.find({"_id": {"$in": ids}}, {gold.name: True, gold.decisions: True})
+        made: dict[ObjectId, list[Made]] = defaultdict(list)
+        drawn: dict[ObjectId, list[Stored]] = {}
+        logs: dict[ObjectId, DecisionLog] = {}
+        for row in rows:
+            log = gold.log_of(row)
+            logs[row["_id"]] = log
+            left = {label["_id"]: label for label in log.labels}
+            read = [(decision, left.pop(decision["gold_id"], None)) for decision in log.decisions]
+            for decision, label in read:
+                if not log.is_edited(decision):
+                    continue
+                if label is None and kind.list_name is None and left:  # the only label has another id
+                    _, label = left.popitem()
+                made[row["_id"]].append(self._made(decision, label, (decision,)))
+            if left:
+                drawn[row["_id"]] = list(left.values())
+        reader = self._opened.reader()
+        for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
+            objects = reader.columns(batch).labels
+            for k, document_id in enumerate(objects.document_ids):
+                undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
+                units = self._opened.units.drawn(objects.members, undecided, drawn[document_id])
+                for label, unit in zip(drawn[document_id], units, strict=True):
+                    before: Stored = {
+                        "labels": [label_key(gold.name, label["_id"], kind)],
+                        "hashes": [hash_of_label(label, kind)],
+                        "classes": [],
+                        "asked": [],
+                        "unit": str(label["_id"]),
+                        "verdict": None,
+                    }
+                    if unit is not None:
+                        before = objects.facts(unit, self._opened.labels.annotators)
+                    before |= {"run_key": self._opened.labels.run_key, "remark": None}
+                    made[document_id].append(self._made(before, label))
+        for document_id, document_decisions in made.items():
+            for each in document_decisions:
+                logs[document_id].add(each)
+        refused = gold.swap({each: (logs[each].update(each), logs[each].entries) for each in made})
+        self.total["n_changed"] += len(refused)
+        self.total["n_decided"] += sum(len(new) for each, new in made.items() if each not in refused)
+
+    def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[Stored, ...] = ()) -> Made:
+        """A decision for a label as it is now; without a label, that there is no object."""
+        choice = "none" if label is None else "own"
+        said = {"choice": choice, "annotator": None, "decided_by": self._by, "decided_at": now(), "step": self.step}
+        facts = {name: before[name] for name in _KEPT}
+        others = {"replaces": replaces, "read": label, "written": before.get("written")}
+        return Made.of(facts, label, self._opened.kind, basis=choice, said={**said, BY_RULE: False}, **others)
+
+
+#: types of labels on images that the App can edit
+_EDITABLE = (fol.Classification, fol.Classifications, fol.Detections, fol.Polylines)
+#: those that it shows one by one, with the form open
+_AS_PATCHES = (fol.Detections, fol.Polylines)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelToEdit:
+    """The label in the field of decisions that somebody edits."""
+
+    sample_id: str
+    fields: list[str]  #: fields that the App should show
+    view: DatasetView  #: the patch of the label, or its sample where the App shows no patches of such labels
+    shown_id: str  #: id of the patch, or sample
+    step: str | None  #: what put the label there for the form alone; None if it was decided before
+
+
+def can_edit(opened: ObjectsToDecide) -> bool:
+    """True if the App can edit labels of this type, on images."""
+    return opened.stored in _EDITABLE and opened.labels.dataset.media_type == fom.IMAGE
+
+
+def edit_object(
+    labels: RunLabels,
+    gold: str,
+    document_id: str,
+    unit_id: str,
+    *,
+    by: str,
+    class_names: Sequence[str],
+    again: bool = False,
+) -> LabelToEdit | None:
+    """Make the adjudicated label of an object ready for the App; else the consensus, or the best version.
+
+    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited.
+
+    Args:
+        labels: the labels of the run
+        gold: the field of decisions
+        document_id: id of the sample
+        unit_id: match id of the object
+        by: name of who decides
+        class_names: classes to choose from
+        again: whether an object that was decided not to be there is there after all
+
+    Returns:
+        the label; None if the object is gone, or somebody decided meanwhile that there is none
+
+    Raises:
+        AgreementInputError: if the App cannot edit labels of this type
+    """
+    opened = open_to_decide(labels, gold, among=())
+    if not can_edit(opened):
+        raise AgreementInputError(f"FiftyOne's App cannot edit {labels.title} of this dataset; edit them from Python")
+    shown = shown_object(labels, gold, document_id, unit_id)
+    if shown is None:
+        return None
+    label, step = _label_of(labels, gold, document_id, unit_id), None
+    if label is None:  # put the consensus there, or the version that overlaps the others most
+        best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
+        starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
+        among = open_to_decide(labels, gold, among=(ObjectId(shown.sample_id),))
+        for choice, annotator in (*starts, ("version", best.annotator)):
+            new = NewDecision(choice, annotator, None, by, None, str(ObjectId()), again, opens=True)
+            step = step or among.decide(Rule(objects=frozenset([shown.unit])), new).step
+        label = _label_of(labels, gold, document_id, unit_id)
+    if label is None:
+        return None
+    classes = [name for name in (*class_names, label.get("label")) if isinstance(name, str)]
+    start_editing(labels.dataset, gold, labels.config.fields, classes)
+    label_id = str(label["_id"])
+    view, fields = labels.dataset.select(shown.sample_id), labels.config.fields
+    if opened.stored not in _AS_PATCHES:
+        return LabelToEdit(shown.sample_id, [gold, *fields], view, shown.sample_id, step)
+    # alone: beside others the App would not offer it
+    return LabelToEdit(shown.sample_id, [gold], view.to_patches(gold).select(label_id), label_id, step)
+
+
+def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
+    """Take away a label that :func:`edit_object` put there, unless somebody edited it."""
+    Gold.open(dataset, gold).undo(step, unedited=True)
+    reload_samples(dataset)
+
+
+def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> Stored | None:
+    """The label in the field of decisions for an object, which is kept as it was written; None without one."""
+    opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
+    unit = objects.members.unit_ids.index(unit_id)
+    label = objects.gold_label(unit) if objects.found[unit] else None
+    if label is not None:
+        opened.gold.keep_as_written(ObjectId(document_id), objects.found[unit][0], label)
+    return label

@@ -20,8 +20,9 @@ from ...agreement.objects.records import ObjectRecords, record, unit_ids
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames, is_number
 from ...agreement.statistics.records import uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...metrics.geometry.objects import Objects
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.geometry.objects import Geometry, Objects
+from ...metrics.geometry.regions import joined as joined_geometry
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 from ...names import DIFFERS_FROM, MISSED_BY
 from ..labels.assignment import NOT_NAMED, OF_ROLE, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import (
@@ -40,9 +41,8 @@ from ..labels.checks import (
     with_masks,
 )
 from ..labels.geometry_readers import pixels_or_0
-from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
-from ..labels.stored import StoredSample, id_bytes, of_each_label
+from ..labels.stored import StoredSample, id_bytes, label_positions, of_each_label
 from .protocol import (
     LabelFamily,
     LabelsRead,
@@ -68,6 +68,64 @@ class ObjectLabels:
     position: IntArray  #: shape ``(N,)``, index of every object in the label list in the database
     label_ids: list[ObjectId]  #: ids of the objects
     confidence: FloatArray  #: shape ``(N,)``, nan without one; read of models alone
+
+
+_COLUMNS = (
+    *("sample", "annotator", "category", "field", "position"),
+    *("usable", "crowd", "track", "confidence", "attributes"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectColumns:
+    """Labels as columns; ``origin`` is the index of a row in ``label_ids``, which is never reordered.
+
+    ``confidence`` is nan for labels without one, and of all but models. ``attributes`` has the shape ``(N, A)``: codes
+    of the values of every compared attribute.
+    """
+
+    sample: IntArray
+    annotator: IntArray
+    category: IntArray
+    field: IntArray
+    position: IntArray
+    geometry: Geometry
+    usable: BoolArray
+    crowd: BoolArray
+    track: IntArray
+    confidence: FloatArray
+    attributes: IntArray
+    label_ids: list[ObjectId]
+    origin: IntArray
+
+    def rows(self, chosen: IntArray | BoolArray) -> ObjectColumns:
+        """The chosen rows."""
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*_COLUMNS, "origin")}
+        return dataclasses.replace(self, geometry=self.geometry.take(chosen), **columns)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[ObjectColumns]) -> ObjectColumns:
+        """The rows of all parts."""
+        offsets = np.cumsum([0, *(len(part.label_ids) for part in parts)])
+        return cls(
+            geometry=joined_geometry([part.geometry for part in parts]),
+            label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
+            origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
+            **concatenated(parts, *_COLUMNS),
+        )
+
+    def sorted(self) -> ObjectColumns:
+        """The usable rows sorted by sample, annotator and label id (the order that breaks ties)."""
+        usable = self if self.usable.all() else self.rows(self.usable)
+        ids = id_bytes(self.label_ids).view(">u4").astype(np.int64)[usable.origin]
+        high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
+        block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator
+        order = np.argsort(block, kind="stable")
+        before, after = order[:-1], order[1:]
+        ascending = (high[before] < high[after]) | ((high[before] == high[after]) & (low[before] <= low[after]))
+        if not (ascending | (block[before] != block[after])).all():
+            order = np.lexsort((usable.position, usable.field, low, high, block))
+        return usable.rows(order)
 
 
 class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):

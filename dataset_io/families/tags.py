@@ -25,9 +25,8 @@ from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import LABEL_REQUIREMENT, are_labels, check_labels, codes_of, is_class, unusable_labels_error
-from ..labels.object_columns import label_positions
 from ..labels.source import Source
-from ..labels.stored import StoredSample, id_bytes, of_each_label
+from ..labels.stored import StoredSample, id_bytes, label_positions, of_each_label
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 

@@ -153,3 +153,26 @@ def subsample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
     words = (hashlib.blake2b(sample_id.binary, digest_size=8).digest() for sample_id in sample_ids)
     keys: IntArray = (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)
     return keys
+
+
+def label_positions(shown: Sequence[Sequence[ObjectId]], stored: Sequence[Sequence[ObjectId] | None]) -> IntArray:
+    """Index of every shown label in the stored label list of its sample, concatenated over samples.
+
+    Args:
+        shown: ids of the labels that a view shows, for every sample
+        stored: ids of all labels of every sample
+    """
+    positions: list[int] = []
+    for ids, all_ids in zip(shown, stored, strict=True):
+        known = list(all_ids or ())
+        if list(ids) == known:
+            positions.extend(range(len(known)))
+            continue
+        places: dict[ObjectId, list[int]] = {}
+        for k in reversed(range(len(known))):
+            places.setdefault(known[k], []).append(k)
+        # repeated ids are matched in order
+        positions.extend(
+            places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
+        )
+    return np.array(positions, np.int64)

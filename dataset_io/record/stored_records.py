@@ -16,7 +16,7 @@ import itertools
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -70,10 +70,7 @@ class StoredRecords:
         for kind, arrays in zip(("records", "index", "facts"), (_Joined(records), *index.to_arrays()), strict=True):
             where[kind] = {}
             for name, values in arrays.items():
-                content = _content(values)
-                # most float columns do not shrink; the first bytes show it
-                is_smaller = len(zlib.compress(content[:_PROBE], _COMPRESSION)) < _WORTHWHILE * len(content[:_PROBE])
-                packed: _Bytes = zlib.compress(content, _COMPRESSION) if is_smaller else content
+                packed, is_smaller = _packed(_content(values))
                 padding = bytes(-len(packed) % _ALIGNED)
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
                 # a column that is not smaller is taken again, piece by piece, when it is written
@@ -339,10 +336,8 @@ class _Unpacked(Mapping[str, _Array]):
 
     def __getitem__(self, name: str) -> _Array:
         if name not in self._columns:
-            start, size, is_smaller, dtype, shape = self._where[name]
-            packed = self._content[start : start + size]
-            content = zlib.decompress(packed) if is_smaller else packed
-            self._columns[name] = np.frombuffer(content, np.dtype(dtype)).reshape(shape)
+            start, size, *how = self._where[name]
+            self._columns[name] = _unpacked(self._content[start : start + size], *how)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -360,3 +355,15 @@ def _content(values: _Array) -> memoryview:
 def _pieces(arrays: Mapping[str, _Array], name: str) -> Iterator[memoryview]:
     """The memory of a column, piece by piece."""
     return map(_content, arrays.pieces(name) if isinstance(arrays, _Joined) else (arrays[name],))
+
+
+def _packed(content: memoryview) -> tuple[_Bytes, bool]:
+    """A column as bytes, and whether they are compressed."""
+    # most float columns do not shrink; the first bytes show it
+    probe = content[:_PROBE]
+    is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
+    return zlib.compress(content, _COMPRESSION) if is_smaller else content, is_smaller
+
+
+def _unpacked(packed: bytes | memoryview, is_smaller: bool, dtype: str, shape: Sequence[int]) -> _Array:
+    return np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype)).reshape(shape)

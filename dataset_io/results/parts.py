@@ -108,7 +108,7 @@ class OpenParts:
             by=by,
             run_key=self.run_key,
             family=self.records.family,
-            what="frames" if self._on_frames else "images",
+            what="images" if self.index.frame_numbers() is None else "frames",
             measure=self.context.measure,
             whole=self.whole,
             parts=parts,
@@ -159,10 +159,6 @@ class OpenParts:
         divider = divider_of(self.dataset, self.context.config, text_of("field", field))
         groups = groups_of_values(*self._values(divider, self.index), len(self.index))
         return divider.title, groups, _PartViews(self, groups)
-
-    @property
-    def _on_frames(self) -> bool:
-        return self.index.frame_numbers() is not None
 
     def _values(self, divider: Divider, index: SampleIndex) -> tuple[IntArray, list[Any]]:
         """Row and value of everything that some samples hold."""

@@ -175,7 +175,13 @@ def sensitivity_of(
     if not has_stored_geometry(records):
         family = ObjectFamily(open_run_labels(run.dataset, run.key).source_of_run())
         family.source = dataclasses.replace(family.source, among=tuple(ids_of(index.sample_keys())))
-        reader, note = Reader(family), _note(run, index)
+        reader, n = Reader(family), changed_since(run.dataset, run.key) or 0
+        what = "sample" if index.frame_numbers() is None else "video"
+        if n:
+            note = (
+                f"{n:,} {what}{'s' if n > 1 else ''} saved or deleted since this run: these are the numbers of the "
+                "labels as they are now"
+            )
     thresholds, rules = ThresholdNumbers(config), RuleNumbers(config)
     wanted = [each for name, each in ((THRESHOLDS, thresholds), (RULES, rules)) if name in asked]
     found = None
@@ -209,16 +215,6 @@ def _documents(run: Run, index: SampleIndex) -> list[ObjectId]:
     of_place = {(row["_sample_id"], row["frame_number"]): row["_id"] for row in found}
     # a frame that is gone has the id of its video
     return [of_place.get(place, place[0]) for place in zip(ids, numbers.tolist(), strict=True)]
-
-
-def _note(run: Run, index: SampleIndex) -> str:
-    n, what = changed_since(run.dataset, run.key), "sample" if index.frame_numbers() is None else "video"
-    if not n:
-        return ""
-    return (
-        f"{n:,} {what}{'s' if n > 1 else ''} saved or deleted since this run: these are the numbers of the labels as "
-        "they are now"
-    )
 
 
 def _blocks(reader: Reader[ObjectLabels], documents: Sequence[ObjectId]) -> Iterator[Block]:

@@ -80,12 +80,15 @@ class Writer:
             raise _reworded(error, read.samples, updates) from None  # it quotes all values
         refused = list(read.changed)
         if matched < len(operations):
-            samples = read.samples
-            stored = stored_samples(self._source, [sample.sample_id for sample in samples])
-            changed = [sample.sample_id for sample in samples if not sample.is_unchanged(stored.get(sample.sample_id))]
-            refused += changed if len(samples) - len(changed) <= matched else [sample.sample_id for sample in samples]
+            refused += self._not_written(read.samples, matched)
         self._refused.update(refused)
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
+
+    def _not_written(self, samples: Sequence[StoredSample], n_written: int) -> list[ObjectId]:
+        """The samples that are no longer as they were read; all samples if not all others were written."""
+        stored = stored_samples(self._source, [sample.sample_id for sample in samples])
+        changed = [sample.sample_id for sample in samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+        return changed if len(samples) - len(changed) <= n_written else [sample.sample_id for sample in samples]
 
 
 #: MongoDB's codes for documents that are too large

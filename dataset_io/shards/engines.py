@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import fiftyone as fo
 
@@ -55,19 +55,6 @@ threading.Thread(target=watch, daemon=True).start()
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-class Submitted(Protocol):
-    """An engine that is running."""
-
-    most: int  #: tasks at once
-    hint: str  #: what to do where tasks fail, to end a sentence
-
-    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Have a task, plain values, done by :func:`~.work.work`."""
-
-    def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """Wait until nothing is done any more."""
-
-
 @dataclass(frozen=True, slots=True)
 class Engine:
     """Processes that do the work of a run; by default this one alone."""
@@ -81,7 +68,7 @@ class Engine:
         return self.executor is not None or self.workers > 1
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Submitted]:
+    def running(self) -> Iterator[_OfUser | _Processes]:
         """The engine while it runs."""
         engine = _Processes(self.workers) if self.executor is None else _OfUser(self.executor)
         try:
@@ -100,7 +87,7 @@ def _call(executor: Executor, task: Mapping[str, Any], environment: Mapping[str,
 class _OfUser:
     """An executor that the user started, and ends."""
 
-    most = _MOST_AT_ONCE
+    most = _MOST_AT_ONCE  #: tasks at once
     hint = "; an executor that lost a process, or was shut down, takes no more tasks: start another one"
 
     def __init__(self, executor: Executor) -> None:
@@ -196,7 +183,7 @@ class Tasks(Generic[Item]):
 
     def __init__(
         self,
-        engine: Submitted,
+        engine: _OfUser | _Processes,
         task_of: Callable[[Item], Mapping[str, Any]],
         check: Callable[[], None],
         is_done: Callable[[Item], bool],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, cast, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -50,14 +49,18 @@ _PIXELS_AT_ONCE = 1 << 25
 Extent = dict[str, Any] | None
 
 
-class ConsensusMaker(Protocol):
-    """Makes the consensus geometry of units."""
+class ConsensusMaker:
+    """Makes the consensus geometry of units; it is a detection, unless a type of labels has its own."""
 
-    stored: ClassVar[type[fol.Label]]  #: type of the field that holds such labels
-    label: ClassVar[type[fol.Label]]  #: type of these labels
+    stored: ClassVar[type[fol.Label]] = fo.Detections  #: type of the field that holds such labels
+    label: ClassVar[type[fol.Label]] = fo.Detection  #: type of these labels
+
+    def __init__(self, source: Source) -> None:
+        self._readers, self._config = source.geometry_readers, source.config
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The consensus geometry of every unit."""
+        raise NotImplementedError
 
 
 def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
@@ -74,26 +77,22 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
     config = source.config
     readers: set[type[object]] = {type(reader) for reader in source.geometry_readers}
     if readers == {KeypointReader}:
-        return KeypointMedian()
+        return KeypointMedian(source)
     if readers == {TemporalReader}:
-        return TemporalMedian()
+        return TemporalMedian(source)
     if shapes == "vote" and readers != {BoxReader}:
         if config.line_tolerance is not None and PolylineReader in readers:
             raise AgreementInputError('`shapes` must be "medoid" for lines, which have no pixels, got "vote"')
         return PixelVote(source)
     if readers == {PolylineReader}:
-        return PolylineMedoid()
+        return PolylineMedoid(source)
     if readers <= {BoxReader, InstanceMaskReader}:
-        return DetectionConsensus()
+        return DetectionConsensus(source)
     return BoxesAround(source)
 
 
-@dataclass(frozen=True, slots=True)
-class DetectionConsensus:
+class DetectionConsensus(ConsensusMaker):
     """Detections: the median box; if a member has a mask, box and mask of the medoid."""
-
-    stored: ClassVar[type[fol.Label]] = fo.Detections
-    label: ClassVar[type[fol.Label]] = fo.Detection
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """Box, and mask if any."""
@@ -116,8 +115,7 @@ _OF_MASKS = InstanceMaskReader.columns
 _OF_POLYLINES = PolylineReader.columns
 
 
-@dataclass(frozen=True, slots=True)
-class PolylineMedoid:
+class PolylineMedoid(ConsensusMaker):
     """Polylines: points of the medoid."""
 
     stored: ClassVar[type[fol.Label]] = fo.Polylines
@@ -130,8 +128,7 @@ class PolylineMedoid:
         return [_copied(members, row, _OF_POLYLINES) if points[row] else None for row in nearest.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class KeypointMedian:
+class KeypointMedian(ConsensusMaker):
     """Keypoints: the median of every point that at least half of the members labelled."""
 
     stored: ClassVar[type[fol.Label]] = fo.Keypoints
@@ -152,8 +149,7 @@ class KeypointMedian:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class TemporalMedian:
+class TemporalMedian(ConsensusMaker):
     """Temporal detections: the median of first and last frames."""
 
     stored: ClassVar[type[fol.Label]] = fo.TemporalDetections
@@ -172,18 +168,7 @@ class TemporalMedian:
         ]
 
 
-class _AsDetections:
-    """A consensus that is a detection, of labels of any type."""
-
-    stored: ClassVar[type[fol.Label]] = fo.Detections
-    label: ClassVar[type[fol.Label]] = fo.Detection
-
-    def __init__(self, source: Source) -> None:
-        self._readers = source.geometry_readers
-        self._config = source.config
-
-
-class BoxesAround(_AsDetections):
+class BoxesAround(ConsensusMaker):
     """Labels of several types, or of a type without an own rule: the median of their bounding boxes."""
 
     def extents(self, members: UnitMembers) -> list[Extent]:
@@ -194,7 +179,7 @@ class BoxesAround(_AsDetections):
         return _median_xyxy(members, xyxy, usable)
 
 
-class PixelVote(_AsDetections):
+class PixelVote(ConsensusMaker):
     """Masks, polygons and boxes: the pixels that are in at least half of the members."""
 
     def extents(self, members: UnitMembers) -> list[Extent]:

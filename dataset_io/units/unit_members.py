@@ -98,13 +98,11 @@ class UnitReader:
     """
 
     def __init__(self, source: Source, field_key: str) -> None:
-        self._objects = ObjectFamily(source)  # finds out which detections have masks, and their size
-        self._open(self._objects.source, field_key)
-
-    def _open(self, source: Source, field_key: str) -> None:
-        self.source = source
+        self.source, self._key = source, field_key
+        if source.geometry_readers:
+            self._objects = ObjectFamily(source)  # finds out which detections have masks, and their size
+            self.source = self._objects.source
         self.codes = ClassCodes(source.config.aliases)
-        self._key = field_key
         self._number = source.annotator_numbers
 
     def projection(self) -> dict[str, Any]:
@@ -244,9 +242,6 @@ class TagReader(UnitReader):
     A tag that an annotator gave twice counts once. The match id of a tag is the id of its sample and its name.
     """
 
-    def __init__(self, source: Source, field_key: str) -> None:
-        self._open(source, field_key)
-
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels."""
         return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
@@ -273,9 +268,6 @@ class ValueReader(UnitReader):
 
     The match id of a sample is its own id.
     """
-
-    def __init__(self, source: Source, field_key: str) -> None:
-        self._open(source, field_key)
 
     def projection(self) -> dict[str, Any]:
         """The values, and what the run wrote on the sample."""

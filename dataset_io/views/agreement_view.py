@@ -140,6 +140,11 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
 
 def shows_any(view: DatasetView) -> bool:
     """True if a view has any sample."""
+    return bool(len(_unsorted(view).limit(1)))
+
+
+def _unsorted(view: DatasetView) -> DatasetView:
+    """A view without its last sorting, for which the database would process all samples; unless that decides which."""
     stages = stages_of(view)
     last = max((k for k, stage in enumerate(stages) if isinstance(stage, fo.SortBy)), default=len(stages))
     if all(isinstance(stage, _OF_ONE_SAMPLE) for stage in stages[last + 1 :]):
@@ -147,7 +152,7 @@ def shows_any(view: DatasetView) -> bool:
     unsorted = stored_dataset(view).view()
     for stage in stages:
         unsorted = unsorted.add_stage(stage)
-    return bool(len(unsorted.limit(1)))
+    return unsorted
 
 
 #: names of saved views after the run key: the verdict that they show (None: all), and their description for users

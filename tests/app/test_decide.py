@@ -22,7 +22,7 @@ from annotator_agreement.dataset_io import (
     list_decisions,
     load_agreement,
 )
-from annotator_agreement.dataset_io.units.patches import DISPUTED
+from annotator_agreement.dataset_io.units.units_field import DISPUTED
 
 pytestmark = pytest.mark.browser
 
