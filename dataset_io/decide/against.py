@@ -32,7 +32,7 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, open_decided
-from .decision_log import Stored, is_by_rule
+from .decision_log import Stored, applied_changes, is_by_rule
 
 #: samples whose objects are read at once
 _BATCH = 1_000
@@ -74,14 +74,12 @@ def report_decisions(
     counts = dict.fromkeys((*_COUNTS, *_OF_MAJORITY), 0)
     n_samples, judged = 0, list[Judged]()
     judged_by_rule: list[Judged] = []
-    by_rule = opened.gold.steps_by_rule()
     clusters: dict[ObjectId, int] = {}
     with rare_collections():
-        for objects, states, cluster_ids in _decided(opened):
+        for rows, cluster_ids in _decided(opened):
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
-            n_samples += len(objects.document_ids)
-            rows = _Rows(opened, objects, np.array(states, np.int64), by_rule)
-            disputed = rows.decided & (objects.members.verdict > AGREED)
+            n_samples += len(cluster)
+            disputed = rows.decided & (rows.objects.members.verdict > AGREED)
             left_out = (rows.states == SKIPPED, rows.states == CHANGED)
             is_applied = rows.applied.any(axis=1)
             found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, *rows.majority())
@@ -112,24 +110,23 @@ def report_decisions(
     )
 
 
-def _decided(opened: ObjectsToDecide) -> Iterator[tuple[Decidable, list[int], list[ObjectId]]]:
-    """The objects of all samples with decisions, some at a time; their states; and the sample, or video, or group."""
-    reader, ids = opened.reader(), opened.gold.decided_ids()
+def _decided(opened: ObjectsToDecide) -> Iterator[tuple[_Rows, list[ObjectId]]]:
+    """The objects of all samples with decisions, some at a time; and of every sample its group, video, or own id."""
+    reader, ids, steps_by_rule = opened.reader(), opened.gold.decided_ids(), opened.gold.steps_by_rule()
     for start in range(0, len(ids), _BATCH):
         for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
             read = reader.columns(batch)
-            states = [read.labels.state(unit) for unit in range(read.labels.members.n_units)]
-            yield read.labels, states, [each.group_id or each.video_id or each.sample_id for each in read.samples]
+            clusters = [each.group_id or each.video_id or each.sample_id for each in read.samples]
+            yield _Rows(opened, read.labels, steps_by_rule), clusters
 
 
 class _Rows:
     """Decided objects as rows of annotators."""
 
-    def __init__(self, opened: ObjectsToDecide, objects: Decidable, states: IntArray, steps_by_rule: Set[str]) -> None:
-        self._objects = objects
-        self.states = states
+    def __init__(self, opened: ObjectsToDecide, objects: Decidable, steps_by_rule: Set[str]) -> None:
+        self.objects, self._units = objects, opened.units
+        self.states = states = np.array([objects.state(unit) for unit in range(objects.members.n_units)], np.int64)
         self.decided: BoolArray = states == DECIDED
-        self._units = opened.units
         self._rows = np.flatnonzero(self.decided).tolist()
         self.by_rule: BoolArray = np.zeros(len(states), np.bool_)
         self.by_rule[self._rows] = [is_by_rule(objects.found[unit][0], steps_by_rule) for unit in self._rows]
@@ -137,21 +134,21 @@ class _Rows:
         #: shape ``(U, R)``, whose labels were changed to what was decided, which say nothing of how right they were
         self.applied = np.zeros((len(states), len(opened.labels.annotators)), np.bool_)
         for unit in self._rows:
-            changed = objects.annotators_applied(unit)
+            changed = {each["annotator"] for decision in objects.found[unit] for each in applied_changes(decision)}
             self.applied[unit] = [name in changed for name in opened.labels.annotators] if changed else False
         self.right = opened.units.right(objects, self._rows)
         self.given = opened.units.given(objects, self._rows)
 
     def majority(self) -> tuple[BoolArray, BoolArray, BoolArray]:
         """Objects decided by hand whose majority is right, whose majority is wrong, and without one, each ``(U,)``."""
-        said = self._units.majority(self._objects, self._rows)
+        said = self._units.majority(self.objects, self._rows)
         judged, is_none, is_right = self.by_hand & ~self.applied.any(axis=1), said == NO_MAJORITY, said == self.right
         return judged & ~is_none & is_right, judged & ~is_none & ~is_right, judged & is_none
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> Judged:
         """Outcomes of every assigned annotator on some of the decided objects."""
-        members: UnitMembers = self._objects.members
-        assigned = self._objects.assigned[members.sample]
+        members: UnitMembers = self.objects.members
+        assigned = self.objects.assigned[members.sample]
         given = np.full(assigned.shape, NOTHING)
         given[members.unit, members.annotator] = self.given
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
@@ -184,10 +181,9 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
         AgreementInputError: if this is no annotator of the run
     """
     opened.labels.check_annotators("annotator", [text_of("annotator", annotator)])
-    units, number, by_rule = opened.units, opened.labels.annotators.index(annotator), opened.gold.steps_by_rule()
-    found = list[Against]()
-    for objects, states, _ in _decided(opened):
-        rows, members = _Rows(opened, objects, np.array(states, np.int64), by_rule), objects.members
+    units, number, found = opened.units, opened.labels.annotators.index(annotator), list[Against]()
+    for rows, _ in _decided(opened):
+        objects, members = rows.objects, rows.objects.members
         assigned = objects.assigned[members.sample]
         row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
         chosen = rows.by_rule if made_by_rule else rows.by_hand

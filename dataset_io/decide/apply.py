@@ -29,7 +29,6 @@ from ...charts.reports.decided import applied_section, but_left_out
 from ...charts.text.sections import as_text
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
-from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import attributes_of_runs
 from ..labels.source import refuse_read_only
 from ..record.gold_fields import APPLIED
@@ -204,17 +203,7 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
 
 
 class _Pass(CountingPass):
-    """One pass over the samples with decisions; those that somebody changes meanwhile are read again.
-
-    Attributes:
-        objects: the objects of the run, and the field of decisions
-        source: the labels of the run
-        chosen: annotators whose labels are changed, sorted
-        changes: kinds of changes
-        by: who does it
-        step: what ``run.decisions.undo_applied`` takes back
-        of_runs: attributes that runs wrote on labels
-    """
+    """One pass over the samples with decisions; those that somebody changes meanwhile are read again."""
 
     def __init__(
         self,
@@ -304,16 +293,7 @@ class _Pass(CountingPass):
 
 
 class _Document:
-    """The labels of one sample, or frame, to which its decisions are applied.
-
-    Args:
-        work: what is applied
-        objects: the objects of a batch
-        sample: number of the sample in the batch
-        document: the sample as it was read after them
-        log: its decisions by then
-        counts: what became of its objects and labels
-    """
+    """The labels of one sample of a batch, or frame, as read after its objects, to which its decisions are applied."""
 
     def __init__(
         self, work: _Pass, objects: Decidable, sample: int, document: Stored, log: DecisionLog, counts: Counter[Any]
@@ -479,12 +459,10 @@ def undo_applied(
         return TakenBack(None)
     wanted = latest.step if latest is not None else text_of("step", step)
     step_query = {**field.with_decisions, f"{field.decisions}.{APPLIED}.step": wanted}
-    prefix, kinds = names.FRAMES_PREFIX if field.on_frames else "", dict[str, LabelKind]()
-    for name in sorted(field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query)):
-        if (kind := kind_of(field.dataset.get_field(prefix + name))) is not None:
-            kinds[name] = kind
-    refuse_read_only(field.dataset, [prefix + path for name, kind in kinds.items()
-                                     for path in (name, kind.label_path(name))])  # fmt: skip
+    kinds = field.kinds_of(field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query))
+    prefix = names.FRAMES_PREFIX if field.on_frames else ""
+    paths = [path for name, kind in kinds.items() for path in (name, kind.label_path(name))]
+    refuse_read_only(field.dataset, [prefix + path for path in paths])
     of_runs = attributes_of_runs(field.dataset)
 
     def undone(document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
@@ -513,19 +491,13 @@ class AppliedStep:
 def latest_applied(gold: Gold) -> AppliedStep | None:
     """Step of the last application; None if nothing was applied."""
     part = f"{gold.decisions}.{APPLIED}"
+    at_last = {"at": {"$max": f"${part}.at"}}
     stages: list[Stored] = [
         {"$match": {**gold.with_decisions, f"{part}.0": {"$exists": True}}},
         {"$project": dict.fromkeys((f"{part}.step", f"{part}.at", f"{part}.by"), True)},
         {"$unwind": f"${gold.decisions}"},
         {"$unwind": f"${part}"},
-        {
-            "$group": {
-                "_id": f"${part}.step",
-                "by": {"$first": f"${part}.by"},
-                "at": {"$max": f"${part}.at"},
-                "n": {"$sum": 1},
-            }
-        },
+        {"$group": {"_id": f"${part}.step", "by": {"$first": f"${part}.by"}, **at_last, "n": {"$sum": 1}}},
         {"$sort": {"at": -1, "_id": -1}},
         {"$limit": 1},
     ]

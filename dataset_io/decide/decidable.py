@@ -12,7 +12,7 @@ from ...agreement.matching.verdicts import VERDICTS
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
-from .decision_log import DecisionLog, Stored, added_labels, applied_changes, hash_of_label, label_key
+from .decision_log import DecisionLog, Stored, added_labels, hash_of_label, label_key
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided
@@ -141,10 +141,6 @@ class Decidable:
         """The label in the field of decisions for an object; None if it was decided that there is none."""
         gold_id = self.found[unit][0]["gold_id"]
         return None if gold_id is None else self.gold[int(self.members.sample[unit])].get(gold_id)
-
-    def annotators_applied(self, unit: int) -> set[str]:
-        """Annotators whose labels of an object were changed, deleted or added by applying its decision."""
-        return {each["annotator"] for decision in self.found[unit] for each in applied_changes(decision)}
 
     def state(self, unit: int) -> int:
         """State of an object."""

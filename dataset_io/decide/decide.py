@@ -271,25 +271,19 @@ def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: 
     return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
 
 
+@dataclass(eq=False)
 class ObjectsToDecide:
-    """The objects of a run as they are now, and the field of decisions.
+    """The objects of a run as they are now, and the field of decisions."""
 
-    Attributes:
-        labels: the labels of the run
-        units: what can be decided on them
-        gold: the field of decisions
-        among: ids of the samples; None for all
-        kind: type of the labels in the field of decisions
-        fields: types of the annotators' labels by field, within a document
-    """
+    labels: RunLabels  #: the labels of the run
+    gold: Gold  #: the field of decisions
+    among: tuple[ObjectId, ...] | None  #: ids of the samples; None for all
 
-    def __init__(self, labels: RunLabels, gold: Gold, among: tuple[ObjectId, ...] | None) -> None:
-        self.labels = labels
-        self.gold = gold
-        self.among = among
-        self.units = decision_units(labels, among)
-        self.kind = self.units.kind
-        self.fields = dict(zip(self.units.reader.source.fields, labels.kinds, strict=True))
+    def __post_init__(self) -> None:
+        self.units = decision_units(self.labels, self.among)  #: what can be decided on them
+        self.kind = self.units.kind  #: type of the labels in the field of decisions
+        #: types of the annotators' labels by field, within a document
+        self.fields = dict(zip(self.units.reader.source.fields, self.labels.kinds, strict=True))
 
     @property
     def stored(self) -> type[fol.Label]:
@@ -326,10 +320,7 @@ class _Pass(CountingPass):
 
     def __init__(self, objects: ObjectsToDecide, rule: Rule, new: NewDecision, *, preview: bool) -> None:
         super().__init__(objects.reader())
-        self._objects = objects
-        self._rule = rule
-        self._new = new
-        self._preview = preview
+        self._objects, self._rule, self._new, self._preview = objects, rule, new, preview
         self._of_runs = attributes_of_runs(objects.labels.dataset)
 
     def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch:

@@ -65,6 +65,12 @@ class Gold(GoldField):
             raise AgreementInputError(f"`{self.path}` must hold decisions, but its type was changed; delete it")
         return kind
 
+    def kinds_of(self, fields: Iterable[str]) -> dict[str, LabelKind]:
+        """Types of the labels in fields of the documents, by field; without those that are gone."""
+        prefix = names.FRAMES_PREFIX if self.on_frames else ""
+        found = {name: kind_of(self.dataset.get_field(prefix + name)) for name in sorted(fields)}
+        return {name: kind for name, kind in found.items() if kind is not None}
+
     @property
     def has_labels(self) -> Stored:
         """A query for documents with labels."""
@@ -437,11 +443,8 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     with rare_collections():
         found = opened.decided(only)
         made = [(each, log, row, decision) for each, (log, row) in found.items() for decision in log.decisions]
-        prefix, kinds = names.FRAMES_PREFIX if opened.on_frames else "", dict[str, LabelKind]()
-        for name in sorted({key.split(" ")[0] for *_, decision in made for key in decision["labels"]}):
-            if (kind := kind_of(opened.dataset.get_field(prefix + name))) is not None:
-                kinds[name] = kind
-        labels = stored_labels(opened.collection, list(found), kinds)  # as they are now
+        fields = {key.split(" ")[0] for *_, decision in made for key in decision["labels"]}
+        labels = stored_labels(opened.collection, list(found), opened.kinds_of(fields))  # as they are now
     steps_by_rule = opened.steps_by_rule()
     for document_id, log, row, stored in made:
         there = labels[document_id]

@@ -293,8 +293,8 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             attributes[:, k] = codes.of(values(f"attribute{k}_"))
         track = np.full(n, NO_TRACK)
         if self.source.on_frames:
-            indexes = (index if is_track(index) else NO_TRACK for index in values("index"))
-            track = np.fromiter(indexes, np.int64, n)
+            numbers = ((index, isinstance(index, int) and not isinstance(index, bool)) for index in values("index"))
+            track = np.fromiter((index if is_track else NO_TRACK for index, is_track in numbers), np.int64, n)
         confidence = np.full(n, np.nan)
         if self.reads_confidence:
             given = (value if is_number(value) else np.nan for value in values("confidence"))
@@ -425,11 +425,6 @@ def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
     """Width and height of every image, ``(S, 2)``; nan where not known."""
     sizes = np.array([[pixels_or_0(length) for length in row["size"]] for row in rows], np.float64).reshape(-1, 2)
     return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
-
-
-def is_track(index: object) -> bool:
-    """True if a label's ``index`` is the number of a track."""
-    return isinstance(index, int) and not isinstance(index, bool)
 
 
 def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: MatchedBatch) -> tuple[list[Any], ...]:

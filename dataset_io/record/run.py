@@ -480,7 +480,7 @@ class Run:
         """
         self.require_completed()
         with self._unchanged():
-            return self._read_report(_results(self._document()["results"])["report"])
+            return self._stored_report(self._document()["results"])
 
     def records(self) -> OpenRecords:
         """The records of its samples; raises as :meth:`report`."""
@@ -498,7 +498,7 @@ class Run:
                 "compare it with another run"
             )
         with self._unchanged():
-            return open_records(previous, self._read_report(_results(ObjectId(previous))["report"]))
+            return open_records(previous, self._stored_report(ObjectId(previous)))
 
     def applied_steps(self, *, before: bool = False) -> set[str]:
         """The steps of decisions that were applied to labels when it was computed.
@@ -531,9 +531,9 @@ class Run:
             )
         return run_id
 
-    def _read_report(self, text: str) -> AgreementReport:
-        """The report from the text in the results."""
-        stored = json.loads(text)
+    def _stored_report(self, file_id: ObjectId) -> AgreementReport:
+        """The report in the results."""
+        stored = json.loads(_results(file_id)["report"])
         # a renamed run has a new key
         return report_from_dict({**stored, "run_key": self.key, "config": {**stored["config"], "run_key": self.key}})
 

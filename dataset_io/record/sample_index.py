@@ -195,12 +195,6 @@ def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:
     return _rows(b"".join(sample_id.binary for sample_id in sample_ids))
 
 
-def keys_in_batches(batches: Iterable[bytes]) -> NDArray[np.bytes_]:
-    """The keys of samples from batches of documents in BSON that have nothing but their id, so all the same length."""
-    documents = np.frombuffer(b"".join(batches), [("before", "S9"), ("key", f"S{_ID}"), ("end", "S1")])
-    return np.ascontiguousarray(documents["key"])
-
-
 def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
     """The ids of samples from their keys."""
     # numpy leaves out zeros at the end of a key
@@ -254,7 +248,10 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
         wanted = {"_sample_id": True, "frame_number": True}
         found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
         return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
-    return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
+    # batches of documents in BSON that have nothing but their id, so all the same length
+    batches = collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True)
+    documents = np.frombuffer(b"".join(batches), [("before", "S9"), ("key", f"S{_ID}"), ("end", "S1")])
+    return np.ascontiguousarray(documents["key"])
 
 
 #: entry of a run's config: when its samples were read, and how many there were

@@ -210,7 +210,18 @@ class Tasks(Generic[Item]):
         fresh, again = iter(items), deque[Item]()
         while True:
             while len(self._futures) < self._engine.most and (found := again or deque(islice(fresh, 1))):
-                self._submit(found.popleft())
+                item = found.popleft()
+                task = self._task_of(item)
+                try:
+                    future = self._engine.submit(task)
+                except Exception as problem:  # engines say in their own ways that they ended
+                    raise GivenUpError(item, f"workers take no more tasks ({_said(problem)})") from problem
+                if not isinstance(future, Future):
+                    raise AgreementInputError(
+                        "`executor` must have a method `submit` that returns a concurrent.futures.Future, got one of "
+                        f"the type {type(future).__module__}.{type(future).__qualname__}"
+                    )
+                self._futures[future] = item
             if not self._futures:
                 return
             self._check()
@@ -229,19 +240,6 @@ class Tasks(Generic[Item]):
                         raise GivenUpError(item, reason)
                     again.append(item)
                 yield answer
-
-    def _submit(self, item: Item) -> None:
-        task = self._task_of(item)
-        try:
-            future = self._engine.submit(task)
-        except Exception as error:  # engines say in their own ways that they ended
-            raise GivenUpError(item, f"workers take no more tasks ({_said(error)})") from error
-        if not isinstance(future, Future):
-            raise AgreementInputError(
-                f"`executor` must have a method `submit` that returns a concurrent.futures.Future, got one of the type "
-                f"{type(future).__module__}.{type(future).__qualname__}"
-            )
-        self._futures[future] = item
 
     def cancel(self) -> None:
         """Cancel what has not begun."""
