@@ -43,17 +43,8 @@ if TYPE_CHECKING:
 
 #: what Tab on a run does not list of its report: ``run.report`` has it, too
 _NOT_LISTED = {
-    *(
-        "from_dict",
-        "main_numbers",
-        "family",
-        "has_objects",
-        "schema_version",
-        "run_key",
-        "run",
-        "label_types",
-        "measure",
-    ),
+    *("from_dict", "main_numbers", "family", "has_objects", "schema_version", "run_key", "run"),
+    *("label_types", "measure"),
     *("n_hard_components", "n_inexact_components", "inexact_gap", "n_crowded", "n_repaired", "n_points", "n_empty"),
     *("n_classes_unlisted", "n_tested", "intervals", "other_reading", "roles_beside_one"),
     *("merges", "similar_names", "track_consistency", "worst_samples"),

@@ -118,11 +118,6 @@ class VideoScores:
         self._totals = np.zeros((len(number), len(self._paths)))
         self._counts = np.zeros((len(number), len(self._paths)), np.int32)
 
-    @property
-    def n_videos(self) -> int:
-        """Number of videos."""
-        return len(self._number)
-
     def values_of(self, updates: Sequence[dict[str, Any]]) -> FloatArray:
         """The frame values to add to the videos once the frames have been written; nan where undefined."""
         rows = [[update.get(path, np.nan) for path in self._paths] for update in updates]

@@ -69,8 +69,9 @@ def assigned_annotators(
         number_of = source.number_of_name
         listed = np.zeros((len(rows), len(source.annotators)), np.bool_)
         for k, row in enumerate(rows):
-            for name in listed_names(row.get("assigned")):
-                number = number_of.get(name)
+            given = row.get("assigned")  # which may be one name instead of a list
+            for name in given if isinstance(given, list) else [given]:
+                number = None if name is None else number_of.get(value_name(name))
                 if number is not None:
                     listed[k, number] = True
         assigned = listed.copy()
@@ -133,11 +134,6 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
         FieldCounts(AnnotatorLists(name, found["n"] - empty - null, empty, null), found.get(f"labels{field}", 0))
         for field, (name, (empty, null)) in enumerate(zip(kinds, counts, strict=True))
     ]
-
-
-def listed_names(listed: Any) -> list[str]:
-    """The names in a field with the assigned annotators, which may hold one name instead of a list."""
-    return [value_name(name) for name in (listed if isinstance(listed, list) else [listed]) if name is not None]
 
 
 def _assign_whole_videos(assigned: BoolArray, rows: Sequence[dict[str, Any]], field_annotator: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import fiftyone as fo
@@ -31,7 +31,15 @@ def check_key_is_free(
         argument: name of the argument in messages
     """
     OPTIONS["run_key"].checked(run_key, argument)
-    _check_classes(dataset, run_key, paths)
+    declared = all_fields(dataset)
+    for path in paths:  # not names of fields and methods of labels, samples and frames: our values would hide them
+        parent, _, name = path.rpartition(".")
+        field = declared.get(parent)
+        field = field.field if isinstance(field, fo.ListField) else field
+        of_samples = {"": fo.Sample, names.FRAMES_PREFIX.rstrip("."): fo.Frame}
+        owner_class: Any = of_samples.get(parent) or getattr(field, "document_type", object)
+        if name in {*document_fields(owner_class), "id", "pk", "instance"} or hasattr(owner_class, name):
+            raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
     if run_key in dataset.list_runs():
         run = Run(dataset, run_key)
         if not run.exists:
@@ -58,7 +66,16 @@ def check_key_is_free(
         theirs = {*Run(dataset, other).config["fields_written"], *names.reserved_paths(other)}
         if common := sorted(wanted & theirs):
             raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
-    _check_schema(dataset, run_key, paths, overwrite)
+    for path in _all_paths(run_key, paths):
+        owner = None if path not in declared else mark_of(declared[path])
+        if path not in declared or (owner == run_key and overwrite):
+            continue
+        if owner == run_key:
+            raise AgreementInputError(
+                f"`run_key` must be new, got {run_key!r}: `{path}` was left behind by a run of that name; "
+                f"remove it with load(dataset, {run_key!r}).delete(), or use overwrite=True"
+            )
+        raise _taken(run_key, f"`{path}` is a field of the dataset")
 
 
 def _all_paths(run_key: str, paths: Collection[str]) -> list[str]:
@@ -70,44 +87,6 @@ def _all_paths(run_key: str, paths: Collection[str]) -> list[str]:
 
 def _taken(run_key: str, what: str) -> AgreementInputError:
     return AgreementInputError(f"A run key must not be in use, got {run_key!r}: {what}; choose another key")
-
-
-def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
-    """Refuse names of fields and methods of labels, samples and frames: our values would hide them."""
-    declared = all_fields(dataset)
-    for path in paths:
-        parent, _, name = path.rpartition(".")
-        owner_class = _class_at(declared, parent)
-        taken = {*document_fields(owner_class), "id", "pk", "instance"}
-        if name in taken or hasattr(owner_class, name):
-            raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
-
-
-def _class_at(declared: Mapping[str, fo.Field], path: str) -> type:
-    """Class of the samples, frames or labels that have attributes at a path."""
-    if not path:
-        return fo.Sample
-    if path + "." == names.FRAMES_PREFIX:
-        return fo.Frame
-    field = declared.get(path)
-    return getattr(field.field if isinstance(field, fo.ListField) else field, "document_type", object)
-
-
-def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], overwrite: bool) -> None:
-    declared = all_fields(dataset)
-    for path in _all_paths(run_key, paths):
-        field = declared.get(path)
-        if field is None:
-            continue
-        owner = mark_of(field)
-        if owner == run_key and overwrite:
-            continue
-        if owner == run_key:
-            raise AgreementInputError(
-                f"`run_key` must be new, got {run_key!r}: `{path}` was left behind by a run of that name; "
-                f"remove it with load(dataset, {run_key!r}).delete(), or use overwrite=True"
-            )
-        raise _taken(run_key, f"`{path}` is a field of the dataset")
 
 
 def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> None:

@@ -184,7 +184,7 @@ class Pass:
 
     def noticed(self) -> Noticed:
         """Counts of the pass so far."""
-        n_videos = None if self._videos is None else self._videos.n_videos
+        n_videos = None if self.reader.videos is None else len(self.reader.videos.number)
         return Noticed(self.n_left_out, self.reader.n_repeated, n_videos)
 
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:

@@ -186,48 +186,41 @@ T = TypeVar("T")
 _LONGEST_WAIT = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Item(Generic[T]):
-    value: T | None = None
-    error: BaseException | None = None
-    is_last: bool = False
-
-
 def read_ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
     """The items of an iterator, read by a thread at most ``depth`` items ahead.
 
     An error of the iterator is raised in place of the next item. The thread ends with the iterator, or soon after the
     caller stops.
     """
-    ready: queue.Queue[_Item[T]] = queue.Queue(maxsize=depth)
+    ready: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
 
-    def offer(item: _Item[T]) -> None:
+    def offer(what: str, value: Any = None) -> None:
         while not stopped.is_set():
             with contextlib.suppress(queue.Full):
-                ready.put(item, timeout=0.1)
+                ready.put((what, value), timeout=0.1)
                 return
 
     def read() -> None:
         try:
             for value in items:
-                offer(_Item(value=value))
+                offer("item", value)
                 if stopped.is_set():
                     return
-            offer(_Item(is_last=True))
+            offer("end")
         except BaseException as error:  # handed to the caller
-            offer(_Item(error=error))
+            offer("error", error)
 
     thread = threading.Thread(target=read, name="agreement-read", daemon=True)
     thread.start()
     try:
         while True:
-            item = ready.get()
-            if item.error is not None:
-                raise item.error
-            if item.is_last:
+            what, value = ready.get()
+            if what == "error":
+                raise value
+            if what == "end":
                 return
-            yield item.value  # type: ignore[misc]
+            yield value
     finally:
         stopped.set()
         thread.join(_LONGEST_WAIT)

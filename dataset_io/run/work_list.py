@@ -53,19 +53,11 @@ def look_first(
     row = work.row[:N_FIRST]
     reasons = FAMILY_CHARTS[records.family].reasons(records.take(row), context)
     columns = [column[:N_FIRST].tolist() for column in (work.score, work.n_units, work.n_disputed, work.share)]
+    described = zip(index.list_samples(dataset, row.tolist()), *columns, reasons, strict=True)
     return [
-        {
-            **sample,
-            "score": number(score),
-            "n_units": n_units,
-            "n_disputed": n_disputed,
-            "share": number(share),
-            "reason": reason,
-        }
-        for sample, score, n_units, n_disputed, share, reason in zip(
-            index.list_samples(dataset, row.tolist()), *columns, reasons, strict=True
-        )
-    ]
+        {**sample, "score": number(score), "n_units": n_units, "n_disputed": n_disputed, "share": number(share),
+         "reason": reason} for sample, score, n_units, n_disputed, share, reason in described
+    ]  # fmt: skip
 
 
 def work_list(records: Records, index: SampleIndex, *, of_frames: bool = False) -> WorkList:
@@ -117,13 +109,11 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
         scored = scored[values.score[scored] <= limit]
     order = np.lexsort((index.numbers(rows[scored]), values.score[scored]))
     lowest = scored[order[:N_WORST]]
-    columns = (values.score, values.n_units, values.n_disputed)
-    of_worst = zip(*(column[lowest].tolist() for column in columns), strict=True)
+    columns = [column[lowest].tolist() for column in (values.score, values.n_units, values.n_disputed)]
+    described = zip(index.list_samples(dataset, rows[lowest].tolist()), *columns, strict=True)
     return [
-        {**described, "score": score, "n_units": n_units, "n_disputed": n_disputed}
-        for described, (score, n_units, n_disputed) in zip(
-            index.list_samples(dataset, rows[lowest].tolist()), of_worst, strict=True
-        )
+        {**sample, "score": score, "n_units": n_units, "n_disputed": n_disputed}
+        for sample, score, n_units, n_disputed in described
     ]
 
 

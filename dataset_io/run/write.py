@@ -26,7 +26,6 @@ from .read import ReadBatch, stored_samples
 class Written:
     """Result of writing a batch."""
 
-    n_written: int  #: samples that were written
     refused: list[ObjectId]  #: ids of the samples that changed after they were read
     #: values of every frame to add to its video, including refused frames; None without videos
     of_videos: FloatArray | None = None
@@ -60,7 +59,7 @@ class Writer:
             NoRoomError: if a sample would take more than MongoDB can hold
         """
         if not read.samples:
-            return Written(0, list(read.changed))
+            return Written(list(read.changed))
         operations = []
         for sample, values in zip(read.samples, updates, strict=True):
             update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
@@ -82,7 +81,7 @@ class Writer:
         if matched < len(operations):
             refused += self._not_written(read.samples, matched)
         self._refused.update(refused)
-        return Written(len(read.samples) + len(read.changed) - len(refused), refused)
+        return Written(refused)
 
     def _not_written(self, samples: Sequence[StoredSample], n_written: int) -> list[ObjectId]:
         """The samples that are no longer as they were read; all samples if not all others were written."""
