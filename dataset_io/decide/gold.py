@@ -1,4 +1,4 @@
-"""The gold field: declared, read and written in many samples by compare-and-swap, undone, deleted.
+"""The gold field: declared, read and written in many samples by compare-and-swap, listed, undone, deleted.
 
 What is stored in a sample, and how it is written, is said in :mod:`~.decision_log`.
 """

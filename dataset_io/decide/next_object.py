@@ -1,4 +1,7 @@
-"""Queue of adjudication: the disputed objects, tags or samples of a run one by one, the most costly first."""
+"""Queue of adjudication: the disputed objects, tags or samples of a run one by one, the most costly first.
+
+And labels drawn, edited or deleted by hand in FiftyOne's App: put there to edit, and recorded as decisions.
+"""
 
 from __future__ import annotations
 

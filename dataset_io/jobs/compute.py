@@ -44,7 +44,7 @@ from ..database.fiftyone_private import (
     stored_dataset,
 )
 from ..families import open_family
-from ..families.map_files import delete_map_files
+from ..families.pixels import delete_map_files
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.annotator_attributes import check_annotator_attribute
 from ..labels.checks import check_annotators, check_room

@@ -16,7 +16,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..app.appearance import entries
 from ..app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
 from ..database.fiftyone_private import database, dataset_id, forget_cached_results
-from ..families.map_files import delete_map_files, runs_of_files
+from ..families.pixels import delete_map_files, runs_of_files
 from ..labels.paths import Place, all_fields, places
 from ..labels.source import refuse_read_only
 from ..record.lease import writing

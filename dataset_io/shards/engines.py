@@ -40,7 +40,7 @@ if name not in sys.modules and os.path.isfile(os.path.join(root, "__init__.py"))
     )
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
-work = importlib.import_module(f"{name}.dataset_io.shards.work").work
+work = importlib.import_module(f"{name}.dataset_io.shards.share").work
 """
 #: ends a process with the one that started it, even before its first task: a pool waits for tasks for ever
 _END_WITH_PARENT = """

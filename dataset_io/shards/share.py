@@ -1,31 +1,47 @@
 """Share a run out among processes: plan its shards, have them compared, and add up their records in their order.
 
-The report, the values and what is stored are those of a single process, whoever compared which shard and how often.
+The report, the values and what is stored are those of a single process, whoever compared which shard and how often. A
+task and its answer are plain values, and the records go through the database, so any engine can carry them. A task may
+be done twice, also at once: every attempt writes the same values, and its records to a file of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
+import fiftyone as fo
 import fiftyone.core.utils as fou
+from bson import ObjectId
 from pymongo.errors import PyMongoError
 
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.codes import CodeNames
-from ...agreement.statistics.report import RunFacts
-from ..database.fiftyone_private import dataset_id
+from ...agreement.statistics.report import ReportContext, RunFacts
+from ..database.fiftyone_private import database, dataset_id, reload_dataset
+from ..families import open_family
 from ..families.protocol import LabelFamily
-from ..labels.source import Source
+from ..labels.paths import is_of_frames
+from ..labels.roles import with_roles
+from ..labels.source import Shard, Source, flattened, unchecked_source
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
-from ..record.stored_records import file_context, open_file, part_id, part_names, read_part, write_journal, write_part
-from ..run.one_pass import Compared, Noticed
-from ..run.work_through import Progress, return_memory
-from .engines import MOST_ATTEMPTS, Engine, GivenUpError, Tasks
-from .work import EMPTY
+from ..record.stored_records import (
+    StoredRecords,
+    file_context,
+    open_file,
+    part_id,
+    part_names,
+    read_part,
+    write_journal,
+    write_part,
+)
+from ..run.one_pass import Compared, Noticed, Pass
+from ..run.work_through import Progress, rare_collections, return_memory
+from .engines import MOST_ATTEMPTS, Engine, GivenUpError, Tasks, answered
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
 SHARD_SAMPLES = 5_000
@@ -87,7 +103,7 @@ def share_out(
         "run_id": str(run.run_id),
         "details": plan["details"],
         "thresholds": plan["thresholds"],
-        "software": versions(),
+        "software": run.config["versions"],
     }
 
     def task_of(number: int) -> dict[str, Any]:
@@ -192,3 +208,113 @@ def continued_run(source: Source) -> Run:
     run = Run(source.dataset, config.run_key, run_id)
     run.update(status=RUNNING, process=this_process(), error=None)
     return run
+
+
+#: ends the name of the part of a shard without samples
+EMPTY = "-empty"
+
+
+class _SharedRun(Run):
+    """A run that others compare too: it must still be running, as late workers may outlive it."""
+
+    def require_current(self) -> None:
+        """Raise :class:`AgreementInputError` unless this run is being computed."""
+        if not self.is_current(status=RUNNING):
+            raise AgreementInputError(
+                f"The run {self.key!r} is no longer being computed; its worker has stopped writing"
+            )
+
+
+def work(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Do a task.
+
+    Returns:
+        ``{"n_samples"}``, or why not, see :func:`~.engines.answered`
+    """
+    return answered(lambda: {"n_samples": _compare(**task)})
+
+
+def _compare(
+    *,
+    dataset_id: str,
+    dataset_name: str,
+    run_key: str,
+    run_id: str,
+    shard: tuple[int, str, str | None, str | None],
+    details: Mapping[str, Any],
+    thresholds: Sequence[Sequence[float]],
+    software: Mapping[str, str],
+    attempt: int,
+) -> int:
+    """Compare a shard; its number of samples.
+
+    Args:
+        shard: number, key, and both limits
+        details: what the family found out about all labels
+        thresholds: least confidence of the labels of every role on either half of the images
+        software: versions that a worker must have
+        attempt: engines that remember results tell attempts apart by it
+    """
+    run = _SharedRun(opened_dataset(dataset_id, dataset_name, software), run_key, run_id)
+    run.require_current()
+    record, (number, key, *limits) = run.config, shard
+    low, high = (None if limit is None else ObjectId(limit) for limit in limits)
+    # the labels of the shard, from what the run recorded
+    config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
+    samples = flattened(run.target(), on_frames=is_of_frames(config.fields[0]))
+    who: dict[str, Any] = {"field_annotator": tuple(map(annotators.index, config.annotators))}
+    if config.attribute_mode:
+        who = {"annotator_values": tuple(map(config.annotator_value, annotators))}
+    source = unchecked_source(samples, config)
+    source = with_roles(
+        replace(source, annotators=annotators, run_id=run_id, shard=Shard(number, key, low, high), **who)
+    )
+    roles = zip(source.roles, thresholds, strict=True)
+    source = replace(source, roles=tuple(replace(role, thresholds=tuple(found)) for role, found in roles))
+    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=details)
+    name = f"{number:06d}"
+    is_first = write_part(run_id, name, None)
+    one_pass = Pass(open_family(source, known), run, again=not is_first)
+    with rare_collections():
+        one_pass.work(progress=False)
+    compared, name = one_pass.compared(), f"{name}-{ObjectId()}"
+    noticed = {"noticed": asdict(one_pass.noticed())}
+    run.require_current()
+    if compared is None:
+        write_part(run_id, name + EMPTY, noticed)
+        return 0
+    names = compared.codes
+    codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
+    context = {"annotators": source.annotators, **codes, **noticed}
+    StoredRecords.of(compared.records, compared.index, context).write_to(part_id(run_id, name))
+    return len(compared.index)
+
+
+def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, str]) -> fo.Dataset:
+    """The dataset of a task.
+
+    Args:
+        dataset_id: its id
+        software: versions that this process must have
+
+    Raises:
+        AgreementInputError: if this process cannot work on it
+    """
+    if dict(software) != versions():
+        raise AgreementInputError(
+            f"Workers must have the software of the process that they work for ({_listed(software)}), got "
+            f"{_listed(versions())}; install the same versions"
+        )
+    document = database().datasets.find_one({"_id": ObjectId(dataset_id)}, {"name": True})
+    if document is None:
+        raise AgreementInputError(
+            f"Workers must be connected to the database with the dataset {dataset_name!r}, got another one, or "
+            "the dataset was deleted; set FIFTYONE_DATABASE_URI where the workers start"
+        )
+    dataset = fo.load_dataset(document["name"])
+    reload_dataset(dataset)
+    return dataset
+
+
+def _listed(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in found.items())

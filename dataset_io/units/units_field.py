@@ -1,4 +1,7 @@
-"""One label for every object of a run, with verdict and votes: for all, or where enough annotators agree."""
+"""One label for every object of a run, with verdict and votes: for all, or where enough annotators agree; and patches.
+
+Such a field is recorded before it is written, and deleted with its run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which labels of every field a view shows, for lists of labels and for one label per sample or frame."""
+"""Which labels of every field a view shows, for lists of labels and for one label per sample or frame.
+
+Ids come from the records of a run: of samples by the score of a pair, and of labels that cannot name annotators.
+"""
 
 from __future__ import annotations
 

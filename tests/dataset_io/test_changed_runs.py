@@ -177,7 +177,7 @@ def test_maps_that_cannot_be_removed_do_not_keep_a_run(make_dataset, tmp_path, c
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_a_sentence() -> None:
-    from annotator_agreement.dataset_io.families.map_files import write_map
+    from annotator_agreement.dataset_io.families.pixels import write_map
 
     with pytest.raises(AgreementInputError, match="`map_folder` must be writable, got '/dev': No space left on device"):
         write_map("/dev/full", b"content")

@@ -28,7 +28,7 @@ from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
-from annotator_agreement.dataset_io.shards import share, work
+from annotator_agreement.dataset_io.shards import share
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -390,7 +390,7 @@ def test_what_gives_an_executor_is_refused_with_the_way_to_get_it(boxes, executo
 
 
 def test_workers_with_other_software_refuse(boxes, monkeypatch):
-    monkeypatch.setattr(work, "versions", lambda: {"numpy": "1.0"})
+    monkeypatch.setattr(share, "versions", lambda: {"numpy": "1.0"})
     with pytest.raises(AgreementInputError, match=r"Workers must have the software .*, got numpy 1.0"):
         compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
 
@@ -400,7 +400,7 @@ def test_workers_of_another_database_refuse(boxes, monkeypatch):
     class Elsewhere:
         datasets = get_db_conn().nothing
 
-    monkeypatch.setattr(work, "database", Elsewhere)
+    monkeypatch.setattr(share, "database", Elsewhere)
     with pytest.raises(AgreementInputError, match="Workers must be connected to the database with the dataset"):
         compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
 
