@@ -1,7 +1,7 @@
 """Other thresholds and rules of a run, and the threshold from the data: computed when somebody asks for them.
 
 From the boxes and temporal intervals that are stored with the run; shapes and points only the labels have, which are
-read again.
+read again. And the confidence from which on the labels of a model agree best with those of the annotators.
 """
 
 from __future__ import annotations
