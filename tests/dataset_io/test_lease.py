@@ -186,11 +186,7 @@ def test_what_fiftyone_saves_by_position_while_fields_are_deleted_is_mended(make
     dataset.add_sample_field("of_user", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     n = len(_document(dataset)["sample_fields"])
     nested = {f"sample_fields.{n - 1}.fields": _document(dataset)["sample_fields"][-1]["fields"]}
-<<<<<<< HEAD
     module, function = {"at once": (schema, "dataset_id"), "later": (lifecycle, "delete_orphans")}[when]
-=======
-    module, function = {"at once": (schema, "dataset_id"), "later": (lifecycle, "forget_cached_results")}[when]
->>>>>>> 58b2c8dd (Keep what is said of one subject in one module)
     original, done = getattr(module, function), []
 
     def save_meanwhile(*arguments):
