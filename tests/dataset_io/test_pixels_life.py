@@ -51,17 +51,6 @@ def test_deleting_leaves_everything_as_it_was(dataset, folder, in_files):
 
 
 @pytest.mark.long
-def test_the_users_masks_are_not_changed(make_dataset, tmp_path):
-    masks_folder = tmp_path / "masks"
-    masks_folder.mkdir()
-    dataset = masked_dataset(make_dataset, random_masks(5), masks_folder)
-    files = _files(masks_folder)
-    compute_agreement(dataset, ANNOTATORS, map_folder=masks_folder)
-    delete_agreement(dataset)
-    assert _files(masks_folder) == files
-
-
-@pytest.mark.long
 def test_renaming_moves_the_heatmaps(dataset, folder):
     before, files = stored(dataset), _files(folder)
     compute_agreement(dataset, ANNOTATORS, map_folder=folder)

@@ -400,25 +400,6 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
     assert f"0 of {sent.table('by_class')[0][1]} decided" in of_class.said
 
 
-@pytest.mark.long
-def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):
-    sent = show(event, dataset, named)
-    for name in ("No object", "Skip", "No object"):
-        sent = press(event, dataset, sent.state, sent, name)
-    first, second, third = list_decisions(dataset)
-    for again in (third, second):  # as after an edit in the App, which is a step of its own
-        decide(dataset, choice="none", objects=again.unit, by="mia", overwrite=True)
-    undone = []
-    for _ in range(5):
-        sent = press(event, dataset, sent.state, sent, "Undo")
-        undone.append(button(sent, "Undo")["params"]["way"]["at"][1])
-    assert undone == [each.unit for each in (second, third, third, second, first)]
-    sent = press(event, dataset, sent.state, sent, "Undo")
-    assert sent.of("notify")[0]["message"] == "There is nothing to undo"
-    press(event, dataset, sent.state, show(event, dataset, sent.state), "No object")
-    assert len(list_decisions(dataset)) == 1
-
-
 @pytest.mark.parametrize("deleted", ["by applying it", "by hand"])
 @pytest.mark.long
 def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(event, make_dataset, deleted):

@@ -218,24 +218,6 @@ def test_the_newest_run_comes_first_and_the_one_just_computed_is_shown(event, da
     assert sent.parts["run"]["view"]["value"] == "a_later_one"
 
 
-@pytest.mark.long
-def test_forms_opened_from_the_panel_have_its_run(event, dataset):
-    compute_agreement(dataset, ANNOTATORS, run_key="a_later_one", progress=False)
-    state = event("choose_run", dataset, event("on_load", dataset).state, value="agreement").state
-    opened = 0
-    for tab in ("overview", "objects", "rules"):
-        sent = event("refresh", dataset, of_tab(state, tab))
-        for part in sent.parts.values():
-            params = (part["view"] or {}).get("params") or {}
-            if "operator" in params:
-                (prompt,) = event("run_operator", dataset, state, **params).of("prompt_user_for_operation")
-                assert prompt["operator_uri"].startswith("@annotator/agreement/")
-                asked = prompt["params"]
-                assert "agreement" in (asked["run_key"], asked.get("other_run_key"))
-                opened += 1
-    assert opened >= 9
-
-
 def test_a_run_computed_while_another_one_is_shown_takes_its_place(event, dataset):
     state = event("choose_run", dataset, event("on_load", dataset).state, value="agreement").state
     compute_agreement(dataset, ANNOTATORS, run_key="second_look", iou=0.9, progress=False)
