@@ -149,11 +149,9 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
     of_pair, pair, n_pairs = sample[i], np.column_stack([annotator[i], annotator[j]]), len(i)
     row = np.repeat(np.arange(n_pairs), counts.n_values[of_pair])
     value = ranges(first[of_pair], counts.n_values[of_pair])
-    shared, a, b = counts.shared, area[value, pair[row, 0]], area[value, pair[row, 1]]
-    iou, dice = (
-        measured(shared.astype(np.float64), a.astype(np.float64), b.astype(np.float64))
-        for measured in (iou_from_areas, dice_from_areas)
-    )
+    a, b = (area[value, end[row]].astype(np.float64) for end in pair.T)
+    shared = counts.shared.astype(np.float64)
+    iou, dice = iou_from_areas(shared, a, b), dice_from_areas(shared, a, b)
     present = ~np.isnan(iou)
     drawn, n_of_pair = present & is_class[value], n_pixels[of_pair]
     agreed = sums_by(row, shared, n_pairs).astype(np.int64)

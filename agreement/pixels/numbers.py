@@ -206,7 +206,8 @@ def _pair_numbers(
     of_empty, *ends = np.nonzero(np.triu(empty[left_out, :, None] & empty[left_out, None, :], 1))
     columns = {name: np.r_[column, np.full(len(of_empty), name == "n_images")] for name, column in columns.items()}
     shape = len(sample) + len(of_empty), len(values)
-    areas = [sparse(row, place, agreement.area[of_value, end[row]], shape) for end in agreement.pair.T]
+    of_a, of_b = (sparse(row, place, agreement.area[of_value, end[row]], shape) for end in agreement.pair.T)
+    of_both = of_a + of_b
 
     def formula(sums: FloatArray) -> FloatArray:
         quotients, of_pixels = _PAIR_FORMULA(sums), sums[..., len(_OF_PAIRS) + 1 :]
@@ -216,8 +217,8 @@ def _pair_numbers(
         return np.concatenate([quotients[..., :-1], alpha[..., None], of_images[..., None]], axis=-1)
 
     def kappa(sums: FloatArray) -> FloatArray:
-        of_a, of_b, _ = np.split(sums[..., 2:], 3, axis=-1)
-        by_chance = (of_a * (sums[..., :1] - of_b)).sum(axis=-1)
+        first, second, _ = np.split(sums[..., 2:], 3, axis=-1)
+        by_chance = (first * (sums[..., :1] - second)).sum(axis=-1)
         return kappa_of_areas(sums[..., 0], sums[..., 1], by_chance)[..., None]
 
     every = {
@@ -234,7 +235,7 @@ def _pair_numbers(
         formula=formula,
         basis=np.array([len(_OF_PAIRS)] * (len(_NAMES) + 2) + [_OF_PAIRS.index("n_images")]),
         resampled=resampled,
-        categories=areas[0] + areas[1],
+        categories=of_both,
     )
     yield GroupNumbers(
         **every,
@@ -244,7 +245,7 @@ def _pair_numbers(
         formula=kappa,
         basis=np.zeros(1, np.int64),
         resampled=np.empty(0, np.int64),
-        categories=hstack([*areas, areas[0] + areas[1]]),
+        categories=hstack([of_a, of_b, of_both]),
         n_blocks=3,
     )
     scored = np.tile(~np.isnan(score), 2)

@@ -19,7 +19,7 @@ from .compute import PixelAgreement, measure
 from .counts import MaskCounts, MaskValues, are_classes
 
 #: number of shared areas that are processed at once
-MAX_AREAS_AT_ONCE = 200_000
+MAX_AREAS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
