@@ -279,34 +279,24 @@ def numbers_against(
             resampled=order[total[order] > 0] if by_sample else order[:0],
         )
     pairs, matched, sample = compared.pairs, compared.matched, compared.labels.sample
+    of_annotators: list[Key] = [(*key, name) for name in annotators]
     if compared.labels.kind == "masks":
         areas = mask_areas(compared)
-        said = areas["annotator"], areas["sample"], areas["place"], areas["place"]
-        yield _kappas(
-            [(*key, name) for name in annotators],
-            said,
-            by_sample,
-            [areas[name] for name in ("drawn", "wanted", "shared")],
-        )
+        said, n = [areas[name] for name in ("annotator", "sample", "place", "place")], ("drawn", "wanted", "shared")
+        yield _kappas(of_annotators, said, by_sample, [areas[name] for name in n])
     elif kind.has_kappa:
-        value = compared.labels.value
-        said = (
-            compared.annotator[matched],
-            sample[pairs.label[matched]],
-            value[pairs.drawn[matched]],
-            value[pairs.label[matched]],
-        )
-        yield _kappas([(*key, name) for name in annotators], said, by_sample)
+        label, of_pair, value = pairs.label[matched], compared.annotator[matched], compared.labels.value
+        yield _kappas(of_annotators, [of_pair, sample[label], value[pairs.drawn[matched]], value[label]], by_sample)
     for each in compared.attributes:
         if not each.are_numbers:
             first = f"{key[0]}_attributes", *key[1:]
-            said = compared.annotator[each.rows], sample[pairs.label[each.rows]], each.own, each.true
+            said = [compared.annotator[each.rows], sample[pairs.label[each.rows]], each.own, each.true]
             yield _kappas([(*first, name, each.values.name) for name in annotators], said, by_sample)
 
 
 def _kappas(
     owners: Sequence[Key],
-    said: tuple[IntArray, IntArray, IntArray, IntArray],
+    said: Sequence[IntArray],
     by_sample: bool,
     counts: Sequence[IntArray] | None = None,
 ) -> GroupNumbers:

@@ -291,11 +291,8 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], WithRecords]):
         source, key = self.source, self.source.config.run_key
         compared = compared_roles(result.records, self.context(RunFacts()))
         for role, position, each in zip(source.roles, result.positions, compared, strict=True):
-            path, sample, own = (
-                source.paths_read[source.number_read(role)],
-                each.labels.sample.tolist(),
-                each.own.tolist(),
-            )
+            path, sample = source.paths_read[source.number_read(role)], each.labels.sample.tolist()
+            own = each.own.tolist()
             paths = dict(zip(own, (f"{path}.{place}.{key}" for place in position.tolist()), strict=False))
             if self.has_objects:  # their unit
                 ids = ids_of_objects(own_labels, result.own, source.annotators)
