@@ -1,8 +1,9 @@
 """``make test`` and ``make test-long``: the tests in the App, and beside them all others, of one of the two parts.
 
-The tests in the App run one after another and take longest: the others have a much lower priority, so that a browser
-has the processor when it wants it. What both say is shown as they say it. ``make test-all`` runs both parts in one go,
-each test once, and no process waits for those of the other part.
+Most tests in the App run one after another and take longest: the others have a much lower priority, so that a browser
+has the processor when it wants it. ``make test`` has eight of them: there all are alike, or the others would hardly get
+on beside programs that keep the machine busy. What both say is shown as they say it. ``make test-all`` runs both parts
+in one go, each test once, and no process waits for those of the other part.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main() -> None:
     commands = {
         # a click may be lost while the App draws; a test that failed is tried once more, and named as RERUN
         "App": [*pytest, "tests/app", "-vv", "--reruns", "1", "-rR"],
-        "others": [*_BELOW, *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
+        "others": [*([] if part == "short" else _BELOW), *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
     }
     if part != "short":
         commands["oldest FiftyOne"] = [*_BELOW, "sh", "tools/dev/test_oldest.sh"]
