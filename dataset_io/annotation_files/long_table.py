@@ -132,12 +132,11 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         head = file.read(_MOST_OF_HEAD)
         encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8-sig")
         if encoding == "utf-8-sig" and b"\0" in head:
-            # letters of most languages have a zero as one of their two bytes in UTF-16
-            half = {"utf-16-le": head[1::2], "utf-16-be": head[::2]}
-            found = [name for name, of in half.items() if 4 * of.count(0) > len(of) > 3 * (head.count(0) - of.count(0))]
-            if not found:
+            # of most letters in UTF-16 one of the two bytes is 0
+            zeros = {"utf-16-le": head[1::2].count(0), "utf-16-be": head[::2].count(0)}
+            encoding = max(zeros, key=zeros.__getitem__)
+            if not 4 * zeros[encoding] > len(head) // 2 > 3 * min(zeros.values()):
                 raise ValueError("it holds bytes that are no text")
-            encoding = found[0]
         elif encoding == "utf-8-sig":
             decoder = codecs.getincrementaldecoder("utf-8")()
             try:
@@ -146,14 +145,12 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
                     decoder.decode(part)
             except UnicodeDecodeError:
                 encoding = "cp1252"
-    first, _, _ = head.decode(encoding, "ignore").lstrip().partition("\n")
-    said = re.fullmatch(r"sep=(.)", first.strip())
-    outside = re.sub(r'"[^"]*"', "", first)
-    usual = SUFFIXES[path.suffix.lower()] or ","
-    separator = said[1] if said else max((usual, ",", ";", "\t", "|"), key=outside.count)
-    layout = {"encoding": encoding, "sep": separator, "skiprows": 1 if said else 0}
-    stored = list(pd.read_csv(path, nrows=0, **layout).columns)
-    names = list(map(as_it_was, stored))
+    first = head.decode(encoding, "ignore").lstrip().partition("\n")[0]
+    said, outside = re.fullmatch(r"sep=(.)", first.strip()), re.sub(r'"[^"]*"', "", first)
+    separator = said[1] if said else max((SUFFIXES[path.suffix.lower()] or ",", *",;\t|"), key=outside.count)
+    layout = {"encoding": encoding, "sep": separator, "skiprows": int(bool(said))}
+    stored = [*pd.read_csv(path, nrows=0, **layout).columns]
+    names = [*map(as_it_was, stored)]
     return layout, dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
 
 
