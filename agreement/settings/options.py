@@ -117,7 +117,7 @@ def _aliases(option: str, value: Any) -> dict[str, str]:
     """Names and their replacements; a replacement must not be replaced itself."""
     value = {} if value is None else value
     if not isinstance(value, Mapping) or not all(
-        isinstance(name, str) and name for entry in value.items() for name in entry
+        isinstance(name, str) and name and "\0" not in name for entry in value.items() for name in entry
     ):
         raise AgreementInputError(f"`{option}` must map class names to class names, got {value!r}")
     aliases = {name: meant for name, meant in sorted(value.items()) if name != meant}

@@ -384,7 +384,7 @@ def resolve_units(
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
     check_can_derive(labels, names.CONSENSUS_SUFFIX, "run.objects.consensus", overwrite=overwrite)
-    if quorum != "majority":
+    if not isinstance(quorum, str) or quorum != "majority":  # expressions of FiftyOne cannot be compared
         if not is_real(quorum) or not 0 < quorum <= 1:
             raise AgreementInputError(
                 f'`quorum` must be "majority" or a share of the annotators in (0, 1], got {quorum!r}'

@@ -88,6 +88,7 @@ OPTION_ERRORS = [
     ({"attributes": ["b", "a", "b"]}, "`attributes` must be different attributes, got b more than once"),
     ({"aliases": ["Car"]}, r"`aliases` must map class names to class names, got \['Car'\]"),
     ({"aliases": {"Car": ""}}, "`aliases` must map class names to class names, got {'Car': ''}"),
+    ({"aliases": {"C\0r": "car"}}, "`aliases` must map class names to class names, got {'C"),
     ({"aliases": {1: "car"}}, "`aliases` must map class names to class names, got {1: 'car'}"),
     (
         {"aliases": {"Car": "car", "car": "vehicle"}},

@@ -159,7 +159,7 @@ def test_a_copy_of_the_consensus_is_an_annotator_like_any_other(dataset):
     assert view.count("ground_truth.detections") == dataset.count("ground_truth.detections") > 10
 
 
-@pytest.mark.parametrize("quorum", [0, -1, 1.1, math.nan, True, "half", None])
+@pytest.mark.parametrize("quorum", [0, -1, 1.1, math.nan, True, "half", None, fo.ViewField("x") == "y"])
 @pytest.mark.few(2)
 def test_a_quorum_is_a_share_of_the_annotators(make_dataset, quorum):
     dataset = make_dataset()
