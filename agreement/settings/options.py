@@ -447,7 +447,7 @@ _TABLE = (
         choices={"error": "stop with a message", "skip": "leave them out and count them"}),
     Option("resamples", 1000, "Resamples",
         "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals; "
-        "more than 50,000 samples have them by the delta method, without resamples",
+        "more than 20,000 samples have them by the delta method, without resamples",
         WholeFrom(0, 100_000), input="number", changes_numbers=False),
     Option("seed", 51, "Seed",
         "seed of the random numbers of the intervals; the same data and seed give the same report",

@@ -29,7 +29,7 @@ class Interval:
     bias-corrected and accelerated (BCa) limits, which handle skewness, expanded as by Hesterberg; percentiles of the
     resampled values if BCa is undefined. Shares close to 0 or 1, and shares that are the same on all samples, have
     Wilson's interval; other numbers that are the same on all samples have none. ``error`` is the standard error
-    (standard deviation of the resampled values). Above 50,000 samples all of this comes from the delta method, and
+    (standard deviation of the resampled values). Above 20,000 samples all of this comes from the delta method, and
     shares have Wilson's interval. ``n`` samples (videos, groups) say anything about the number. Numbers that use only
     some samples have an interval from 10 samples on.
     """

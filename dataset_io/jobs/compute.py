@@ -197,7 +197,7 @@ def compute_agreement(
         invalid: what to do with labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave
             them out and count them
         resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
-            intervals; more than 50,000 samples have them by the delta method, without resamples
+            intervals; more than 20,000 samples have them by the delta method, without resamples
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
         overwrite: replace a run with the same key
         workers: processes of this machine among which the samples are shared out, 5,000 at a time; the results are the

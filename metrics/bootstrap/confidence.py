@@ -254,7 +254,7 @@ def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:
 
 
 #: more samples (videos, groups) are not resampled: numbers of reports then have intervals by the delta method
-MOST_RESAMPLED = 50_000
+MOST_RESAMPLED = 20_000
 #: how far sums are moved, of their size, to see how a statistic changes
 _STEP = 1e-5
 #: sums that are moved at once, times their columns

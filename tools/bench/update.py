@@ -44,7 +44,7 @@ def measure() -> list[Row]:
     return [
         Row(f"run.changed(), {N_SAMPLES:,} samples (s)", median["changed"], None, None, at_most(0.05)),
         Row(f"run.update(), {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, at_most(3)),
-        Row("the same with 1,000 resamples (s)", intervals, None, None, at_most(6)),
+        Row("the same with intervals (s)", intervals, None, None, at_most(5)),
     ]
 
 
