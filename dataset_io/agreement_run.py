@@ -41,24 +41,19 @@ if TYPE_CHECKING:
 
     from .run_parts import RunDecisions, RunObjects
 
-#: what Tab on a run does not list of its report: ``run.report`` has it, too
-_NOT_LISTED = {
-    *("from_dict", "main_numbers", "family", "has_objects", "schema_version", "run_key", "run"),
-    *("label_types", "measure"),
-    *("n_hard_components", "n_inexact_components", "inexact_gap", "n_crowded", "n_repaired", "n_points", "n_empty"),
-    *("n_classes_unlisted", "n_tested", "intervals", "other_reading", "roles_beside_one"),
-    *("merges", "similar_names", "track_consistency", "worst_samples"),
+#: what Tab on a run lists of its report, each with a sentence in ``help(run)``; ``run.report`` lists all
+_OF_REPORT = {
+    *("score", "alpha", "image_alpha", "existence", "annotators", "pairs", "findings"),
+    *("to_dataframe", "to_dict", "to_json", "plot_annotators", "plot_bias", "plot_classes", "plot_confusion"),
+    *("plot_iou", "plot_models", "plot_pairs", "plot_scores", "plot_thresholds", "plot_votes"),
 }
 
 
 class AgreementRun(Methods):
     """A run of annotator agreement: its results, and the actions on it.
 
-    What is no name of the run is looked up in its report: ``run.score.mean``, ``run.alpha.pooled``, ``run.findings``;
-    ``to_dataframe("classes")``, ``to_dict()``, ``to_json()``; ``plot_annotators()``, ``plot_bias()``,
-    ``plot_classes()``, ``plot_confusion()``, ``plot_iou()``, ``plot_models()``, ``plot_pairs()``, ``plot_scores()``,
-    ``plot_thresholds()``, ``plot_votes()``. ``help(run.view)`` describes the arguments of a method,
-    ``help(run.report)`` all that the report has.
+    What is no name of the run is looked up in its report, all of which ``help(run.report)`` describes.
+    ``help(run.view)`` describes the arguments of a method.
 
     Attributes:
         dataset: the dataset
@@ -66,6 +61,26 @@ class AgreementRun(Methods):
         objects: the objects that the labels show: ``write``, ``consensus``, ``patches``
         decisions: decisions on these objects: ``decide``, ``list``, ``undo``, ``delete``, ``apply``, ``undo_applied``,
             ``record_own``, ``report``, ``against``, ``export_against``, ``export``
+        score: how much the labels of two annotators on an image have in common: ``run.score.mean``
+        alpha: agreement beyond chance, of all together: ``run.alpha.pooled``
+        image_alpha: agreement beyond chance on whole images: ``run.image_alpha.value``
+        existence: of objects: whether annotators see the same ones: ``run.existence.f1``
+        annotators: a summary for every annotator
+        pairs: a summary for every two annotators
+        findings: who and what stands out by test
+        to_dataframe: a table of the report: ``run.to_dataframe("classes")``
+        to_dict: the whole report as JSON values
+        to_json: the whole report as text in JSON
+        plot_annotators: figure of the objects that everybody missed, and of the verdicts on their labels
+        plot_bias: figure of the boxes of everybody against the median box
+        plot_classes: figure of the agreement on every class
+        plot_confusion: figure of the classes that annotators confused
+        plot_iou: figure of the similarity of two labels of one object
+        plot_models: figure of models beside annotators, by size and class
+        plot_pairs: figure of the agreement of every two annotators
+        plot_scores: figure of the scores of samples: ``run.plot_scores(run.samples())``
+        plot_thresholds: figure of the main numbers at other matching thresholds
+        plot_votes: figure of how many annotators drew an object
     """
 
     _said = "run"
@@ -234,8 +249,7 @@ class AgreementRun(Methods):
             of_report = dir(self.report)
         except ValueError:  # of a run that is not completed, or gone
             of_report = dir(AgreementReport)
-        shown = [name for name in of_report if not name.startswith("_") and name not in _NOT_LISTED]
-        return sorted({*self._names(), "dataset", "decisions", "key", "objects", *shown})
+        return sorted({*self._names(), "dataset", "decisions", "key", "objects", *_OF_REPORT.intersection(of_report)})
 
     if not TYPE_CHECKING:  # for type checkers it would have every name
 

@@ -5,7 +5,9 @@ view changed. An answer takes a tenth of a second, and the user waits for all of
 
 An event says what the state of its panel was when it was sent. Meanwhile another one may have been answered: the App
 tells of an open sample a second later, when the user has pressed a button in it. The event is then handled with the
-state that this answer left; otherwise its own answer would undo it.
+state that this answer left; otherwise its own answer would undo it. The last state wins: what the App tells by itself
+is always handled with it; what the user does only for some time, as a page that was reloaded begins with the state that
+was stored.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ EVENTS = (
 #: the App sends an event twice within this time, in seconds
 _AT_ONCE = 1.0
 #: the App has got an answer, or never will, after this time, in seconds
-_ON_THE_WAY = 5.0
+_ON_THE_WAY = 30.0
+#: events that the App sends by itself, in which nobody chose anything
+_TOLD = ("on_change_view", "on_change_current_sample")
 _MOST_PANELS, _MOST_ANSWERS = 100, 10
 #: part of the state of the panel that names the answer which left it
 _ANSWER = "answer"
@@ -86,7 +90,7 @@ def answer(
         content = content_of(ctx)
         if _is_echo(ctx, method, content):
             return
-        with _one_at_a_time(ctx) as has_waited:
+        with _one_at_a_time(ctx, method) as has_waited:
             if has_waited:
                 content = content_of(ctx)
             if _is_echo(ctx, method, content):  # of what was answered since it was sent
@@ -109,7 +113,7 @@ def looked_up_once(
 
 
 @contextlib.contextmanager
-def _one_at_a_time(ctx: foo.ExecutionContext) -> Iterator[bool]:
+def _one_at_a_time(ctx: foo.ExecutionContext, method: str) -> Iterator[bool]:
     """Handle one event of a panel at a time, with the state that the answer before left; whether it had to wait."""
     panel = _panel(ctx)
     waits = panel.handling.locked()
@@ -118,7 +122,9 @@ def _one_at_a_time(ctx: foo.ExecutionContext) -> Iterator[bool]:
         at, left = 0.0, state
         while isinstance(answer := left.get(_ANSWER), str) and answer in panel.later:
             at, left = panel.later[answer]
-        if left is not state and time.monotonic() - at < _ON_THE_WAY:
+        if left is not state and method not in _TOLD and time.monotonic() - at >= _ON_THE_WAY:
+            del panel.later[state[_ANSWER]]  # the App has this state, and no later one
+        elif left is not state:
             typed = {DECIDER: state[DECIDER]} if DECIDER in state else {}  # no answer knows what was typed since
             state.clear()
             state.update(copy.deepcopy(left), **typed)
