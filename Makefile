@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup setup-demo demo app test test-long test-all test-oldest quick lint format notebook docs release bench stress compare screenshots clean
+.PHONY: help setup setup-demo demo app test test-long test-all test-oldest quick lint format notebook docs release bench stress compare screenshots way clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
@@ -25,6 +25,7 @@ help:
 	@echo "make stress  try to break it: processes at once, hostile files and names (half an hour)"
 	@echo "make compare run kalos and kalphacv on the same data, write docs/method/compare.md (3 minutes)"
 	@echo "make screenshots   take the pictures of README and docs again (needs Chromium, 1 minute)"
+	@echo "make way     draw the way of a run, module by module, into docs/images/way_of_a_run.svg (10 seconds)"
 	@echo "make clean   remove everything that these commands made"
 
 setup:
@@ -81,6 +82,9 @@ stress: setup
 
 compare: setup
 	@$(RUN) -m tools.compare.run
+
+way: setup
+	@$(RUN) -m tools.dev.way
 
 screenshots: setup
 	@$(RUN) -m tools.dev.screenshots $(ARGS)
