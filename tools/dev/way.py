@@ -1,8 +1,8 @@
 """``make way``: draw the way of a run into ``docs/images/way_of_a_run.svg``, from what really runs.
 
-A run on 40 images with boxes of three annotators, then its printed report. A line stands for a module, indented under the
-module that called it first, in the order of these calls, with the first line of its docstring and the number of its
-functions that ran. What another thread did is marked.
+A run on 40 images with boxes of three annotators, then its printed report. A line stands for a module, indented under
+the module that called it first, in the order of these calls, with the number of its functions that ran, and the first
+line of its docstring. What another thread did is marked.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def _svg(way: Way) -> str:
         n, x, y = len(way.functions[module]), 10 + _INDENT * depth, _ROW * number
         color = _COLORS.get(module.partition("/")[0], "#444444")
         thread = " · in a thread" if module in way.in_thread else ""
-        lines.append(
-            f'<text x="{x}" y="{y}" fill="{color}">{escape(module)}'
-            f'<tspan fill="#777777"> {n}{thread} </tspan><tspan fill="#222222">{escape(_first_line(module))}</tspan></text>'
-        )
+        lines += [
+            f'<text x="{x}" y="{y}" fill="{color}">{escape(module)}<tspan fill="#777777"> {n}{thread} </tspan>',
+            f'<tspan fill="#222222">{escape(_first_line(module))}</tspan></text>',
+        ]
     return "\n".join([*lines, "</svg>", ""])
 
 
