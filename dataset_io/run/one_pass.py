@@ -159,7 +159,7 @@ class Pass:
         self._run = run
         self.reader = Reader(family)
         fields = source.fields_written(source.config.run_key)
-        self._writer = Writer(source, source.config.run_key, fields, again=again)
+        self._writer = Writer(source, fields, again=again)
         self._records: Records | None = None
         self._index: list[SampleIndex] = []
         videos = self.reader.videos

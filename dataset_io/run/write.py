@@ -35,12 +35,11 @@ class Writer:
     """Writes the values of a run.
 
     Args:
-        run_key: what the fields of the run begin with
         fields: fields whose values a sample may lack, by path in the schema of the dataset
         again: whether samples may have values of an earlier pass
     """
 
-    def __init__(self, source: Source, run_key: str, fields: Collection[str] = (), *, again: bool = False) -> None:
+    def __init__(self, source: Source, fields: Collection[str] = (), *, again: bool = False) -> None:
         self._again = again
         self._source = source
         prefix = names.FRAMES_PREFIX if source.on_frames else ""

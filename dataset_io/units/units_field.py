@@ -200,7 +200,7 @@ class _Pass(CountingPass):
         super().__init__(Reader(units))
         self._derived = derived
         self._check = check
-        self._writer = Writer(units.source, labels.field_key)
+        self._writer = Writer(units.source)
         self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
 
     def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch | None:
