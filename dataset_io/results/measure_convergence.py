@@ -39,7 +39,8 @@ def agreement_convergence(
     """Label convergence: mean average precision of annotators against each other.
 
     The labels of one annotator are taken as detections of those of another, measured as COCO measures detectors, and
-    averaged over all ordered pairs of annotators. The labels are read as they are now.
+    averaged over all ordered pairs of annotators. The labels are read as they are now, in the view of the run if it was
+    computed on one.
 
     Args:
         samples: the dataset, or a view to measure only its samples
@@ -83,7 +84,7 @@ def agreement_convergence(
 
 
 def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Source:
-    """The samples of a view that the run compared, with a model as one more annotator.
+    """The samples of a view that the run compared, in its own view, with a model as one more annotator.
 
     Raises:
         AgreementInputError: if the view has none, or the model's field cannot be used
@@ -93,16 +94,22 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
     if not len(kept):
         raise AgreementInputError(f"`view` must have samples of the run {labels.run_key!r}, got none among {len(view)}")
     among = tuple(map(ObjectId, dict.fromkeys(kept.ids())))
-    source = dataclasses.replace(labels.source(), among=among)
+    of_run = labels.source_of_run()
+    source = dataclasses.replace(of_run, among=among)
+    if of_run.is_view and not source.count():
+        raise AgreementInputError(
+            f"The view that the run {labels.run_key!r} compared must still have its samples, got none of "
+            f"{len(among):,}; compute the run again"
+        )
     if model is None:
         return source
     config = dataclasses.replace(source.config, attributes=(_CONFIDENCE,))
-    values = [*values_found(labels.source())] if config.attribute_mode else []
+    values = [*values_found(of_run)] if config.attribute_mode else []
     others = [value for value in values if value not in (*source.annotators, *source.annotator_values)]
     source = dataclasses.replace(source, config=config, annotators=(*source.annotators, model))
     if model in others:
         return dataclasses.replace(source, annotator_values=(*source.annotator_values, model))
-    fields = {name: each for name, each in comparable_fields(labels.dataset).items()
+    fields = {name: each for name, each in comparable_fields(of_run.samples).items()
               if each.comparable == labels.kinds[0].comparable and name not in config.fields}  # fmt: skip
     if model not in fields:
         what = f", or a value of {config.annotator_attribute!r}" * config.attribute_mode

@@ -228,6 +228,23 @@ def test_of_a_view_it_is_that_of_its_images_alone(run, run_of) -> None:
     assert run.on(view).convergence().n_samples == 7
 
 
+def test_labels_that_the_view_of_the_run_hides_do_not_count(run_of) -> None:
+    run = run_of({"alice": [[CAT, DOG], [CAT]], "bob": [[CAT, DOG], [DOG]], "yolo": [[CAT], [CAT]]})
+    view = run.dataset.filter_labels("bob", fo.ViewField("label") == "cat", only_matches=False)
+    hidden = aa.compute(view.select_fields(["alice", "bob"]), ["alice", "bob"], run_key="hidden", resamples=0)
+    alone = run_of({"alice": [[CAT, DOG], [CAT]], "bob": [[CAT], []]})
+    assert hidden.convergence().map == alone.convergence().map != run.convergence().map
+    with pytest.raises(aa.AgreementInputError, match="got 'yolo'"):
+        hidden.convergence(model="yolo")
+    cats = aa.compute(
+        run.dataset.match(fo.ViewField("bob.detections").length() > 0), ["alice", "bob"], run_key="cats", resamples=0
+    )
+    for sample in run.dataset.iter_samples(autosave=True):
+        sample["bob"] = detections([])
+    with pytest.raises(aa.AgreementInputError, match="must still have its samples, got none of 2"):
+        cats.convergence()
+
+
 def test_without_sizes_of_images_there_are_no_numbers_by_size(run_of) -> None:
     found = run_of({"alice": [[CAT]], "bob": [[CAT]]}).convergence()
     assert (found.no_areas, found.areas) == (True, [])
