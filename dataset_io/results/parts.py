@@ -271,7 +271,8 @@ def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...])
     )
     field = schema[found[0]]
     inner_field = field.field if isinstance(field, fo.ListField) else field
-    if not isinstance(inner_field, _PLAIN):
+    # a list that was empty when it was declared has no type
+    if inner_field is not None and not isinstance(inner_field, _PLAIN):
         raise AgreementInputError(
             f"`field` must hold texts, switches, numbers, dates or classes, got {title!r}, of type "
             f"{type(inner_field).__name__}"

@@ -230,6 +230,15 @@ def test_what_no_field_of_the_type_holds_is_no_value(make_dataset):
     }
 
 
+def test_a_list_that_was_declared_empty_divides_the_images(make_dataset):
+    made = make_dataset(random_annotators(4))
+    for sample, value in zip(made.iter_samples(autosave=True), [[], ["dusk"], ["dusk", "rain"], []], strict=True):
+        sample["scenes"] = value
+    assert made.get_field("scenes").field is None
+    parts = compute(made, ANNOTATORS, resamples=0).by("scenes").parts
+    assert {part.name: part.n_samples for part in parts} == {"dusk": 2, "rain": 1, "(none)": 2}
+
+
 VALUES = {
     "texts": st.sampled_from(["left", "right", "", " ", "(none)", "(others)", "$x"]) | st.text(max_size=3),
     "numbers": st.floats(allow_nan=True, allow_infinity=True) | st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
