@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PartReports: TypeAlias = Callable[[str], Mapping[str, Callable[[], AgreementReport]]]
 #: entries of reports that are no numbers of the run
 _NO_NUMBERS = ("config", "samples", "schema_version", "intervals", "other_reading", "reference", "models")
+#: the number that is meant where only the part of the report is named, ``score`` for ``score.mean``
+_MAIN = ("pooled", "mean", "value")
 #: the names by which an entry of a report was chosen, by key of the requirement; and the entry, None if it has none
 Entry: TypeAlias = tuple[dict[str, tuple[str, ...]], Any]
 
@@ -202,7 +204,9 @@ def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterato
         known = keyed_numbers(entry)
         if path not in known:
             every = [f"{prefix}.{key}" if prefix else key for key in known]
-            hint = did_you_mean(wanted.number, every) or f"; there are {shown(every, limit=60)}"
+            meant = next((key for name in _MAIN if (key := f"{wanted.number}.{name}") in every), None)
+            hint = f"; did you mean {meant!r}?" if meant else did_you_mean(wanted.number, every)
+            hint = hint or f"; there are {shown(every, limit=60)}"
             raise AgreementInputError(
                 f"{wanted.place}: `number` must be a number{f' of {result.of}' if result.of else ''} that the run has, "
                 f"got {wanted.number[:200]!r}{hint}"

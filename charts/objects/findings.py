@@ -40,7 +40,7 @@ def object_outcome(report: ObjectReport) -> str:
     """What annotators have in common: objects, classes and places, in words and numbers."""
     lost, f1, same = losses(report), report.existence.f1, report.class_given_match.percent_agreement
     if lost is None or f1 is None:
-        return "No two annotators have labels to compare, so there is no disagreement."
+        return "No two annotators have labels to compare, so nothing can be said of how far they agree."
     if sum(lost) < NOTHING:
         has_classes = any(name != NO_LABEL for entry in report.annotators for name in entry.classes)
         return "The annotators agree: they drew the same objects, in the same places" + (

@@ -155,7 +155,7 @@ def _found(f1: float | None, same: float | None, iou: float | None) -> dict[str,
 
 SOME = [_pair(4, 4, 3, 1.0, 0.6)]
 OUTCOMES = [
-    ([], _found(None, None, None), "No two annotators have labels to compare, so there is no disagreement."),
+    ([], _found(None, None, None), "No two annotators have labels to compare, so nothing can be said"),
     ([_pair(4, 4, 4, 1.0, 1.0)], _found(1.0, 1.0, 1.0), "The annotators agree: they drew the same objects"),
     ([_pair(4, 4, 0, None, None)], _found(0.0, None, None), "No object was drawn by two annotators (F1 0.000)."),
     (SOME, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw it loosely, "

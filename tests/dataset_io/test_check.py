@@ -111,6 +111,8 @@ WRONG = {
     "number": ({"number": "f1"}, r"\['one'\]: `number` must be a number that the run has, got 'f1'; did you mean 'e"),
     "no number": ({"number": "zzz"}, r"got 'zzz'; there are .*score.mean.*existence.f1"),
     "a text": ({"number": "run_key"}, "must be a number that the run has"),
+    "part of the report": ({"number": "score"}, r"got 'score'; did you mean 'score\.mean'"),
+    "its main number": ({"number": "alpha"}, r"got 'alpha'; did you mean 'alpha\.pooled'"),
     "of an annotator": ({"number": "mis_rate", "annotator": "bob"}, r"number of bob that .* did you mean 'miss_rate'"),
     "annotator": ({"annotator": "carl"}, r"`annotator` must name annotators of the run \(alice, bob, carol\), got 'ca"),
     "pair": ({"pair": ["alice", "b"]}, r"`pair` must name annotators of the run .*, got 'b'"),
