@@ -19,28 +19,19 @@ from ..objects.build import headline_numbers_of as object_headline
 from ..objects.build import sample_contents as object_contents
 from ..objects.records import ObjectRecords
 from ..objects.report import ObjectReport
-from ..pixels.numbers import headline_numbers as pixel_headline
-from ..pixels.numbers import pixel_numbers
-from ..pixels.numbers import sample_contents as pixel_contents
+from ..pixels import report as pixels
 from ..pixels.records import PixelRecords
-from ..pixels.report import PixelReport, build_pixel_report
+from ..ratings import report as ratings
 from ..ratings.compute import VERDICTS as RATING_VERDICTS
 from ..ratings.compute import RatingRecords
-from ..ratings.numbers import headline_numbers as rating_headline
-from ..ratings.numbers import rating_numbers
-from ..ratings.numbers import sample_contents as rating_contents
-from ..ratings.report import RatingReport, build_rating_report
 from ..roles.summary import role_numbers, role_reports
 from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
 from ..statistics.records import AnyColumns, Records
 from ..statistics.report import AgreementReport, ReportContext
+from ..tags import report as tags
 from ..tags.compute import VERDICTS as TAG_VERDICTS
 from ..tags.compute import TagRecords
-from ..tags.numbers import headline_numbers as tag_headline
-from ..tags.numbers import sample_contents as tag_contents
-from ..tags.numbers import tag_numbers
-from ..tags.report import TagReport, build_tag_report
 from .unit_tables import RunTables, costs_of_pairs, object_tables, pixel_tables, rating_tables, tag_tables
 
 
@@ -111,12 +102,12 @@ OBJECTS = Family(
 )
 RATINGS = Family(
     name="ratings",
-    report=RatingReport,
+    report=ratings.RatingReport,
     records=RatingRecords,
-    build=build_rating_report,
-    numbers=rating_numbers,
-    headline=rating_headline,
-    contents=rating_contents,
+    build=ratings.build_rating_report,
+    numbers=ratings.rating_numbers,
+    headline=ratings.headline_numbers,
+    contents=ratings.sample_contents,
     costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,
@@ -127,12 +118,12 @@ RATINGS = Family(
 )
 TAGS = Family(
     name="tags",
-    report=TagReport,
+    report=tags.TagReport,
     records=TagRecords,
-    build=build_tag_report,
-    numbers=tag_numbers,
-    headline=tag_headline,
-    contents=tag_contents,
+    build=tags.build_tag_report,
+    numbers=tags.tag_numbers,
+    headline=tags.headline_numbers,
+    contents=tags.sample_contents,
     costs=costs_of_pairs,
     costly_units=costly_tags,
     units_to_decide=_own_units,
@@ -143,12 +134,12 @@ TAGS = Family(
 )
 PIXELS = Family(
     name="pixels",
-    report=PixelReport,
+    report=pixels.PixelReport,
     records=PixelRecords,
-    build=build_pixel_report,
-    numbers=pixel_numbers,
-    headline=pixel_headline,
-    contents=pixel_contents,
+    build=pixels.build_pixel_report,
+    numbers=pixels.pixel_numbers,
+    headline=pixels.headline_numbers,
+    contents=pixels.sample_contents,
     costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,

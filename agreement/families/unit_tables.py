@@ -17,7 +17,7 @@ from ..disputes.costs import costs_of_units, pair_costs
 from ..matching.relations import who_left_out
 from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
 from ..objects.records import ObjectRecords, unit_ids
-from ..pixels.counts import MaskValues, are_classes
+from ..pixels.meaning import MaskValues, are_classes
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
 from ..statistics.records import Records, id_texts
@@ -183,12 +183,10 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
     meaning, start, n_masks = MaskValues.from_dict(context.details), 0, 0
     assigned, label_ids = records.assigned, np.array([*_label_ids(records).get("label_id", ()), None], object)[:-1]
     for found in records.agreements(meaning.background, context.config):
-        counts = found.counts
-        n_samples = len(counts.n_values)
-        is_class = are_classes(counts.values, meaning.background)
-        sample, areas = counts.sample[is_class], found.area[is_class]
+        n_samples, is_class = len(found.n_pixels), are_classes(found.values, meaning.background)
+        sample, areas = found.sample[is_class], found.area[is_class]
         unit, annotator = np.nonzero(areas)
-        values, numbered = np.unique(counts.values[is_class], return_inverse=True)
+        values, numbered = np.unique(found.values[is_class], return_inverse=True)
         is_rgb = bool(context.details["is_rgb"])
         names = np.array([*(meaning.name(value, is_rgb=is_rgb) for value in values.tolist()), None], object)[numbered]
         iou = found.class_iou[is_class]
@@ -201,5 +199,5 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
             labels["label_id"] = label_ids[place[sample[unit], annotator]]
             n_masks += int(own.sum())
         units = {"row": sample, "unit": names, "verdict": verdict, "cost": 1.0 - iou, "iou": iou}
-        yield RunTables.of(labels, units, counts.assigned[sample], context, start)
+        yield RunTables.of(labels, units, found.assigned[sample], context, start)
         start += n_samples

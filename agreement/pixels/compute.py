@@ -1,4 +1,4 @@
-"""Count the masks of a sample, and compute the numbers of samples from these counts."""
+"""Areas and shared areas of every class in semantic masks, and the numbers of samples from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...metrics.alpha import alpha_of
 from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
@@ -15,8 +15,9 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_wit
 from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..settings.config import AgreementConfig
+from ..statistics.records import AnyColumns, Columns, compact, ids_of_given, packed, unpacked
 from ..statistics.values import masked_means
-from .counts import POINTS, MaskCounts, MaskValues, SampleMasks, are_classes
+from .meaning import MaskValues, are_classes
 
 #: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
 NUMBERS = (
@@ -32,6 +33,10 @@ NUMBERS = (
     "hd95",
 )
 SCORE = NUMBERS.index("score")
+#: points ``(G, 2)`` by which masks of different images are compared, shares of width and height: a lattice by the
+#: golden ratio, even along rows, columns and diagonals, so that thin lines are met as often as they should
+POINTS: FloatArray = (0.5 + np.arange(896)[:, None] * [1.0, 896 * 0.6180339887498949]) / 896.0 % 1.0
+POINTS.setflags(write=False)
 
 #: maximum number of different values in the masks of a sample; with more they are not classes
 MAX_VALUES = 4_096
@@ -41,14 +46,26 @@ class TooManyValuesError(ValueError):
     """The masks of a sample have more than ``MAX_VALUES`` different values; the message is their number."""
 
 
-def compare_masks(
-    masks: Sequence[ClassMask], annotators: Sequence[int], meaning: MaskValues, config: AgreementConfig
-) -> SampleMasks:
+@dataclass(frozen=True, slots=True)
+class SampleMasks:
+    """The ``M`` masks of one sample, of which there are two or more, counted."""
+
+    values: IntArray  #: shape ``(K,)``, used values, ascending
+    areas: IntArray  #: shape ``(M, K)``, pixels of every value in every mask
+    #: shape ``(P, K)``, pixels of every value in both masks of every pair, in the order (0, 1), (0, 2) … (M - 2, M - 1)
+    shared: IntArray
+    n_ignored: int  #: pixels left out because somebody gave them an ignored value
+    #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if not requested
+    boundaries: FloatArray | None
+    #: shape ``(M, G)``, values at ``POINTS``, by their place in ``values``; ``K`` where pixels are ignored
+    at_points: NDArray[np.int16]
+
+
+def compare_masks(masks: Sequence[ClassMask], meaning: MaskValues, config: AgreementConfig) -> SampleMasks:
     """Compare the masks of one sample: all pairs in one pass over the pixels, and boundaries if requested.
 
     Args:
-        masks: integer masks of at least two annotators, shape ``(H, W)``
-        annotators: annotator of every mask, ascending
+        masks: integer masks of two annotators or more, in their order, shape ``(H, W)``
 
     Raises:
         TooManyValuesError: if there are more than ``MAX_VALUES`` values; raised before the slow part
@@ -78,17 +95,78 @@ def compare_masks(
     areas = np.stack([sums_by(code, joint.count, n) for code in codes]).astype(np.int64)
     shared = [sums_by(a[a == b], joint.count[a == b], n) for a, b in combinations(codes, 2)]
     in_both = np.stack(shared).astype(np.int64)
-    return SampleMasks(tuple(annotators), values, areas, in_both, joint.n_ignored, boundaries, at_points)
+    return SampleMasks(values, areas, in_both, joint.n_ignored, boundaries, at_points)
+
+
+def mask_columns(
+    samples: Sequence[SampleMasks | None],
+    assigned: BoolArray,
+    config: AgreementConfig,
+    label_ids: NDArray[np.uint8] | None = None,
+) -> Columns:
+    """The counted masks of ``S`` samples as columns of records, in their order.
+
+    Confusions between classes are not kept; they would take several times the memory.
+
+    Args:
+        samples: None where fewer than two have a mask
+        assigned: shape ``(S, R)``, annotators with a compared mask
+        config: the options
+        label_ids: shape ``(S, R, 12)``, id of every mask; None without any
+    """
+    rated, n = [sample for sample in samples if sample is not None], assigned.sum(axis=1)
+    n_values, n_ignored = np.zeros((2, len(samples)), np.int64)
+    rows = [k for k, sample in enumerate(samples) if sample is not None]
+    n_values[rows], n_ignored[rows] = [len(each.values) for each in rated], [each.n_ignored for each in rated]
+    n_masks, none = np.where(n >= 2, n, 0), np.empty(0, np.int64)
+    n_pairs, n_bits = n_masks * (n_masks - 1) // 2, bits_of(n_values)
+    # the numbers at points, bit by bit
+    at_points = np.concatenate([np.empty((0, len(POINTS)), np.int16), *(each.at_points for each in rated)])
+    of_mask = np.repeat(n_bits, n_masks)
+    bit = ranges(np.zeros_like(of_mask), of_mask)
+    columns: Columns = {
+        "assigned": packed(assigned),
+        "n_ignored": compact(n_ignored),
+        "n_values": compact(n_values),
+        "n_areas": compact(n_values * n_masks),
+        "n_shared": compact(n_values * n_pairs),
+        "n_pairs": compact(n_pairs),
+        "n_masks": compact(n_masks),
+        "n_planes": compact(n_bits * n_masks),
+        "planes": np.packbits((np.repeat(at_points, of_mask, axis=0) >> bit[:, None]) & 1, axis=1),
+        **{
+            name: compact(np.concatenate([none, *(getattr(each, name).ravel() for each in rated)]))
+            for name in ("values", "areas", "shared")
+        },
+        **ids_of_given(label_ids, assigned),
+    }
+    if config.boundaries:
+        columns["boundaries"] = np.concatenate([np.empty((0, 3)), *(each.boundaries for each in rated)])
+    return columns
+
+
+def bits_of(n_values: IntArray) -> IntArray:
+    """Bits of the greatest number at a point, which is that of the values, any shape."""
+    bits: IntArray = np.ceil(np.log2(n_values + 1.0)).astype(np.int64)
+    return bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelAgreement:
     """The agreement on some samples; samples with fewer than two masks are not rated."""
 
-    counts: MaskCounts  #: areas from which all other columns are computed
+    columns: AnyColumns  #: those of :func:`mask_columns`, from which all others are computed
+    assigned: BoolArray  #: shape ``(S, R)``, annotators with a compared mask
+    n_masks: IntArray  #: shape ``(S,)``, masks that were compared
+    n_ignored: IntArray  #: shape ``(S,)``, pixels left out because somebody gave them an ignored value
+    sample: IntArray  #: shape ``(V,)``, sample of every value of every sample
+    values: IntArray  #: shape ``(V,)``, the values, ascending in every sample
     numbers: FloatArray  #: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
     pair_numbers: FloatArray  #: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
     pair: IntArray  #: shape ``(Q, 2)``, the two annotators, sorted by sample, then annotators
+    pair_sample: IntArray  #: shape ``(Q,)``
+    shared_by: IntArray  #: shape ``(E,)``, the pair of every shared area: every pair with every value of its sample
+    shared_value: IntArray  #: shape ``(E,)``, the value
     agreed: IntArray  #: shape ``(Q,)``, pixels to which both gave the same value
     #: shape ``(S, R)``, mean class IoU of every mask with the others, without background; nan without others
     mask_iou: FloatArray
@@ -111,7 +189,7 @@ class PixelAgreement:
     @property
     def n_annotators(self) -> IntArray:
         """Annotators with a mask of every sample, shape ``(S,)``."""
-        n: IntArray = self.counts.assigned.sum(axis=1)
+        n: IntArray = self.assigned.sum(axis=1)
         return n
 
     @property
@@ -122,23 +200,31 @@ class PixelAgreement:
     @property
     def ignored(self) -> FloatArray:
         """Share of the pixels left out, shape ``(S,)``; nan where nothing was compared."""
-        n = self.counts.n_ignored + self.n_pixels
-        return np.where(self.rated, self.counts.n_ignored / np.maximum(n, 1), np.nan)
+        n = self.n_ignored + self.n_pixels
+        return np.where(self.rated, self.n_ignored / np.maximum(n, 1), np.nan)
 
 
-def measure(counts: MaskCounts, background: int | None, config: AgreementConfig) -> PixelAgreement:
+def measure(columns: AnyColumns, n_annotators: int, background: int | None, config: AgreementConfig) -> PixelAgreement:
     """The agreement on samples.
 
     Args:
-        counts: counts of the samples
+        columns: those of :func:`mask_columns`
+        n_annotators: number ``R`` of annotators
         background: value of the background; None if there is none
+        config: the options
     """
-    (n_samples, n), n_values, m, of_sample = counts.assigned.shape, len(counts.values), counts.n_masks, counts.sample
-    first, is_class = np.cumsum(counts.n_values) - counts.n_values, are_classes(counts.values, background)
+    assigned, names = (
+        unpacked(columns["assigned"], n_annotators),
+        ("n_values", "n_ignored", "values", "areas", "shared"),
+    )
+    n_of_sample, n_ignored, values, areas, shared_areas = (columns[name].astype(np.int64) for name in names)
+    (n_samples, n), n_values, given = assigned.shape, len(values), assigned.sum(axis=1)
+    m, of_sample = np.where(given >= 2, given, 0), np.repeat(np.arange(n_samples), n_of_sample)
+    first, is_class = np.cumsum(n_of_sample) - n_of_sample, are_classes(values, background)
     # masks of rated samples, and the rows of areas: every mask with every value of its sample
-    sample, annotator = np.nonzero(counts.assigned & (m > 0)[:, None])
-    of_mask, area = np.repeat(annotator, counts.n_values[sample]), np.zeros((n_values, n), np.int64)
-    area[ranges(first[sample], counts.n_values[sample]), of_mask] = counts.areas
+    sample, annotator = np.nonzero(assigned & (m > 0)[:, None])
+    of_mask, area = np.repeat(annotator, n_of_sample[sample]), np.zeros((n_values, n), np.int64)
+    area[ranges(first[sample], n_of_sample[sample]), of_mask] = areas
     in_all = area.sum(axis=1)
     n_pixels = sums_by(of_sample, in_all, n_samples).astype(np.int64) // np.maximum(m, 1)
     n_units = np.bincount(of_sample[is_class], minlength=n_samples)
@@ -147,10 +233,10 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
     # pairs of masks, and the rows of shared areas: every pair with every value of its sample
     i, j = pairs_within(sample)
     of_pair, pair, n_pairs = sample[i], np.column_stack([annotator[i], annotator[j]]), len(i)
-    row = np.repeat(np.arange(n_pairs), counts.n_values[of_pair])
-    value = ranges(first[of_pair], counts.n_values[of_pair])
+    row = np.repeat(np.arange(n_pairs), n_of_sample[of_pair])
+    value = ranges(first[of_pair], n_of_sample[of_pair])
     a, b = (area[value, end[row]].astype(np.float64) for end in pair.T)
-    shared = counts.shared.astype(np.float64)
+    shared = shared_areas.astype(np.float64)
     iou, dice = iou_from_areas(shared, a, b), dice_from_areas(shared, a, b)
     present = ~np.isnan(iou)
     drawn, n_of_pair = present & is_class[value], n_pixels[of_pair]
@@ -160,7 +246,7 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
     agree = (np.bincount(row[drawn], minlength=n_pairs) == 0) & (n_of_pair > 0)
     agree &= ~is_empty[of_pair] | (config.empty == "agree")
     of_classes = _means_by(row, iou, drawn, n_pairs)
-    columns = [
+    of_pairs = [
         np.where(agree, 1.0, of_classes),
         of_classes,
         _means_by(row, dice, drawn, n_pairs),
@@ -169,8 +255,8 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
         np.where(n_of_pair > 0, agreed / np.maximum(n_of_pair, 1), np.nan),
         kappa_of_areas(n_of_pair, agreed, by_chance),
     ]
-    boundaries = np.full((n_pairs, 3), np.nan) if counts.boundaries is None else counts.boundaries
-    pair_numbers = np.column_stack([*columns, boundaries])
+    boundaries = columns.get("boundaries", np.full((n_pairs, 3), np.nan))
+    pair_numbers = np.column_stack([*of_pairs, boundaries])
     numbers = np.column_stack([_means_by(of_pair, each, ~np.isnan(each), n_samples) for each in pair_numbers.T])
     ends, of_ends = (of_pair[:, None] * n + pair).T.ravel(), np.tile(of_classes, 2)
     is_disputed = np.bincount(value[present & (iou < 1.0)], minlength=n_values) > 0
@@ -181,10 +267,18 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
     if config.empty == "agree":
         alpha[is_empty] = 1.0
     return PixelAgreement(
-        counts=counts,
+        columns=columns,
+        assigned=assigned,
+        n_masks=m,
+        n_ignored=n_ignored,
+        sample=of_sample,
+        values=values,
         numbers=numbers,
         pair_numbers=pair_numbers,
         pair=pair,
+        pair_sample=of_pair,
+        shared_by=row,
+        shared_value=value,
         agreed=agreed,
         mask_iou=_means_by(ends, of_ends, ~np.isnan(of_ends), n_samples * n).reshape(n_samples, n),
         alpha=alpha,

@@ -13,10 +13,10 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..settings.config import AgreementConfig
 from ..statistics.content_order import combined, hash_sums, mixed
-from ..statistics.records import OF_SAMPLE, Columns, Records, compact, ids_of_given, packed, rows_by_column, unpacked
+from ..statistics.records import OF_SAMPLE, Records, compact, rows_by_column, unpacked
 from ..statistics.report import ReportContext
-from .compute import PixelAgreement, measure
-from .counts import MaskCounts, MaskValues, are_classes
+from .compute import PixelAgreement, bits_of, measure
+from .meaning import MaskValues, are_classes
 
 #: number of shared areas that are processed at once
 MAX_AREAS_AT_ONCE = 100_000
@@ -52,12 +52,16 @@ class PixelRecords(Records):
             background: value of the background; None if there is none
         """
         for part in self.blocks("n_shared", MAX_AREAS_AT_ONCE):
-            names = ("n_values", "n_ignored", "values", "areas", "shared")
-            columns = {name: part[name].astype(np.int64) for name in names}
-            counts = MaskCounts(
-                unpacked(part["assigned"], self.n_annotators), **columns, boundaries=part.get("boundaries")
-            )
-            yield measure(counts.without_empty(background) if config.empty == "skip" else counts, background, config)
+            if config.empty == "skip":  # as if nobody had a mask where all masks are only background
+                n_values, n_samples = part["n_values"], len(part["n_values"])
+                is_class = are_classes(part["values"], background)
+                n_classes = np.bincount(np.repeat(np.arange(n_samples), n_values)[is_class], minlength=n_samples)
+                kept = (n_classes > 0) | (n_values == 0)
+                rows = ("n_values", "values"), ("n_areas", "areas"), ("n_shared", "shared"), ("n_pairs", "boundaries")
+                part |= {name: part[name][np.repeat(kept, part[n])] for n, name in rows if name in part}
+                part |= {name: part[name] * kept for name in ("n_values", "n_ignored")}
+                part["assigned"] = part["assigned"] * kept[:, None]
+            yield measure(part, self.n_annotators, background, config)
 
     def areas(self) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
         """The areas of all compared masks, in chunks: columns sample, annotator, value and pixels."""
@@ -73,44 +77,11 @@ class PixelRecords(Records):
             start += len(n_values)
 
 
-def record_pixels(
-    agreement: PixelAgreement, config: AgreementConfig, label_ids: NDArray[np.uint8] | None = None
-) -> PixelRecords:
-    """The records of a batch; ids of its masks have the shape ``(S, R, 12)``."""
-    counts = agreement.counts
-    columns: Columns = {
-        "assigned": packed(counts.assigned),
-        "score": agreement.score,
-        "alpha": agreement.alpha,
-        "n_units": compact(agreement.n_units),
-        "n_disputed": compact(agreement.n_disputed),
-        "n_ignored": compact(counts.n_ignored),
-        "n_values": compact(counts.n_values),
-        "n_areas": compact(counts.n_values * counts.n_masks),
-        "n_shared": compact(counts.n_values * counts.n_pairs),
-        "n_pairs": compact(counts.n_pairs),
-        "n_masks": compact(counts.n_masks),
-        "values": compact(counts.values),
-        "areas": compact(counts.areas),
-        "shared": compact(counts.shared),
-        **ids_of_given(label_ids, counts.assigned),
-    }
-    if counts.at_points is not None:
-        n_bits = _n_bits(counts.n_values)
-        of_mask = np.repeat(n_bits, counts.n_masks)
-        bit = ranges(np.zeros_like(of_mask), of_mask)
-        columns["n_planes"] = compact(n_bits * counts.n_masks)
-        # the numbers at points, bit by bit
-        columns["planes"] = np.packbits((np.repeat(counts.at_points, of_mask, axis=0) >> bit[:, None]) & 1, axis=1)
-    if config.boundaries:
-        columns["boundaries"] = np.empty((0, 3)) if counts.boundaries is None else counts.boundaries
-    return PixelRecords(counts.assigned.shape[1], (columns,))
-
-
-def _n_bits(n_values: IntArray) -> IntArray:
-    """Bits of the greatest number at a point, which is that of the values, any shape."""
-    bits: IntArray = np.ceil(np.log2(n_values + 1.0)).astype(np.int64)
-    return bits
+def record_pixels(agreement: PixelAgreement) -> PixelRecords:
+    """The records of a batch."""
+    n_units, n_disputed = compact(agreement.n_units), compact(agreement.n_disputed)
+    found = {"score": agreement.score, "alpha": agreement.alpha, "n_units": n_units, "n_disputed": n_disputed}
+    return PixelRecords(agreement.assigned.shape[1], ({**agreement.columns, **found},))
 
 
 #: a pair of masks takes about as long to compare as the pairs of two lists of so many objects
@@ -177,7 +148,7 @@ class _Masks:
         code = value[first_value[mask] + number]
         used = (records.column("areas") > 0) & are_classes(codes, background)[code]
         first_plane, n_classes = (
-            np.cumsum(_n_bits(of_mask)) - _n_bits(of_mask),
+            np.cumsum(bits_of(of_mask)) - bits_of(of_mask),
             np.bincount(mask[used], minlength=len(sample)),
         )
         columns = (sample, records.column("planes"), first_plane, of_mask, first_value, value)
@@ -209,8 +180,8 @@ class _Masks:
         return np.where(n_classes > 0, 1.0 - sums_by(pair, iou, n) / np.maximum(n_classes, 1), 0.0)
 
     def numbers(self, masks: IntArray) -> IntArray:
-        """Numbers of the values of some masks at points, ``(P, G)``; see :class:`~..pixels.counts.SampleMasks`."""
-        n_bits, found = _n_bits(self.n_values[masks]), np.zeros((len(masks), 8 * self.planes.shape[1]), np.int64)
+        """Numbers of the values of some masks at points, ``(P, G)``; see :class:`~..pixels.compute.SampleMasks`."""
+        n_bits, found = bits_of(self.n_values[masks]), np.zeros((len(masks), 8 * self.planes.shape[1]), np.int64)
         for bit in range(int(n_bits.max(initial=0))):
             rows = np.flatnonzero(n_bits > bit)
             of_bit = np.unpackbits(self.planes[self.first_plane[masks[rows]] + bit], axis=1)

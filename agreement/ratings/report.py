@@ -1,9 +1,10 @@
-"""Report on ratings (one class or number per sample), as dataclasses, and how it is built from records."""
+"""Report on ratings (a class or number per sample): its dataclasses, its numbers, and how it is built from records."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,15 +21,19 @@ from ...metrics.alpha.kappas import (
     weighted_alpha,
 )
 from ...metrics.alpha.nominal import Level
-from ...metrics.numeric.arrays import FloatArray
-from ..evidence.confusions import Confused
+from ...metrics.alpha.rated import alpha_sums
+from ...metrics.bootstrap.draws import hstack
+from ...metrics.numeric.arrays import FloatArray, IntArray, pairs_within, sums_by
+from ..evidence.confusions import Confused, conflict_rows, findings_and_confusions
+from ..evidence.hypotheses import EffectRows, effect_groups, often_given
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
-from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
+from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
+from ..statistics.estimates import Fields, rated_only, report_estimates, report_of, sample_numbers
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
+from ..statistics.numbers import Key, Numbers, ratio
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, number
-from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
-from .numbers import numbers_of_table, rating_effects, sample_contents
+from .compute import ROWS_AT_ONCE, VERDICTS, RatingRecords, agreeing, mean_and_spread, n_agreeing, rating_of_others
 from .scale import RatingTable
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
@@ -122,6 +127,140 @@ class RatingReport(AgreementReport):
     confused: list[Confused] = dataclasses.field(default_factory=list)
 
 
+def headline_numbers(
+    records: RatingRecords, context: ReportContext, table: RatingTable | None = None
+) -> Iterator[Numbers]:
+    """Score and alpha as functions of sums over any samples.
+
+    Args:
+        table: the ratings on their scale; None: it is found
+    """
+    table = RatingTable.of(records.ratings, context) if table is None else table
+    yield sample_numbers(records)
+    yield _alpha(("alpha.pooled",), table, table.of_alpha, context)
+
+
+def rating_numbers(
+    records: RatingRecords, context: ReportContext, table: RatingTable | None = None
+) -> Iterator[Numbers]:
+    """All numbers of rated samples: score and alpha overall and of every pair, and the score of every annotator."""
+    table = RatingTable.of(records.ratings, context) if table is None else table
+    names, assigned, ratings, of_alpha = context.annotators, records.assigned, table.ratings, table.of_alpha
+    yield from headline_numbers(records, context, table)
+
+    pairs = AnnotatorPairs.of(assigned)
+    resampled = set(pairs.chosen(names).tolist())
+    for pair, (a, b) in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)):
+        rows = np.flatnonzero(assigned[:, a] & assigned[:, b])
+        key = ("pairs", names[a], names[b])
+        agree = agreeing(ratings[rows, a], ratings[rows, b], table.tolerance)
+        score = Numbers(
+            ((*key, "score"),),
+            hstack([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)]),
+            lambda sums: ratio(sums[..., :1], sums[..., 1:]),
+            rows,
+            basis=np.array([1]),
+            scores_are_shares=True,
+        )
+        alpha = _alpha((*key, "alpha"), table, of_alpha[np.ix_(rows, [a, b])], context, rows)
+        yield from (each if pair in resampled else each.summed() for each in (score, alpha))
+
+    # for every annotator, the share of the others' ratings that agree, and of ratings that differ from most
+    n, given, majority = ratings.shape[1], ~np.isnan(ratings), rating_of_others(ratings)
+    n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
+    differ = given & ~np.isnan(majority) & ~agreeing(ratings, majority, table.tolerance)
+    columns = [n_agreeing(ratings, table.tolerance) - given, differ, n_others, ~np.isnan(majority)]
+    yield Numbers(
+        tuple(("annotators", name, number) for number in ("score", "other_class") for name in names),
+        hstack([np.hstack(columns).astype(np.float64)]),
+        lambda sums: ratio(sums[..., : 2 * n], sums[..., 2 * n :]),
+        basis=2 * n + np.arange(2 * n),
+        scores_are_shares=True,
+    )
+
+
+def _alpha(
+    key: Key, table: RatingTable, ratings: FloatArray, context: ReportContext, samples: IntArray | None = None
+) -> Numbers:
+    """Alpha of ratings ``(S, R)`` on all or some samples; no interval if there are very many different values."""
+    sums = alpha_sums(ratings, table.level, context.config.undefined)
+    columns, formula, n = sums.columns, sums.formula, sums.columns.shape[1]
+    if samples is not None:
+        columns = hstack([columns, np.ones((len(samples), 1))])
+    return Numbers(
+        (key,),
+        columns,
+        lambda found: formula(found[..., :n])[..., None],
+        samples,
+        basis=None if samples is None else np.array([n]),
+        by_sample=sums.few_values,
+    )
+
+
+def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
+    """Content of the samples for :func:`~..statistics.content_order.content_ranks`: hashes of the ratings ``(S,)``."""
+    ratings = records.ratings
+    sample, annotator = np.nonzero(~np.isnan(ratings))
+    given = ratings[sample, annotator]
+    if context.details["numbers"]:
+        hashes = (given + 0.0).view(np.uint64)  # -0 is 0
+    else:
+        hashes = name_hashes(context.class_names)[given.astype(np.int64)]
+    hashes = combined(hashes, name_hashes(context.annotators)[annotator].view(np.int64))
+    return hash_sums(sample, mixed(hashes), len(ratings)), np.empty((len(ratings), 0))
+
+
+def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:
+    """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
+
+    Args:
+        table: of rated samples
+    """
+    ratings, values, positions = table.ratings, table.of_alpha, table.positions
+    effects, n_samples, given = EffectRows(context.clusters), len(ratings), ~np.isnan(ratings)
+    # conflicts of an annotator with the others, against those of the others among themselves
+    n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
+    differ = np.where(given, n_others + 1 - n_agreeing(ratings, table.tolerance), 0)
+    rest = [np.where(n_others > 0, each.sum(axis=1, keepdims=True) // 2 - each, 0) for each in (differ, n_others)]
+    effects.add_table("conflicts", range(ratings.shape[1]), (differ, n_others, *rest))
+    if table.level != "nominal" and given.any() and (low := np.nanmin(values)) < (high := np.nanmax(values)):
+        effects.add_deviations("rates", (values - low) / (high - low), ~np.isnan(values))
+    expected: dict[int, float] = {}
+    n_labels = np.empty(0, np.int64)
+    if positions is not None and not table.are_numbers:
+        k = max(len(table.categories), 1)
+        n_labels, n_images = np.zeros((2, k), np.int64)
+        n_conflicts = np.zeros(n_samples)
+        # how often every two classes met
+        for start in range(0, n_samples, ROWS_AT_ONCE):
+            some = positions[start : start + ROWS_AT_ONCE]
+            sample, annotator = np.nonzero(~np.isnan(some))
+            cell, count = np.unique(sample * k + some[sample, annotator].astype(np.int64), return_counts=True)
+            of, category = cell // k, cell % k
+            i, j = pairs_within(of)
+            effects.add([conflict_rows(category[i], category[j], of[i], len(some), count[i] * count[j])], len(some))
+            n_conflicts[start : start + len(some)] = sums_by(of[i], count[i] * count[j], len(some))
+            n_labels += np.bincount(category, count, k).astype(np.int64)
+            n_images += np.bincount(category, minlength=k)
+        share = n_labels / max(n_labels.sum(), 1)
+        n_used = np.count_nonzero(n_labels)
+        for code in often_given(n_labels, n_images):
+            gave = (positions == code).astype(np.float64)
+            if table.level == "nominal":
+                effects.add_deviations("class_used", gave, given, code)
+            if n_used > 2:
+                # conflicts in which the class is one of the two, of all conflicts
+                n_gave = gave.sum(axis=1)
+                columns = (n_gave * (given.sum(axis=1) - n_gave), n_conflicts, *np.zeros((2, n_samples)))
+                effects.add_table("class_confused", [code], [column[:, None] for column in columns])
+                as_frequent = 2.0 * share[code] * (1.0 - share[code]) / max(1.0 - (share**2).sum(), 1e-12)
+                by_chance = max(as_frequent, share[code] + (1.0 - share[code]) / (n_used - 1))
+                expected[int(effect_groups("class_confused", code))] = by_chance
+    return findings_and_confusions(
+        effects.moments(), context.annotators, table.categories, of_classes=n_labels, expected=expected
+    )
+
+
 def build_rating_report(records: RatingRecords, context: ReportContext) -> RatingReport:
     """The report on samples.
 
@@ -132,7 +271,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     """
     table, (rated, of_rated) = RatingTable.of(records.ratings, context), rated_only(records, context)
     rated_table = table.select(records.rated)
-    numbers = numbers_of_table(rated, rated_table, of_rated)
+    numbers = rating_numbers(rated, of_rated, rated_table)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     n_rated, of_report = rated.n_samples, fields.of()
     return report_of(

@@ -17,7 +17,7 @@ from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.numeric.arrays import FloatArray, IntArray, distinct, sums_by
 from ..matching.tables import MEASURES
 from ..objects.sizes import SIZES
-from ..pixels.counts import MaskValues, are_classes
+from ..pixels.meaning import MaskValues, are_classes
 from ..statistics.numbers import GroupNumbers, Key, ratio
 from .matching import LOOSELY, RIGHT
 from .role_labels import Comparison

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.alpha.sets import TagSets
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..matching.verdicts import AGREED, LONE, MISSED, unit_verdicts
 from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, compact, packed, rows_by_column
@@ -26,7 +25,6 @@ class TagAgreement:
 
     # a row for every sample, (S,)
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
-    otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     n_annotators: IntArray  #: assigned annotators
     score: FloatArray  #: mean Jaccard index over pairs; nan with fewer than two annotators
     # a row for every tag of an annotator, (T,), by sample, annotator and tag; a tag that was given twice counts once
@@ -55,17 +53,8 @@ class TagAgreement:
         """Samples with at least two assigned annotators, shape ``(S,)``."""
         return self.n_annotators >= 2
 
-    @property
-    def sets(self) -> TagSets:
-        """The set of every assigned annotator; samples are units."""
-        sample = np.nonzero(self.assigned)[0]
-        row = np.cumsum(self.assigned).reshape(self.assigned.shape)[self.sample, self.annotator] - 1
-        return TagSets(sample, row, self.tag, len(self.assigned), int(self.tag.max(initial=-1)) + 1)
 
-
-def compute_tags(
-    sample: IntArray, annotator: IntArray, tag: IntArray, assigned: BoolArray, otherwise: BoolArray | None = None
-) -> TagAgreement:
+def compute_tags(sample: IntArray, annotator: IntArray, tag: IntArray, assigned: BoolArray) -> TagAgreement:
     """Score the samples of a batch, and judge their tags.
 
     Args:
@@ -73,7 +62,6 @@ def compute_tags(
         annotator: shape ``(N,)``
         tag: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
         assigned: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
-        otherwise: shape ``(S, R)``, the same if a null label list had the other meaning; None: no difference
     """
     (n_samples, n), n_tags = assigned.shape, int(tag.max(initial=0)) + 1
     n_annotators = assigned.sum(axis=1)
@@ -96,7 +84,6 @@ def compute_tags(
     total = sums_by(seat_sample[i], jaccard, n_samples)
     return TagAgreement(
         assigned=assigned,
-        otherwise=assigned if otherwise is None else otherwise,
         n_annotators=n_annotators,
         score=np.where(n_pairs > 0, total / np.maximum(n_pairs, 1), np.nan),
         sample=sample[label],
@@ -149,10 +136,6 @@ class TagRecords(Records):
         """The agreement on all samples at once."""
         return compute_tags(*self.labels(), self.assigned)
 
-    def read_otherwise(self) -> TagRecords:
-        """The records of the same tags if a null label list had the other meaning."""
-        return record_tags(compute_tags(*self.labels(), self.otherwise))
-
     def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
         """The tags of an annotator stand in the order of their codes."""
         # the short form of super() does not work in classes with slots
@@ -162,12 +145,16 @@ class TagRecords(Records):
         return {**found, **{name: found[name][order] for name in ("tag", "label_id") if name in found}}
 
 
-def record_tags(agreement: TagAgreement) -> TagRecords:
-    """The records of a batch."""
+def record_tags(agreement: TagAgreement, otherwise: BoolArray | None = None) -> TagRecords:
+    """The records of a batch.
+
+    Args:
+        otherwise: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
+    """
     n_samples, disputed = len(agreement.score), agreement.unit_sample[agreement.verdict > AGREED]
     columns: Columns = {
         "assigned": packed(agreement.assigned),
-        "otherwise": packed(agreement.otherwise),
+        "otherwise": packed(agreement.assigned if otherwise is None else otherwise),
         "score": agreement.score,
         "n_objects": compact(np.bincount(agreement.sample, minlength=n_samples)),
         "n_units": compact(np.bincount(agreement.unit_sample, minlength=n_samples)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...agreement.disputes.costs import Disputes, disputes_of
 from ...agreement.evidence.ranking import natural_key
-from ...agreement.pixels.counts import MaskValues
+from ...agreement.pixels.meaning import MaskValues
 from ..text.words import counted, shortened, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -106,15 +106,14 @@ def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
     meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
     found = []
     for agreement in records.agreements(meaning.background, context.config):
-        counts, sample = agreement.counts, agreement.counts.sample
-        differs = (agreement.class_iou < 1.0) & (counts.values != meaning.background)
+        differs = (agreement.class_iou < 1.0) & (agreement.values != meaning.background)
         for k, n_pixels in enumerate(agreement.n_pixels.tolist()):
-            rows = np.flatnonzero((sample == k) & differs)
+            rows = np.flatnonzero((agreement.sample == k) & differs)
             rows = rows[np.argsort(agreement.class_iou[rows], kind="stable")]
-            asked = np.flatnonzero(counts.assigned[k])
+            asked = np.flatnonzero(agreement.assigned[k])
             names = [context.annotators[r] for r in asked.tolist()]
             named = [
-                f"{shortened(meaning.name(int(counts.values[row]), is_rgb=is_rgb), _LONGEST)}: IoU "
+                f"{shortened(meaning.name(int(agreement.values[row]), is_rgb=is_rgb), _LONGEST)}: IoU "
                 f"{shown_number(float(agreement.class_iou[row]), 2)} "
                 f"({_areas((agreement.area[row, asked] / max(n_pixels, 1)).tolist(), names)})"
                 for row in rows[:_NAMED].tolist()

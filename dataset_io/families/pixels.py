@@ -23,8 +23,16 @@ from numpy.typing import NDArray
 
 from ... import names
 from ...agreement.disputes.costs import pair_costs
-from ...agreement.pixels.compute import NUMBERS, PixelAgreement, TooManyValuesError, compare_masks, measure
-from ...agreement.pixels.counts import MaskCounts, SampleMasks, mask_values
+from ...agreement.pixels.compute import (
+    NUMBERS,
+    PixelAgreement,
+    SampleMasks,
+    TooManyValuesError,
+    compare_masks,
+    mask_columns,
+    measure,
+)
+from ...agreement.pixels.meaning import mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.arguments import writing_to
 from ...agreement.settings.errors import AgreementInputError
@@ -192,7 +200,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         if len(values) < 2:
             return _Compared(annotators, n_invalid=n_invalid, error=error)
         try:
-            found = compare_masks(values, annotators, self.meaning, config)
+            found = compare_masks(values, self.meaning, config)
         except TooManyValuesError as problem:
             return _Compared(n_invalid=len(fields), error=UnusableMaskError(str(problem), PHOTOGRAPH))
         heatmap = None
@@ -217,11 +225,13 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def compute(self, labels: PixelLabels) -> PixelAgreement:
         """The numbers of the samples as columns."""
-        return measure(MaskCounts.of(labels.masks, labels.assigned), self.meaning.background, self.source.config)
+        config, n = self.source.config, len(self.source.annotators)
+        columns = mask_columns(labels.masks, labels.assigned, config, labels.label_ids)
+        return measure(columns, n, self.meaning.background, config)
 
     def record(self, labels: PixelLabels, result: PixelAgreement) -> PixelRecords:
         """The records of a batch."""
-        return record_pixels(result, self.source.config, labels.label_ids)
+        return record_pixels(result)
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""

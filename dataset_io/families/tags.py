@@ -150,11 +150,11 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
     def compute(self, labels: TagLabels) -> TagAgreement:
         """Score the samples, and judge their tags."""
-        return compute_tags(labels.sample, labels.annotator, labels.tag, labels.assigned, labels.otherwise)
+        return compute_tags(labels.sample, labels.annotator, labels.tag, labels.assigned)
 
     def record(self, labels: TagLabels, result: TagAgreement) -> TagRecords:
         """The records of a batch."""
-        records, again = record_tags(result), np.setdiff1d(np.arange(len(labels.tag)), result.label)
+        records, again = record_tags(result, labels.otherwise), np.setdiff1d(np.arange(len(labels.tag)), result.label)
         again = again[np.argsort(labels.sample[again], kind="stable")]
         columns = (labels.sample[again], labels.annotator[again], labels.tag[again], labels.label_ids[again])
         uncounted = uncounted_columns(*columns, len(labels.assigned))

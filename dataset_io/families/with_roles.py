@@ -13,8 +13,7 @@ import numpy as np
 
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.matching.relations import Relation
-from ...agreement.pixels.compute import TooManyValuesError, compare_masks
-from ...agreement.pixels.counts import SampleMasks
+from ...agreement.pixels.compute import SampleMasks, TooManyValuesError, compare_masks
 from ...agreement.roles.matching import RoleLabels, match_annotators, match_role, role_columns, role_pair_columns
 from ...agreement.roles.numbers import values_of_images
 from ...agreement.roles.role_labels import Comparison, compared_roles
@@ -155,7 +154,7 @@ class RoleReader:
             try:
                 check_same_shape({config.fields[field]: drawn.shape, self.role.name: true.shape}, inner.is_rgb)
                 pair, areas_alone = (drawn.values, true.values), dataclasses.replace(config, boundaries=False)
-                found[inner.source.field_annotator[field]] = compare_masks(pair, (0, 1), inner.meaning, areas_alone)
+                found[inner.source.field_annotator[field]] = compare_masks(pair, inner.meaning, areas_alone)
             except UnusableMaskError as problem:
                 error = problem
             except TooManyValuesError as problem:

@@ -19,8 +19,8 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.families.family import build_report
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues
+from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
+from annotator_agreement.agreement.pixels.meaning import MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.settings.config import AgreementConfig
@@ -104,10 +104,10 @@ def _masks(seed: int, n: int) -> list[Sample]:
 
 def _record_masks(samples: Sequence[Sample], config: AgreementConfig) -> Records:
     compared = [
-        compare_masks([sample[r] for r in sorted(sample)], sorted(sample), MEANING, config) if len(sample) > 1 else None
+        compare_masks([sample[r] for r in sorted(sample)], MEANING, config) if len(sample) > 1 else None
         for sample in samples
     ]
-    return record_pixels(measure(MaskCounts.of(compared, _assigned(samples)), 0, config), config)
+    return record_pixels(measure(mask_columns(compared, _assigned(samples), config), len(NAMES), 0, config))
 
 
 def _assigned(samples: Sequence[Sample]) -> np.ndarray:

@@ -21,8 +21,8 @@ from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues
+from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
+from annotator_agreement.agreement.pixels.meaning import MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import AgreementReport, ImageAlpha, ReportContext, RunFacts
@@ -349,9 +349,9 @@ def _mask_report(masks: list[list[np.ndarray]], **options: Any) -> AgreementRepo
     """The report on masks, image by image; 0 is background."""
     n_annotators, meaning = len(masks[0]), MaskValues(0, (255,), {})
     config = make_config([f"annotator {k}" for k in range(n_annotators)], **{"resamples": 0, **options})
-    compared = [compare_masks(of_image, range(n_annotators), meaning, config) for of_image in masks]
-    counts = MaskCounts.of(compared, np.ones((len(masks), n_annotators), np.bool_))
-    records = record_pixels(measure(counts, 0, config), config)
+    compared = [compare_masks(of_image, meaning, config) for of_image in masks]
+    columns = mask_columns(compared, np.ones((len(masks), n_annotators), np.bool_), config)
+    records = record_pixels(measure(columns, n_annotators, 0, config))
     details = {**meaning.to_dict(), "is_rgb": False}
     context = ReportContext(config, config.annotators, (), ["Segmentation"], RunFacts(), details=details)
     return build_report(records, context)

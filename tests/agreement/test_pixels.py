@@ -11,14 +11,15 @@ import pytest
 from tests.agreement.families import KINDS
 from tests.metrics.golden_cases import GOLDEN
 
-from annotator_agreement.agreement.pixels import numbers
+from annotator_agreement.agreement.pixels import report as numbers
 from annotator_agreement.agreement.pixels.compute import (
     NUMBERS,
     compare_masks,
+    mask_columns,
     means_defined,
     measure,
 )
-from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues, mask_values
+from annotator_agreement.agreement.pixels.meaning import MaskValues, mask_values
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
 from annotator_agreement.agreement.settings.config import make_config
@@ -108,12 +109,12 @@ def _agreement(samples, config=CONFIG, meaning=PLAIN):
     assigned = np.zeros((len(samples), 3), np.bool_)
     for row, (who, _) in zip(assigned, samples, strict=True):
         row[who] = True
-    compared = [compare_masks(masks, who, meaning, config) if len(who) > 1 else None for who, masks in samples]
-    return measure(MaskCounts.of(compared, assigned), meaning.background, config)
+    compared = [compare_masks(masks, meaning, config) if len(who) > 1 else None for who, masks in samples]
+    return measure(mask_columns(compared, assigned, config), 3, meaning.background, config)
 
 
 def _report(*parts, config=CONFIG, meaning=PLAIN):
-    records = (record_pixels(_agreement(part, config, meaning), config) for part in parts)
+    records = (record_pixels(_agreement(part, config, meaning)) for part in parts)
     details = {**meaning.to_dict(), "is_rgb": False}
     context = ReportContext(config, ANNOTATORS, (), ["Segmentation"], RunFacts(), details=details)
     return build_pixel_report(functools.reduce(operator.add, records), context)

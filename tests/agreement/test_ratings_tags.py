@@ -19,7 +19,7 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.verdicts import verdict_names
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.agreement.tags import numbers
+from annotator_agreement.agreement.tags import report as numbers
 from annotator_agreement.agreement.tags.compute import TagAgreement, compute_tags, record_tags
 from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
 from annotator_agreement.metrics import krippendorff_alpha

@@ -16,8 +16,8 @@ from tests.metrics.rating_tables import NAN
 
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.agreement.tags.compute import compute_tags
-from annotator_agreement.agreement.tags.numbers import numbers_of_sets
+from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
+from annotator_agreement.agreement.tags.report import tag_numbers
 from annotator_agreement.metrics import TagSets, krippendorff_alpha
 from annotator_agreement.metrics.alpha import sets
 
@@ -54,7 +54,7 @@ def _report(units: Units, distance: str = "masi") -> dict[tuple[str, ...], float
     computed = compute_tags(*np.array(rows, np.int64).reshape(-1, 3).T, assigned)
     config = make_config(names, set_distance=distance)
     context = ReportContext(config, names, ("", *TAGS), ["Classifications"], RunFacts())
-    found = numbers_of_sets(computed, context)
+    found = tag_numbers(record_tags(computed), context)
     return {key: value for each in found for key, value in zip(each.keys, each.values().tolist(), strict=True)}
 
 

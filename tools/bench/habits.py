@@ -88,8 +88,8 @@ def report_on_masks(n_images: int, n_annotators: int, seed: int, habit: float = 
     """Masks of two discs with borders that vary; the first annotator paints the second class wider by a share."""
     details = {"background": 0, "ignored": [], "names": {"1": "road", "2": "grass"}, "is_rgb": False}
     context = _context(n_annotators, (), "Segmentation", **details)
-    from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-    from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues
+    from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
+    from annotator_agreement.agreement.pixels.meaning import MaskValues
     from annotator_agreement.agreement.pixels.records import record_pixels
     from annotator_agreement.agreement.pixels.report import build_pixel_report
 
@@ -106,9 +106,9 @@ def report_on_masks(n_images: int, n_annotators: int, seed: int, habit: float = 
                 reach = radius * (1.0 + rng.normal(0.0, 0.05) + habit * (k == 0 and value == 2))
                 mask[np.hypot(y - centre[0], x - centre[1]) < reach] = value
             masks.append(mask)
-        found.append(compare_masks(masks, range(n_annotators), meaning, context.config))
-    counts = MaskCounts.of(found, np.ones((n_images, n_annotators), np.bool_))
-    return build_pixel_report(record_pixels(measure(counts, 0, context.config), context.config), context)
+        found.append(compare_masks(masks, meaning, context.config))
+    columns = mask_columns(found, np.ones((n_images, n_annotators), np.bool_), context.config)
+    return build_pixel_report(record_pixels(measure(columns, n_annotators, 0, context.config)), context)
 
 
 #: the reports of every family, by title, with a habit and the kind of finding that it must give
