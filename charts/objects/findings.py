@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...agreement.statistics.codes import NO_LABEL
 from ..text.advice import Phrase, against, against_median_box, loose, stands_out
-from ..text.words import listed, shown_number, shown_share
+from ..text.words import NOT_COMPARED, listed, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
@@ -40,7 +40,7 @@ def object_outcome(report: ObjectReport) -> str:
     """What annotators have in common: objects, classes and places, in words and numbers."""
     lost, f1, same = losses(report), report.existence.f1, report.class_given_match.percent_agreement
     if lost is None or f1 is None:
-        return "No two annotators have labels to compare, so nothing can be said of how far they agree."
+        return NOT_COMPARED
     if sum(lost) < NOTHING:
         has_classes = any(name != NO_LABEL for entry in report.annotators for name in entry.classes)
         return "The annotators agree: they drew the same objects, in the same places" + (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..text.advice import Phrase, by_share, conflict_counts, conflicts, confusions_section, used
 from ..text.sections import Cell, Column, Part, Section, other_class_column, table
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
-from ..text.words import all_agree, capitalised, other_class, shown_number, shown_share
+from ..text.words import NOT_COMPARED, all_agree, capitalised, counted, other_class, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
@@ -51,9 +51,10 @@ def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
 
 def rating_outcome(report: RatingReport) -> str:
     """What annotators have in common, in words and numbers."""
-    what, said = "class" if report.level == "nominal" else "rating", []
-    if report.score.mean is not None:
-        said.append(f"two annotators give the same {what} in {shown_share(report.score.mean)} of cases")
+    if report.score.mean is None:
+        return NOT_COMPARED
+    what = "class" if report.level == "nominal" else "rating"
+    said = [f"two annotators give the same {what} in {shown_share(report.score.mean)} of cases"]
     apart = [(pair.mean_distance, pair.n_samples) for pair in report.pairs if pair.mean_distance is not None]
     if n := sum(n for _, n in apart):
         said.append(f"their ratings differ by {shown_number(sum(d * n for d, n in apart) / n)} on average")
@@ -111,7 +112,8 @@ def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Se
         elif quadratic is not None and abs(quadratic - report.alpha.pooled) < 1e-9:
             above = "is Krippendorff's alpha with quadratic weights"
         parts.append(f"The alpha of {shown_number(report.alpha.pooled)} above {above}.")
-    return [Section(f"Coefficients over {len(report.categories)} categories", parts, "0: as by chance, 1: perfect")]
+    title = f"Coefficients over {counted(len(report.categories), 'category', 'categories')}"
+    return [Section(title, parts, "0: as by chance, 1: perfect")]
 
 
 def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Section]:

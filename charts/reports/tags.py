@@ -8,7 +8,7 @@ from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, against, stands_out, used
 from ..text.sections import Column, Section, part_of, table, verdict_column
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
-from ..text.words import all_agree, capitalised, counted, shown_number, shown_share
+from ..text.words import NOT_COMPARED, all_agree, counted, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.tags.report import TagReport, TagSummary
@@ -41,7 +41,9 @@ def tag_outcome(report: TagReport) -> str:
     """What annotators have in common, in words and numbers."""
     said = all_agree(report, "tags")
     if report.score.mean is None:
-        return f"{capitalised(said)}."
+        return NOT_COMPARED
+    if not report.tags:
+        return f"Nobody gave a tag; {said}."
     common = f"Two annotators have {shown_share(report.score.mean)} of their tags in common (mean Jaccard index)"
     return f"{common}; {said}."
 

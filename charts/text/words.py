@@ -112,6 +112,10 @@ def documents(report: AgreementReport) -> str:
     return "samples" if report.run.n_videos is None else "frames"
 
 
+#: sentence on annotators who share no sample with labels
+NOT_COMPARED = "No two annotators have labels to compare, so nothing can be said of how far they agree."
+
+
 def all_agree(report: Any, what: str) -> str:
     """On how many samples all agree, as a clause: ``all gave the same tags on 3 of 4 samples (75 %)``."""
     n_agreed, n_rated = report.n_rated - report.n_disputed, counted(report.n_rated, documents(report)[:-1])

@@ -172,6 +172,21 @@ def test_the_outcome_says_what_is_seen_named_and_drawn_alike(pairs: list, found:
     assert object_outcome(filled_report(pairs=pairs, **found)).startswith(expected)
 
 
+@pytest.mark.parametrize("family", ["ratings", "tags"])
+def test_without_two_labels_to_compare_nothing_is_said_of_agreement(family: str) -> None:
+    values = OTHERS[family]().to_dict()
+    unrated = report_from_dict({**values, "n_rated": 0, "n_disputed": 0, "score": {**values["score"], "mean": None}})
+    assert "No two annotators have labels to compare, so nothing can be said" in report_text(unrated)
+    assert "gave the same" not in report_text(unrated)
+
+
+def test_where_nobody_gave_a_tag_none_is_in_common_and_one_category_is_no_plural() -> None:
+    values = OTHERS["tags"]().to_dict()
+    assert "Nobody gave a tag; all gave the same tags on" in report_text(report_from_dict({**values, "tags": []}))
+    one = report_from_dict({**OTHERS["ratings"]().to_dict(), "categories": ["cat"]})
+    assert "Coefficients over 1 category:" in report_text(one)
+
+
 def test_with_one_class_nothing_is_said_of_classes() -> None:
     found = {**_found(1.0, 1.0, 0.8), "classes": filled_values()["classes"][:1], "n_classes_unlisted": 0}
     said = "All annotators draw the same objects and draw it with a mean IoU of 0.800."
