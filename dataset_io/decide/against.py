@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, open_decided
-from .decision_log import Stored, applied_changes, is_by_rule
+from .decision_log import BY_RULE, Stored, applied_changes
 
 #: samples whose objects are read at once
 _BATCH = 1_000
@@ -112,24 +112,24 @@ def report_decisions(
 
 def _decided(opened: ObjectsToDecide) -> Iterator[tuple[_Rows, list[ObjectId]]]:
     """The objects of all samples with decisions, some at a time; and of every sample its group, video, or own id."""
-    reader, ids, steps_by_rule = opened.reader(), opened.gold.decided_ids(), opened.gold.steps_by_rule()
+    reader, ids = opened.reader(), opened.gold.decided_ids()
     for start in range(0, len(ids), _BATCH):
         for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
             read = reader.columns(batch)
             clusters = [each.group_id or each.video_id or each.sample_id for each in read.samples]
-            yield _Rows(opened, read.labels, steps_by_rule), clusters
+            yield _Rows(opened, read.labels), clusters
 
 
 class _Rows:
     """Decided objects as rows of annotators."""
 
-    def __init__(self, opened: ObjectsToDecide, objects: Decidable, steps_by_rule: Set[str]) -> None:
+    def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
         self.objects, self._units = objects, opened.units
         self.states = states = np.array([objects.state(unit) for unit in range(objects.members.n_units)], np.int64)
         self.decided: BoolArray = states == DECIDED
         self._rows = np.flatnonzero(self.decided).tolist()
         self.by_rule: BoolArray = np.zeros(len(states), np.bool_)
-        self.by_rule[self._rows] = [is_by_rule(objects.found[unit][0], steps_by_rule) for unit in self._rows]
+        self.by_rule[self._rows] = [objects.found[unit][0][BY_RULE] for unit in self._rows]
         self.by_hand: BoolArray = self.decided & ~self.by_rule
         #: shape ``(U, R)``, whose labels were changed to what was decided, which say nothing of how right they were
         self.applied = np.zeros((len(states), len(opened.labels.annotators)), np.bool_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from ..run.read import Reader
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
-from .decision_log import BY_RULE, Choice, Made, Stored, stored_labels
+from .decision_log import BY_RULE, Choice, Stored, stored_labels
 from .decision_units import DecidableReader, decision_units
 from .gold import Gold
 
@@ -332,7 +332,7 @@ class _Pass(CountingPass):
         units = np.flatnonzero(chosen).tolist()
         self.total["n_found"] += len(units)
         samples = objects.members.sample.tolist()
-        made: dict[int, list[Made]] = defaultdict(list)
+        decided: dict[int, None] = {}  # the samples
         taken: set[str] = set()  # a decision on several objects gives way to one of them
         some, at = objects.members.only(chosen), now()
         no_majority = set[int]()
@@ -369,11 +369,9 @@ class _Pass(CountingPass):
                     }
                     basis = new.annotator if new.choice == "version" else new.choice
                     facts = objects.facts(unit, self._objects.labels.annotators)
-                    made[k].append(Made.of(facts, label, self._objects.kind, basis=basis, said=said, replaces=old))
-        for k, sample_decisions in made.items():
-            for each in sample_decisions:
-                objects.logs[k].add(each)
-        changed = {ids[k]: (objects.logs[k].update(ids[k]), objects.logs[k].entries) for k in made}
+                    objects.logs[k].add(facts, label, said, basis, old)
+                    decided[k] = None
+        changed = {ids[k]: (objects.logs[k].update(ids[k]), objects.logs[k].entries) for k in decided}
         return SentBatch(ids, counts, writers.submit(self._objects.gold.swap, changed))
 
     def _labels(self, objects: Decidable, units: list[int], some: UnitMembers) -> list[Stored | None]:

@@ -29,11 +29,9 @@ meanwhile, what was written is removed again. A sample that would pass 16 MB sta
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import repeat
-from types import NoneType
 from typing import Any, Literal, get_args
 
 import bson
@@ -62,8 +60,7 @@ MISSING: Any = object()
 #: a stored decision, or label
 Stored = dict[str, Any]
 
-#: entry of a decision that says whether a rule decided, and not somebody on an object that they named; decisions of
-#: earlier versions have none
+#: entry of a decision that says whether a rule decided, and not somebody on an object that they named
 BY_RULE = "by_rule"
 
 #: entries of a decision whose place another one took: the id of that one, and the label that it had
@@ -75,30 +72,24 @@ BEFORE = "before"
 #: what was done to a label
 GIVEN, DELETED, ADDED = "given", "deleted", "added"
 
-#: types of the entries of a decision
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("id", "choice", "unit", "run_key", "decided_by", "step"), (str,)),
-    **dict.fromkeys(("annotator", "verdict", "remark", "gold_hash"), (str, NoneType)),
-    **dict.fromkeys(("labels", "hashes", "classes", "asked"), (list,)),
-    "decided_at": (datetime,),
-    "gold_id": (ObjectId, NoneType),
+_NAMED = {"labels": list, "hashes": list}
+#: types of the entries of a decision; of entries that only some have; of a part that applied it; and of its changes
+_DECISION = {
+    **dict.fromkeys(("id", "choice", "unit", "run_key", "decided_by", "step"), str),
+    **dict.fromkeys(("annotator", "verdict", "remark", "gold_hash"), str | None),
+    **_NAMED,
+    "classes": list,
+    "asked": list,
+    BY_RULE: bool,
+    "decided_at": datetime,
+    "gold_id": ObjectId | None,
 }
-#: the same for entries that only some decisions have
-_TYPES_OF_KEPT: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("written", LABEL, BEFORE), (NoneType, dict)),
-    REPLACED_BY: (NoneType, str),
-    APPLIED: (NoneType, list),
-}
-#: the same for what was done to apply a decision, and for every change of a label
-_TYPES_OF_PART: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("step", "by"), (str,)),
-    "at": (datetime,),
-    **dict.fromkeys(("labels", "hashes", "fields", "changes"), (list,)),
-}
-_TYPES_OF_CHANGES: dict[str, dict[str, tuple[type, ...]]] = {
-    GIVEN: {"before": (dict,), "after": (dict,)},
-    DELETED: {"before": (dict,), "at": (int,), "of_runs": (list,)},
-    ADDED: {"was": (str, NoneType)},
+_OF_SOME = {**dict.fromkeys(("written", LABEL, BEFORE), dict | None), REPLACED_BY: str | None, APPLIED: list | None}
+_PART = {**_NAMED, "step": str, "by": str, "at": datetime, "fields": list, "changes": list}
+_CHANGES: dict[str, dict[str, Any]] = {
+    GIVEN: {"before": dict, "after": dict},
+    DELETED: {"before": dict, "at": int, "of_runs": list},
+    ADDED: {"was": str | None},
 }
 
 
@@ -113,9 +104,9 @@ def is_log(held: Any, entries: Any, kind: LabelKind) -> bool:
         entries: what is stored as the log; None without one
         kind: type of the labels in the field
     """
-    if not isinstance(held, dict | NoneType) or not isinstance(entries, list | NoneType):
+    if not isinstance(held, dict | None) or not isinstance(entries, list | None):
         return False
-    if held is not None and kind.list_name is not None and not isinstance(held.get(kind.list_name), list | NoneType):
+    if held is not None and kind.list_name is not None and not isinstance(held.get(kind.list_name), list | None):
         return False
     return all(map(is_decision, entries or ())) and all(
         isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
@@ -125,50 +116,28 @@ def is_log(held: Any, entries: Any, kind: LabelKind) -> bool:
 
 def is_decision(entry: Any) -> bool:
     """True if an entry has all that a decision has."""
-    if not _has(entry, _TYPES) or entry["choice"] not in _CHOICES or not _has_hashes(entry):
+    if not _has(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
         return False
-    if not _are_texts(entry["classes"]) or not _are_texts(entry["asked"]):
+    if not all(isinstance(entry[name], wanted) for name, wanted in _OF_SOME.items() if name in entry):
         return False
-    if not all(isinstance(entry[name], wanted) for name, wanted in _TYPES_OF_KEPT.items() if name in entry):
+    parts = entry.get(APPLIED) or ()
+    return all(_has(part, _PART) for part in parts) and all(
+        _has(change, dict.fromkeys(("what", "key", "annotator"), str)) and _has(change, _CHANGES.get(change["what"]))
+        for part in parts
+        for change in part["changes"]
+    )
+
+
+def _has(entry: Any, types: Mapping[str, Any] | None) -> bool:
+    """True if an entry is a document with values of some types, texts in its lists, and a hash of every label."""
+    if types is None or not isinstance(entry, dict):
         return False
-    for part in entry.get(APPLIED) or ():
-        if not _has(part, _TYPES_OF_PART) or not _has_hashes(part) or not _are_texts(part["fields"]):
-            return False
-        for change in part["changes"]:
-            if not _has(change, dict.fromkeys(("what", "key", "annotator"), (str,))):
-                return False
-            types = _TYPES_OF_CHANGES.get(change["what"])
-            if types is None or not _has(change, types):
-                return False
-    return True
-
-
-def _has(entry: Any, types: Mapping[str, tuple[type, ...]]) -> bool:
-    """True if an entry is a document with values of some types."""
-    if not isinstance(entry, dict):
+    if not all(map(isinstance, map(entry.get, types, repeat(MISSING)), types.values())):
         return False
-    return all(map(isinstance, map(entry.get, types, repeat(MISSING)), types.values()))
-
-
-def _has_hashes(entry: Stored) -> bool:
-    """True if every label that an entry names has a hash."""
-    labels, hashes = entry["labels"], entry["hashes"]
-    return len(labels) == len(hashes) and _are_texts(labels) and _are_texts(hashes)
-
-
-def _are_texts(values: Sequence[Any]) -> bool:
-    return {*map(type, values)} <= {str}
-
-
-def is_by_rule(decision: Stored, steps_by_rule: Set[str]) -> bool:
-    """True if a rule decided.
-
-    Args:
-        decision: the decision as stored
-        steps_by_rule: steps of a rule among the decisions that do not say
-    """
-    said = decision.get(BY_RULE)
-    return said if isinstance(said, bool) else decision["step"] in steps_by_rule
+    texts = [entry[name] for name in ("labels", "hashes", "classes", "asked", "fields") if name in types]
+    return {type(each) for values in texts for each in values} <= {str} and (
+        "labels" not in types or len(entry["labels"]) == len(entry["hashes"])
+    )
 
 
 def applied_changes(decision: Stored) -> list[Stored]:
@@ -246,39 +215,6 @@ def labels_in(held: Any, kind: LabelKind) -> list[Stored]:
     return entries if isinstance(entries, list) else []
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A decision to be added to a log."""
-
-    decision: Stored
-    label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
-    replaces: tuple[Stored, ...] = ()  #: the decisions whose place it takes
-    read: Stored | None = None  #: label in the field whose place the label takes
-    #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
-    written: Stored | None = None
-
-    @classmethod
-    def of(
-        cls, facts: Stored, label: Stored | None, kind: LabelKind, *, basis: str | None, said: Stored, **others: Any
-    ) -> Made:
-        """A new decision, and its label with what it repeats of the decision.
-
-        Args:
-            facts: facts of the object: its labels and their hashes, classes, and assigned annotators
-            label: what is right
-            kind: type of the label
-            basis: whose label it is, or what else was chosen
-            said: who decided what, when and why
-            **others: other attributes
-        """
-        decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
-        if label is not None:
-            same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
-            label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
-            decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, kind)}
-        return cls(decision, label, **others)
-
-
 class DecisionLog:
     """Decisions on a sample, or frame: the log, and the labels in the field of decisions.
 
@@ -301,12 +237,12 @@ class DecisionLog:
         self._names = names
         self._kind = kind
         held, entries = (None if each is MISSING else each for each in (held, entries))
-        self.entries: list[Stored] = _flat(entries) if isinstance(entries, list) else []
-        if not is_log(held, self.entries if isinstance(entries, list) else entries, kind):
+        if not is_log(held, entries, kind):
             raise AgreementInputError(
-                f"The decisions in `{names[0]}` were changed by something else; delete them with "
-                f"run.decisions.delete(gold={names[0]!r}) and decide again"
+                f"The decisions in `{names[0]}` were changed by something else, or made by an earlier version; delete "
+                f"them with run.decisions.delete(gold={names[0]!r}) and decide again"
             )
+        self.entries: list[Stored] = list(entries or ())
         self._held: Stored = held or {}
         self.labels: list[Stored] = list(labels_in(held, kind))
 
@@ -323,12 +259,35 @@ class DecisionLog:
 
     # ---- changing ----
 
-    def add(self, made: Made) -> None:
-        """Add a decision, which may take the place of others; a label that was read stays at its place in the list."""
-        decision, label, place = dict(made.decision), made.label, None
-        if made.read is not None:
-            place = self._position(made.read["_id"])
-        replaced = {each["id"] for each in made.replaces}
+    def add(
+        self,
+        facts: Stored,
+        label: Stored | None,
+        said: Stored,
+        basis: str | None,
+        replaces: Sequence[Stored] = (),
+        read: Stored | None = None,
+        written: Stored | None = None,
+    ) -> None:
+        """Add a decision, and its label with what it repeats of the decision.
+
+        Args:
+            facts: facts of the object: its labels and their hashes, classes, and assigned annotators
+            label: what is right, as stored; None if there is no object, or nothing was decided yet
+            said: who decided what, when and why
+            basis: whose label it is, or what else was chosen
+            replaces: the decisions whose place it takes
+            read: label in the field whose place in the list the label takes
+            written: label of the decision that it replaces, as it was written before somebody edited it; None if that
+                is not known
+        """
+        decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
+        if label is not None:
+            same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
+            label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
+            decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._kind)}
+        place = None if read is None else self._position(read["_id"])
+        replaced = {each["id"] for each in replaces}
         is_single = self._kind.list_name is None
         after: list[Stored] = []
         for entry in self.entries:
@@ -336,8 +295,8 @@ class DecisionLog:
                 after.append(entry)
                 continue
             # of a field with one label it is the label, whoever drew it
-            at = 0 if is_single and self.labels and made.read is None else self._position(entry["gold_id"])
-            was = made.written or (None if at is None else self.labels[at])
+            at = 0 if is_single and self.labels and read is None else self._position(entry["gold_id"])
+            was = written or (None if at is None else self.labels[at])
             if at is not None and at != place:
                 del self.labels[at]
                 place = place if place is None or place < at else place - 1
@@ -349,7 +308,7 @@ class DecisionLog:
         self.entries = [*after, decision]
         if is_single and self.labels:
             place = 0
-            if not replaced and made.read is None:
+            if not replaced and read is None:
                 decision[BEFORE] = self.labels[0]
         if place is not None:
             self.labels[place : place + 1] = [] if label is None else [label]
@@ -450,34 +409,3 @@ def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:
     if now is not None:
         return {**entry, REPLACED_BY: now}
     return {name: value for name, value in entry.items() if name not in (REPLACED_BY, LABEL)}
-
-
-def _flat(entries: Sequence[Any]) -> list[Any]:
-    """The log, also one of an earlier version, in which a decision holds those that it replaced."""
-    found: list[Any] = []
-    for entry in entries:
-        found += _without_history(entry) if isinstance(entry, dict) and "replaced" in entry else [entry]
-    return found
-
-
-def _without_history(entry: Stored) -> list[Any]:
-    """A decision of an earlier version, after those that it replaced."""
-    before, decision = entry["replaced"], {name: value for name, value in entry.items() if name != "replaced"}
-    if not isinstance(before, dict) or not isinstance(before.get("decisions"), list):
-        return [decision]
-    labels = {each["_id"]: each for each in before.get("labels") or ()}
-    found, rest = list[Any](), list(before["decisions"])
-    while rest:
-        one, rest = rest[0], rest[1:]
-        if isinstance(one, dict) and isinstance(one.get("replaced"), dict):
-            n = one["replaced"].get("n")
-            if isinstance(n, int):  # those before it follow in the same list
-                one, rest = {**one, "replaced": {**one["replaced"], "decisions": rest[: max(n, 0)]}}, rest[max(n, 0) :]
-        *earlier, one = _without_history(one) if isinstance(one, dict) and "replaced" in one else [one]
-        if is_decision(one):
-            label = labels.pop(one["gold_id"], None)
-            one = {**one, REPLACED_BY: decision["id"], **({} if label is None else {LABEL: label})}
-        found += [*earlier, one]
-    if labels:
-        decision[BEFORE] = next(iter(labels.values()))
-    return [*found, decision]

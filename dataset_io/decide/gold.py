@@ -25,7 +25,7 @@ from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import whole_samples
 from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
-from .decision_log import Choice, hash_of_label, is_by_rule, stored_labels
+from .decision_log import Choice, hash_of_label, stored_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -212,17 +212,6 @@ class Gold(GoldField):
             {"$limit": 1},
         ]
         return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
-
-    def steps_by_rule(self) -> set[str]:
-        """Steps of a rule among decisions of earlier versions, which do not say: several decisions, no own label."""
-        decision = f"${self.decisions}"
-        stages: list[Stored] = [
-            {"$match": {self.decisions: {"$elemMatch": {"id": {"$exists": True}, BY_RULE: {"$exists": False}}}}},
-            {"$unwind": decision},
-            {"$group": {"_id": f"{decision}.step", "n": {"$sum": 1}, "choices": {"$addToSet": f"{decision}.choice"}}},
-            {"$match": {"n": {"$gt": 1}, "choices": {"$ne": "own"}}},
-        ]
-        return {row["_id"] for row in self.collection.aggregate(stages)}
 
     def only_decision(self, step: str) -> tuple[str, Stored] | None:
         """The decision of a step, and the id of its document; None if these are several."""
@@ -445,7 +434,6 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
         made = [(each, log, row, decision) for each, (log, row) in found.items() for decision in log.decisions]
         fields = {key.split(" ")[0] for *_, decision in made for key in decision["labels"]}
         labels = stored_labels(opened.collection, list(found), opened.kinds_of(fields))  # as they are now
-    steps_by_rule = opened.steps_by_rule()
     for document_id, log, row, stored in made:
         there = labels[document_id]
         hashes = [hash_of_label(*there[key]) if key in there else None for key in stored["labels"]]
@@ -455,7 +443,7 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
             **{name: stored[name] for name in _AS_STORED},
             labels=tuple(stored["labels"]),
             gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
-            by_rule=is_by_rule(stored, steps_by_rule),
+            by_rule=stored[BY_RULE],
             changed=hashes != stored["hashes"],
             edited=log.is_edited(stored),
             applied=bool(stored.get(APPLIED)),

@@ -5,7 +5,7 @@ And labels drawn, edited or deleted by hand in FiftyOne's App: put there to edit
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from ..record.sample_index import SampleIndex, now
 from ..units.units_field import DISPUTED
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
-from .decision_log import BY_RULE, Choice, DecisionLog, Made, Stored, hash_of_label, label_key, stored_labels
+from .decision_log import BY_RULE, Choice, DecisionLog, Stored, hash_of_label, label_key, stored_labels
 from .gold import Gold
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
@@ -280,81 +280,57 @@ def record_own_labels(
         AgreementInputError: if there is no such completed run, or no such field
     """
     opened = open_decided(samples, run_key, gold)
-    field = opened.gold
-    work = _Recording(opened, text_of("by", user_name() if by is None else by))
+    field, step = opened.gold, str(ObjectId())
+    said = {"annotator": None, "decided_by": text_of("by", user_name() if by is None else by), "step": step}
     query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
     if opened.among is not None:
         query = {"$and": [query, {"_sample_id" if field.on_frames else "_id": {"$in": list(opened.among)}}]}
-    ids = [row["_id"] for row in field.collection.find(query, {"_id": True})]
+    ids, total = [row["_id"] for row in field.collection.find(query, {"_id": True})], Counter(n_decided=0, n_changed=0)
     for start in range(0, len(ids), _BATCH):
-        work.record(ids[start : start + _BATCH])
+        total.update(_record(opened, ids[start : start + _BATCH], {**said, BY_RULE: False}))
     reload_samples(field.dataset)
-    n = work.total["n_decided"]
-    return Decided(field.path, work.step if n else None, **work.total)
+    return Decided(field.path, step if total["n_decided"] else None, **total)
 
 
-class _Recording:
-    """Records the labels of some samples at a time."""
+def _record(opened: ObjectsToDecide, ids: list[ObjectId], said: Stored) -> dict[str, int]:
+    """Record the labels of some samples, or frames; numbers of labels recorded, and of samples that were changed."""
+    field, kind, reader = opened.gold, opened.kind, opened.reader()
+    logs: dict[ObjectId, DecisionLog] = {}
+    found: Counter[ObjectId] = Counter()
 
-    def __init__(self, opened: ObjectsToDecide, by: str) -> None:
-        self.step = str(ObjectId())
-        self.total = Counter(n_decided=0, n_changed=0)
-        self._opened = opened
-        self._by = by
+    def record(of: ObjectId, facts: Mapping[str, Any], label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
+        choice = "none" if label is None else "own"  # without a label there is no object
+        new = {**said, "choice": choice, "decided_at": now()}
+        kept, written = {name: facts[name] for name in _KEPT}, facts.get("written")
+        logs[of].add(kept, label, new, choice, replaced, read=label, written=written)
+        found[of] += 1
 
-    def record(self, ids: list[ObjectId]) -> None:
-        """Record the labels of some samples, or frames."""
-        gold, kind = self._opened.gold, self._opened.kind
-        rows = gold.collection.find({"_id": {"$in": ids}}, {gold.name: True, gold.decisions: True})
-        made: dict[ObjectId, list[Made]] = defaultdict(list)
-        drawn: dict[ObjectId, list[Stored]] = {}
-        logs: dict[ObjectId, DecisionLog] = {}
-        for row in rows:
-            log = gold.log_of(row)
-            logs[row["_id"]] = log
-            left = {label["_id"]: label for label in log.labels}
-            read = [(decision, left.pop(decision["gold_id"], None)) for decision in log.decisions]
-            for decision, label in read:
-                if not log.is_edited(decision):
-                    continue
-                if label is None and kind.list_name is None and left:  # the only label has another id
-                    _, label = left.popitem()
-                made[row["_id"]].append(self._made(decision, label, (decision,)))
-            if left:
-                drawn[row["_id"]] = list(left.values())
-        reader = self._opened.reader()
-        for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
-            objects = reader.columns(batch).labels
-            for k, document_id in enumerate(objects.document_ids):
-                undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
-                units = self._opened.units.drawn(objects.members, undecided, drawn[document_id])
-                for label, unit in zip(drawn[document_id], units, strict=True):
-                    before: Stored = {
-                        "labels": [label_key(gold.name, label["_id"], kind)],
-                        "hashes": [hash_of_label(label, kind)],
-                        "classes": [],
-                        "asked": [],
-                        "unit": str(label["_id"]),
-                        "verdict": None,
-                    }
-                    if unit is not None:
-                        before = objects.facts(unit, self._opened.labels.annotators)
-                    before |= {"run_key": self._opened.labels.run_key, "remark": None}
-                    made[document_id].append(self._made(before, label))
-        for document_id, document_decisions in made.items():
-            for each in document_decisions:
-                logs[document_id].add(each)
-        refused = gold.swap({each: (logs[each].update(each), logs[each].entries) for each in made})
-        self.total["n_changed"] += len(refused)
-        self.total["n_decided"] += sum(len(new) for each, new in made.items() if each not in refused)
-
-    def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[Stored, ...] = ()) -> Made:
-        """A decision for a label as it is now; without a label, that there is no object."""
-        choice = "none" if label is None else "own"
-        said = {"choice": choice, "annotator": None, "decided_by": self._by, "decided_at": now(), "step": self.step}
-        facts = {name: before[name] for name in _KEPT}
-        others = {"replaces": replaces, "read": label, "written": before.get("written")}
-        return Made.of(facts, label, self._opened.kind, basis=choice, said={**said, BY_RULE: False}, **others)
+    drawn: dict[ObjectId, list[Stored]] = {}
+    for row in field.collection.find({"_id": {"$in": ids}}, {field.name: True, field.decisions: True}):
+        log = logs[row["_id"]] = field.log_of(row)
+        left = {label["_id"]: label for label in log.labels}
+        read = [(each, left.pop(each["gold_id"], None), log.is_edited(each)) for each in log.decisions]
+        for decision, label, is_edited in read:
+            if is_edited and label is None and kind.list_name is None and left:  # the only label has another id
+                _, label = left.popitem()
+            if is_edited:
+                record(row["_id"], decision, label, [decision])
+        if left:
+            drawn[row["_id"]] = list(left.values())
+    for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
+        objects = reader.columns(batch).labels
+        for k, document_id in enumerate(objects.document_ids):
+            undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
+            units = opened.units.drawn(objects.members, undecided, drawn[document_id])
+            for label, unit in zip(drawn[document_id], units, strict=True):
+                facts: Stored = {"labels": [label_key(field.name, label["_id"], kind)], "classes": [], "asked": []}
+                facts |= {"hashes": [hash_of_label(label, kind)], "unit": str(label["_id"]), "verdict": None}
+                if unit is not None:
+                    facts = objects.facts(unit, opened.labels.annotators)
+                record(document_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
+    refused = field.swap({each: (logs[each].update(each), logs[each].entries) for each in found})
+    n_decided = sum(n for each, n in found.items() if each not in refused)
+    return {"n_decided": n_decided, "n_changed": len(refused)}
 
 
 #: types of labels on images that the App can edit

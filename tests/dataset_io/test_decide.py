@@ -193,19 +193,7 @@ def as_stored(dataset):
     return [{name: each[name] for name in each if name != "last_modified_at"} for each in documents_of(dataset)]
 
 
-def nested(entries):
-    """The decisions on one object as earlier versions stored them: each keeps the one before it."""
-    found = {}
-    for entry in entries:
-        decision = {name: value for name, value in entry.items() if name not in ("label", "replaced_by")}
-        labels = [] if "label" not in entry else [entry["label"]]
-        if found:
-            decision["replaced"] = {"decisions": [found["decision"]], "labels": found["labels"]}
-        found = {"decision": decision, "labels": labels}
-    return [found["decision"]]
-
-
-@pytest.mark.parametrize(("kind", "n_times"), [("objects", 12), ("classes", 6), ("of an earlier version", 12)])
+@pytest.mark.parametrize(("kind", "n_times"), [("objects", 12), ("classes", 6)])
 @pytest.mark.few(1)
 def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_exactly(make_dataset, kind, n_times):
     if kind == "classes":
@@ -221,18 +209,22 @@ def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_e
         assert decide(dataset, **choices[n % 3], objects=unit, overwrite=True).n_decided == 1
         n += 1
         states.append(as_stored(dataset))
-        if kind == "of an earlier version" and n == 8:
-            (document,) = documents_of(dataset)
-            earlier = nested(document["agreement_gold_decisions"])
-            dataset._sample_collection.update_one({}, {"$set": {"agreement_gold_decisions": earlier}})
-            assert len(list_decisions(dataset)) == 1
-            states = states[-1:]
     for state in reversed(states[:-1]):
         assert undo_decisions(dataset) == 1
         assert as_stored(dataset) == state
-    left = 8 if kind == "of an earlier version" else 0
-    assert [undo_decisions(dataset) for _ in range(left + 1)] == [1] * left + [0]
+    assert undo_decisions(dataset) == 0
     assert list_decisions(dataset) == []
+
+
+def test_decisions_of_an_earlier_version_are_refused_in_one_sentence(dataset):
+    decide(dataset, verdict="missed")
+    for change in ({"$unset": {"agreement_gold_decisions.$[].by_rule": 1}},
+                   {"$set": {"agreement_gold_decisions.$[].replaced": {"decisions": []}}}):  # fmt: skip
+        dataset._sample_collection.update_many({"agreement_gold_decisions": {"$ne": None}}, change)
+        with pytest.raises(AgreementInputError, match=r"or made by an earlier version; delete them with run.decisions"):
+            list_decisions(dataset)
+    delete_decisions(dataset)
+    assert decide(dataset, verdict="missed").n_decided > 0
 
 
 @pytest.mark.long
