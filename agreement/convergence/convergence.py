@@ -1,4 +1,8 @@
-"""Label convergence: mean average precision of annotators against each other, and of a model against them."""
+"""Label convergence: mean average precision of annotators against each other, and of a model against them.
+
+Axes: ``K`` classes of ordered pairs of annotators, ``D`` ordered pairs, ``A`` areas (all, small, medium, large), ``T``
+thresholds, ``E`` labels, once for every other annotator who was asked about the image, ``N`` labels, ``S`` images.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...metrics.detection.average_precision import COCO_THRESHOLDS
+from ...metrics.bootstrap.draws import sparse
+from ...metrics.detection.average_precision import COCO_THRESHOLDS, average_precision, match_detections
+from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.matching.merging import TIE
-from ...metrics.numeric.arrays import IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..matching.batch import Batch
+from ..objects.sizes import COCO_LIMITS, SIZES, own_areas
+from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
-from ..statistics.estimates import Fields
+from ..statistics.estimates import Fields, estimates
+from ..statistics.numbers import Key, Numbers
 from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import WithIntervals, number
-from .measured import AREAS, N_AREAS, Detections, Precision, intervals
+from ..statistics.values import masked_means
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+#: what a label is as a detection
+RIGHT, WRONG, LEFT_OUT = 1, 0, -1
+AREAS = ("all", *SIZES)
+N_AREAS, N_THRESHOLDS = len(AREAS), len(COCO_THRESHOLDS)
+#: the smallest and largest area of each of ``AREAS``, both included
+_RANGES = np.array([(0.0, np.inf), *zip((0.0, *COCO_LIMITS), (*COCO_LIMITS, np.inf), strict=True)])
+#: areas are compared to about seven digits
+_SLACK = 1e-6
+#: thresholds of the numbers
+_OF_NUMBERS = {"map": slice(None), "map_50": slice(0, 1), "map_75": slice(5, 6)}
 #: reasons for which it is undefined
 NO_PAIRS, NO_OBJECTS = "one_annotator", "no_objects"
 
@@ -127,6 +148,226 @@ class Convergence(WithIntervals, ShowsItself):
         return dataclasses.asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """Labels in pairs of annotators: ``annotator`` drew the label, the objects of ``other`` are to be found."""
+
+    image: NDArray[np.bytes_]  #: shape ``(E,)``, id of the image
+    sample: IntArray  #: shape ``(E,)``, its number
+    annotator: IntArray  #: shape ``(E,)``
+    other: IntArray  #: shape ``(E,)``
+    category: IntArray  #: shape ``(E,)``, class code
+    label: IntArray  #: shape ``(E,)``, number of the label
+    score: FloatArray  #: shape ``(E,)``, its confidence; all alike where there is none
+    #: shape ``(A, T, E)``, the label as detection of the other's objects: ``RIGHT``, ``WRONG`` or ``LEFT_OUT``
+    status: NDArray[np.int8]
+    counted: BoolArray  #: shape ``(A, E)``, whether the other has to find the label
+    has_areas: bool  #: whether sizes in pixels are known; without, only the first area means anything
+
+    @classmethod
+    def of(
+        cls,
+        batch: Batch,
+        image_ids: NDArray[np.bytes_],
+        config: AgreementConfig,
+        *,
+        in_pixels: bool,
+        score: FloatArray | None = None,
+        model: int | None = None,
+    ) -> Detections:
+        """Match the labels of every two annotators who were asked about the same image.
+
+        Args:
+            batch: the labels
+            image_ids: shape ``(S,)``
+            config: the options of the run
+            in_pixels: whether their geometry is in pixels
+            score: shape ``(N,)``, confidence of every label, by which they choose; None: all are alike, in the order of
+                the batch
+            model: number of the annotator whose labels alone are detections; None: those of everybody
+        """
+        objects, n_annotators = batch.objects, batch.assigned.shape[1]
+        asked = batch.assigned[objects.sample]
+        asked[np.arange(len(objects)), objects.annotator] = False
+        if model is not None:
+            asked[objects.annotator != model] &= np.arange(n_annotators) == model
+        label, other = np.nonzero(asked)
+        crowd = np.zeros(len(objects), np.bool_) if batch.crowd is None else batch.crowd
+        within, has_areas = _within(batch, config, in_pixels)
+        status = np.where(within[:, None, label] & ~crowd[label], WRONG, LEFT_OUT).astype(np.int8)
+        status = np.repeat(status, N_THRESHOLDS, axis=1)
+        counted = within & ~crowd
+        if model is not None:
+            status[..., objects.annotator[label] != model] = LEFT_OUT
+            counted &= objects.annotator != model
+        found = batch.geometry.overlaps(objects)
+        same = np.flatnonzero(objects.category[found.i] == objects.category[found.j])
+        i, j = found.i[same], found.j[same]
+        detection, gt = np.concatenate([i, j]), np.concatenate([j, i])
+        shared = np.tile(found.intersection[same], 2)
+        overlap = np.where(
+            crowd[gt],
+            shared / np.where(found.area[detection] > 0, found.area[detection], 1.0),
+            iou_from_areas(shared, found.area[detection], found.area[gt]),
+        )
+        key = label * n_annotators + other
+        kept = (overlap >= COCO_THRESHOLDS[0] - TIE) & ~crowd[detection]
+        wanted = detection * n_annotators + objects.annotator[gt]
+        place = np.searchsorted(key, wanted)
+        if model is not None:
+            kept &= objects.annotator[detection] == model
+        kept &= key[np.minimum(place, len(key) - 1)] == wanted if len(key) else False
+        detection, gt, overlap, place = (each[kept] for each in (detection, gt, overlap, place))
+        rank = np.arange(len(objects)) if score is None else np.argsort(np.argsort(-score, kind="stable"))
+        number = rank[detection] * n_annotators + objects.annotator[gt]
+        of_gt = gt * n_annotators + objects.annotator[detection]
+        of_gt = np.where(crowd[gt], len(objects) * n_annotators + np.arange(len(gt)), of_gt)
+        for area in range(N_AREAS if has_areas else 1):
+            left_out = ~counted[area, gt]
+            matched = match_detections(number, of_gt, overlap, left_out)
+            threshold, pair = np.nonzero(matched)
+            status[area, threshold, place[pair]] = np.where(left_out[pair], LEFT_OUT, RIGHT)
+        sample, of_label = objects.sample[label], np.zeros(len(objects)) if score is None else score
+        columns = (objects.annotator[label], other, objects.category[label], label, of_label[label], status)
+        return cls(image_ids[sample], sample, *columns, counted[:, label], has_areas)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Detections], n_images: Sequence[int]) -> Detections:
+        """Those of consecutive batches of so many images, whose images and labels get new numbers."""
+        n_labels = [int(part.label.max(initial=-1)) + 1 for part in parts]
+        first = {"sample": np.cumsum([0, *n_images]), "label": np.cumsum([0, *n_labels])}
+        columns = {}
+        for name in (field.name for field in dataclasses.fields(cls) if field.name != "has_areas"):
+            moved = first.get(name, np.zeros(len(parts), np.int64))
+            each = [getattr(part, name) for part in parts]
+            columns[name] = np.concatenate(
+                [of + by if name in first else of for of, by in zip(each, moved.tolist(), strict=False)], axis=-1
+            )
+        return cls(**columns, has_areas=all(part.has_areas for part in parts))
+
+    def n_labels(self, n_codes: int) -> IntArray:
+        """Number of different labels that somebody has to find, by area and class, ``(A, n_codes)``."""
+        once = np.unique(self.label, return_index=True)[1]
+        return np.stack([np.bincount(self.category[once[within[once]]], minlength=n_codes) for within in self.counted])
+
+    def f1(self) -> FloatArray:
+        """F1 of all ordered pairs together, shape ``(T,)``: precision of one is recall of the other."""
+        status, n_objects = self.status[0], int(self.counted[0].sum())
+        n_right, n_seen = (status == RIGHT).sum(axis=1), (status != LEFT_OUT).sum(axis=1)
+        found: FloatArray = 2.0 * n_right / (n_seen + n_objects)
+        return found
+
+
+def _within(batch: Batch, config: AgreementConfig, in_pixels: bool) -> tuple[BoolArray, bool]:
+    """True where a label's area is in a range, shape ``(A, N)``, and whether all areas in pixels are known."""
+    geometry = batch.geometry
+    boxes = geometry.boxes_xyxy()
+    nobody = np.empty(0, np.int64)
+    area = own_areas(geometry.area, boxes, geometry.visibility(nobody, nobody), config)
+    if boxes is None:
+        area = np.full(len(geometry), np.nan)
+    if not in_pixels:
+        size = np.full((batch.n_samples, 2), np.nan) if batch.size_px is None else batch.size_px
+        area = area * size.prod(axis=1)[batch.objects.sample]
+    within = (area >= _RANGES[:, :1] * (1.0 - _SLACK)) & (area <= _RANGES[:, 1:] * (1.0 + _SLACK))
+    within[0] = True
+    return within, not bool(np.isnan(area).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Average precision of every class of every ordered pair of annotators, and what it is averaged over."""
+
+    value: FloatArray  #: shape ``(A, K, T)``; nan where the reference drew no such object
+    n_objects: IntArray  #: shape ``(A, K)``, objects to be found
+    as_detection: IntArray  #: shape ``(E,)``, place of every label, as detection, among the ``K``
+    as_object: IntArray  #: shape ``(E,)``, place as object to be found
+    pairs: IntArray  #: shape ``(D,)``, ``reference * R + detector``
+    pair: IntArray  #: shape ``(K,)``, number of the pair
+    categories: IntArray  #: class codes that occur
+    category: IntArray  #: shape ``(K,)``, number of the class
+
+    @classmethod
+    def of(cls, labels: Detections, n_annotators: int) -> Precision:
+        """By confidence; equally sure detections in the order of image ids, then of labels."""
+        n = n_annotators
+        as_detection = (labels.category * n + labels.other) * n + labels.annotator
+        as_object = (labels.category * n + labels.annotator) * n + labels.other
+        key = np.unique(np.concatenate([as_detection, as_object]))
+        as_detection, as_object = np.searchsorted(key, as_detection), np.searchsorted(key, as_object)
+        n_objects = np.stack([np.bincount(as_object[within], minlength=len(key)) for within in labels.counted])
+        image = np.unique(labels.image, return_inverse=True)[1]
+        order = np.lexsort((labels.label, image, -labels.score, as_detection))
+        ends = np.searchsorted(as_detection[order], np.arange(len(key) + 1))
+        value = np.full((N_AREAS, len(key), N_THRESHOLDS), np.nan)
+        for area in range(N_AREAS):
+            for k in np.flatnonzero(n_objects[area]).tolist():
+                found = labels.status[area][:, order[ends[k] : ends[k + 1]]].T
+                value[area, k] = average_precision(found == RIGHT, int(n_objects[area, k]), found != LEFT_OUT)
+        pairs, pair = np.unique(key % n**2, return_inverse=True)
+        categories, category = np.unique(key // n**2, return_inverse=True)
+        return cls(value, n_objects, as_detection, as_object, pairs, pair, categories, category)
+
+    def means(self, name: str = "map", area: int = 0) -> tuple[float, FloatArray, FloatArray]:
+        """Means of a number: over all pairs, by pair over its classes ``(D,)``, and by class over the pairs; nan where
+        undefined."""
+        value = self.value[area][:, _OF_NUMBERS[name]].mean(axis=-1)
+        known = ~np.isnan(value)
+        by_pair, by_class = (
+            sums_by(group[known], value[known], n)
+            / np.where((m := np.bincount(group[known], minlength=n)) > 0, m, np.nan)
+            for group, n in ((self.pair, len(self.pairs)), (self.category, len(self.categories)))
+        )
+        return float(masked_means(by_pair, ~np.isnan(by_pair))), by_pair, by_class
+
+
+def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int) -> Numbers:
+    """The numbers of an area as their values plus a sum over images; of all objects those of pairs and classes, too.
+
+    Average precision is taken as linear in the counts of an image: of ``M`` right ones among ``N`` detections of ``G``
+    objects it goes with ``M² / (N G)``, precision times recall; the order of the detections is held.
+    """
+    names = list(_OF_NUMBERS)[: 1 if area else None]
+    n_keys, status, value = precision.value.shape[1], labels.status[area].T, precision.value[area]
+    detection, found = precision.as_detection, [*((status == RIGHT), (status != LEFT_OUT))]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        right, seen = (
+            each / np.stack([sums_by(detection, column, n_keys) for column in each.T], axis=1)[detection]
+            for each in found
+        )
+        wanted = labels.counted[area] / precision.n_objects[area][precision.as_object]
+    # of a label as detection, and as object
+    change = np.nan_to_num(np.concatenate([
+        value[detection] * (2.0 * right - seen), -value[precision.as_object] * wanted[:, None]
+    ]))  # fmt: skip
+    place, sample = np.concatenate([detection, precision.as_object]), np.tile(labels.sample, 2)
+    pair, category = precision.pair[place], precision.category[place]
+    defined = precision.n_objects[area] > 0
+    n_of_pair, n_of_class = (
+        np.bincount(group[defined], minlength=len(of))
+        for group, of in ((precision.pair, precision.pairs), (precision.category, precision.categories))
+    )
+    of_all = 1.0 / np.maximum(n_of_pair, 1)[pair] / max(int((n_of_pair > 0).sum()), 1)
+    values, columns, parts, keys = [], [], [], list[Key]()
+    groups = (
+        ("", (), np.zeros(len(place), np.int64), of_all, names),
+        ("pairs", precision.pairs.tolist(), pair, 1.0 / np.maximum(n_of_pair, 1)[pair], names[:2]),
+        ("classes", precision.categories.tolist(), category, 1.0 / np.maximum(n_of_class, 1)[category], names[:2]),
+    )
+    for k, (kind, members, group, weight, of_group) in enumerate(groups[: 1 if area else 3]):
+        for name in of_group:
+            of_name = change[:, _OF_NUMBERS[name]].mean(axis=1)
+            columns.append(len(keys) + group)
+            parts.append(of_name * weight)
+            values.append(np.atleast_1d(precision.means(name, area)[k]))
+            whole = ("areas", AREAS[area], name) if area else (name,)
+            keys += [(kind, str(member), name) for member in members] if kind else [whole]
+    total = np.concatenate(values)
+    shape = n_samples, len(total)
+    table = sparse(np.tile(sample, len(columns)), np.concatenate(columns), np.concatenate(parts), shape)
+    return Numbers(tuple(keys), table, lambda sums: total + sums)
+
+
 def convergence_of(
     labels: Detections,
     of_model: Detections | None,
@@ -172,15 +413,18 @@ def convergence_of(
                 "`model` must have labels, or empty lists, on images that an annotator labelled, got "
                 f"{model!r} without any (a null list says that it was not asked)"
             )
-    fields = intervals(labels, found, ranks, has_areas=has_areas, resamples=resamples, seed=seed)
-    n_labels, (_, _, by_class), (_, _, by_class_50) = (
-        labels.n_labels(len(class_names)),
-        found.means(),
-        found.means("map_50"),
-    )
-    of_class = (
-        {} if against is None else dict(zip(against.categories.tolist(), against.means()[2].tolist(), strict=True))
-    )
+    fields, areas = Fields({}), range(N_AREAS if has_areas else 1)
+    if resamples:
+        numbers = (_numbers(labels, found, len(ranks), area) for area in areas)
+        fields = Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
+    (whole, _, by_class), (whole_50, _, by_class_50) = found.means(), found.means("map_50")
+    n_labels, of_class, of_the_model = labels.n_labels(len(class_names)), dict[int, float](), None
+    if against is not None and of_model is not None and model is not None:
+        mean, _, by_class_of_model = against.means()
+        of_class = dict(zip(against.categories.tolist(), by_class_of_model.tolist(), strict=True))
+        pairs = _pairs(of_model, against, [*annotators, model], Fields({}))
+        own = [pair for pair in pairs if pair.detector == model]
+        of_the_model = ModelScore(model, number(mean), number(against.means("map_50")[0]), own)
     classes = [
         ClassConvergence(
             class_names[code],
@@ -194,8 +438,8 @@ def convergence_of(
     ]
     return Convergence(
         **told,
-        map=number(found.means()[0]),
-        map_50=number(found.means("map_50")[0]),
+        map=number(whole),
+        map_50=number(whole_50),
         map_75=number(found.means("map_75")[0]),
         f1=[number(value) for value in labels.f1().tolist()],
         undefined=None,
@@ -208,12 +452,10 @@ def convergence_of(
                 None if against is None else number(against.means(area=area)[0]),
                 intervals=fields.intervals("areas", AREAS[area]),
             )
-            for area in range(1, N_AREAS if has_areas else 1)
+            for area in areas[1:]
         ],
         pairs=_pairs(labels, found, annotators, fields),
-        model=None
-        if against is None or of_model is None or model is None
-        else _model(of_model, against, annotators, model),
+        model=of_the_model,
         intervals=fields.intervals(),
     )
 
@@ -236,10 +478,3 @@ def _pairs(labels: Detections, found: Precision, names: Sequence[str], fields: F
         )
         for k, pair in enumerate(found.pairs.tolist())
     ]
-
-
-def _model(labels: Detections, found: Precision, annotators: Sequence[str], name: str) -> ModelScore:
-    """The numbers of a model against every annotator."""
-    pairs = _pairs(labels, found, [*annotators, name], Fields({}))
-    own = [pair for pair in pairs if pair.detector == name]
-    return ModelScore(name, number(found.means()[0]), number(found.means("map_50")[0]), own)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.convergence.measured import Detections, Precision
+from annotator_agreement.agreement.convergence.convergence import Detections, Precision
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.settings.config import make_config
 

@@ -22,7 +22,7 @@ from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  # a fixture
 from tests.chance import seeds
 from tests.metrics.test_keypoints import coco_oks
 
-from annotator_agreement.agreement.convergence import measured
+from annotator_agreement.agreement.convergence.convergence import convergence_of
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.metrics import COCO_SIGMAS, MaskCrops, Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
@@ -197,7 +197,19 @@ def test_intervals_are_those_of_resampled_images() -> None:
     drawn = _random_labels(3, n_images, crowd=False)
     batch = _batch(drawn, n_images)
     scored, images = constant(batch), np.arange(n_images)
-    found = measured.intervals(detections_of(batch), scored, images, has_areas=True, resamples=400, seed=5)
+    found = convergence_of(
+        detections_of(batch),
+        None,
+        images,
+        annotators=[str(k) for k in range(len(drawn))],
+        class_names=[str(k) for k in range(100)],
+        n_samples=n_images,
+        run_key="agreement",
+        measure="IoU",
+        model=None,
+        resamples=400,
+        seed=5,
+    )
     rng, values = np.random.default_rng(2), []
     for _ in range(resamples):
         images = np.sort(rng.integers(1, n_images + 1, n_images))
@@ -206,8 +218,10 @@ def test_intervals_are_those_of_resampled_images() -> None:
         of = constant(_batch(again, n_images))
         values.append([mean_of(of), mean_of(of, "map_50"), of_pair(of, 2, 0, 1), mean_of(of, area=3)])
     errors = np.std(values, axis=0)
-    parts = (((), "map"), ((), "map_50"), (("pairs", "1"), "map"), (("areas", "large"), "map"))
+    (pair,) = (each for each in found.pairs if (each.reference, each.detector) == ("0", "1"))
+    parts = ((found, "map"), (found, "map_50"), (pair, "map"), (found.areas[-1], "map"))
     for (part, name), error in zip(parts, errors.tolist(), strict=True):
-        interval = found.intervals(*part)[name]
+        interval = part.intervals[name]
         assert interval.error == pytest.approx(error, rel=0.3), (part, name)
-        assert interval.low < mean_of(scored, name, 3 if part[:1] == ("areas",) else 0) < interval.high or part
+        assert interval.low < getattr(part, name) < interval.high
+    assert (found.map, found.areas[-1].map) == (mean_of(scored), mean_of(scored, area=3))
