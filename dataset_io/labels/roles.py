@@ -52,8 +52,9 @@ def _kind(source: Source, option: str, name: str, values: Iterable[str]) -> Labe
     """The label type of the field of a role."""
     schema, config = field_schema(source.samples), source.config
     if name not in schema:
-        known = [field for field in comparable_fields(source.samples) if field not in config.fields]
-        what = f"label fields are {shown(known) or '(none)'}"
+        every, wanted = comparable_fields(source.samples), source.kinds[0].comparable
+        known = [field for field, kind in every.items() if kind.comparable == wanted and field not in config.fields]
+        what = f"other fields with such labels are {shown(known) or '(none)'}"
         if config.attribute_mode:
             what += f"; values of {config.annotator_attribute!r} are {shown(values) or '(none)'}"
         raise AgreementInputError(
