@@ -230,7 +230,7 @@ def test_the_reference_can_be_a_value_of_the_attribute(labelled: fo.Dataset) -> 
         ({"reference": "gold", "models": ["gold"]}, "`models` must not hold the `reference`, got 'gold' as both"),
         ({"models": ["yolo", "yolo"]}, "`models` must be different fields, got yolo more than once"),
         ({"reference": "golden"}, "`reference` must be a label field, got 'golden', which does not exist; did"),
-        ({"reference": "truth"}, "does not exist; other fields with such labels are gold, nothing, yolo$"),
+        ({"reference": "truth"}, "does not exist; other fields with such labels are gold, yolo, nothing$"),
         ({"reference": "ground"}, r"`reference` must hold labels .*, got 'ground' with Classification"),
         ({"reference": "nothing"}, "`reference` must have labels on some of the samples, got 'nothing', which is null"),
         ({"models": "gold", "confidence_threshold": 0.5}, "`confidence_threshold` needs the `confidence`"),
