@@ -38,16 +38,13 @@ import bson
 from bson import ObjectId
 from pymongo import UpdateOne
 from pymongo.collection import Collection
-from pymongo.errors import PyMongoError
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
 from ..labels.checks import is_class
 from ..labels.kinds import LabelKind
-from ..labels.stored import NoRoomError
 from ..record.gold_fields import APPLIED
-from ..run.write import too_large_ids
 
 #: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
 #: no object; or it is left for later
@@ -371,21 +368,6 @@ def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: St
     return UpdateOne(
         {"_id": document_id, **query}, {**{name: each for name, each in update.items() if each}, **(also or {})}
     )
-
-
-def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> int:
-    """Write some updates; returns the number that applied.
-
-    Raises:
-        NoRoomError: if a document is too large
-    """
-    try:
-        return collection.bulk_write(list(updates), ordered=False).matched_count
-    except PyMongoError as error:
-        too_large = too_large_ids(error)
-        if too_large is None:
-            raise
-        raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
 
 
 def is_edited(decision: Stored, labels: Mapping[ObjectId, Stored], kind: LabelKind) -> bool:

@@ -89,8 +89,10 @@ class DecisionUnits:
         """Units with a consensus, as ``run.objects.consensus`` asks for it, shape ``(U,)``.
 
         More than half of the assigned annotators gave the unit a label (of samples: the leading class), and there is
-        no tie.
+        no tie. Masks have none.
         """
+        if not self.has_consensus:
+            return np.zeros(members.n_units, np.bool_)
         is_tied = vote_classes(members.unit, members.category, members.n_units).tie
         return (self.votes(members) >= quorum_votes(members.assigned, "majority")) & ~is_tied
 
@@ -135,7 +137,9 @@ class DecisionUnits:
         return found
 
     def code(self, label: Stored) -> int:
-        """Code of the class of a stored label, or of an adjudicated one where labels have no classes."""
+        """Code of the class of a stored label; of an adjudicated one, where labels have no classes, that of right."""
+        if not self.has_classes:
+            return _RIGHT
         value = label.get("label")
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
 
@@ -343,10 +347,6 @@ class NumberUnits(ClassUnits):
         number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
         return not agreeing(number, others, self.config.tolerance).all()
 
-    def code(self, label: Stored) -> int:
-        """The code of what is right."""
-        return _RIGHT
-
     def _medians(self, members: UnitMembers) -> FloatArray:
         numbers = np.array(members.labels, np.float64).reshape(-1, 1)
         return medians_by_group(members.unit, numbers, members.n_units)[:, 0]
@@ -365,18 +365,6 @@ class MaskUnits(ClassUnits):
         """None: masks are read where they are needed."""
         return None
 
-    def votes(self, members: UnitMembers) -> IntArray:
-        """Number of masks."""
-        return members.votes
-
-    def has_majority(self, members: UnitMembers) -> BoolArray:
-        """None: masks have no consensus."""
-        return np.zeros(members.n_units, np.bool_)
-
-    def consensus(self, members: UnitMembers) -> list[Stored | None]:
-        """None."""
-        return [None] * members.n_units
-
     def is_usable(self, label: Stored) -> bool:
         """True if there is a mask."""
         return label.get("mask") is not None or label.get("mask_path") is not None
@@ -391,14 +379,6 @@ class MaskUnits(ClassUnits):
         numbered_units = enumerate(objects.members.unit.tolist())
         found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in numbered_units]
         return np.array(found, np.int64)
-
-    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """None."""
-        return np.full(objects.members.n_units, NO_MAJORITY)
-
-    def code(self, label: Stored) -> int:
-        """The code of what is right."""
-        return _RIGHT
 
 
 _UNITS: dict[str, tuple[type[DecisionUnits], type[UnitReader]]] = {

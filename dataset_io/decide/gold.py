@@ -23,8 +23,10 @@ from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import whole_samples
+from ..labels.stored import NoRoomError
 from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
+from ..run.write import too_large_ids
 from .decision_log import Choice, hash_of_label, stored_labels
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ from typing import Any
 
 import fiftyone.core.labels as fol
 from pymongo import UpdateOne
+from pymongo.errors import PyMongoError
 
 from ..app.label_schemas import end_editing
 from ..database.fiftyone_private import list_of, reload_dataset
@@ -45,7 +48,7 @@ from ..record.gold_fields import GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
-from .decision_log import BY_RULE, MISSING, REPLACED_BY, DecisionLog, Stored, is_edited, label_key, labels_in, write_all
+from .decision_log import BY_RULE, MISSING, REPLACED_BY, DecisionLog, Stored, is_edited, label_key, labels_in
 
 _BATCH = 1_000
 #: entries of decisions that choose which are counted
@@ -293,7 +296,16 @@ class Gold(GoldField):
         Raises:
             NoRoomError: if one of them is too large
         """
-        if not updates or write_all(self.collection, [update for update, _ in updates.values()]) == len(updates):
+        if not updates:
+            return []
+        try:
+            done = self.collection.bulk_write([update for update, _ in updates.values()], ordered=False)
+        except PyMongoError as error:
+            too_large = too_large_ids(error)
+            if too_large is None:
+                raise
+            raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
+        if done.matched_count == len(updates):
             return []
         logs = {each: {"$eq": list(log)} if log else {"$exists": False} for each, (_, log) in updates.items()}
         found = ((each, self.collection.find_one({"_id": each, self.decisions: log}, {})) for each, log in logs.items())
