@@ -6,7 +6,7 @@ Ids come from the records of a run: of samples by the score of a pair, and of la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, partial
 from typing import Any
 
 import fiftyone as fo
@@ -91,6 +91,10 @@ class _LabelConditions:
         self._request = request
         self._key = labels.field_key
         self._attribute = labels.config.annotator_attribute
+        # asked for every field, and found out once
+        self._are_named = cache(partial(are_named, labels))
+        self._met_by = cache(partial(ids_of_labels_met_by, labels))
+        self._naming = cache(partial(ids_of_labels_naming, labels))
 
     def on_field(self, field: str) -> ViewExpression:
         """Condition for a label of a field to be shown."""
@@ -154,7 +158,7 @@ class _LabelConditions:
     def _unit_has(self, field: str, classes: Sequence[str], annotators: Sequence[str] = ()) -> ViewExpression:
         """Condition that another label of the unit has one of some classes, and is by one of some annotators."""
         if self._attribute is None and len(self._labels.config.fields) > MOST_FIELDS:
-            return self._is_listed(self._met_by(tuple(classes), tuple(annotators)), field)
+            return self._is_listed(self._met_by(tuple(classes), tuple(annotators) or self._labels.annotators), field)
         wanted = self._has_class(*classes)
         if annotators and self._attribute is not None:
             wanted = wanted & self._is_by(annotators)
@@ -165,21 +169,9 @@ class _LabelConditions:
         lists = [f"$$frame.{path.removeprefix(FRAMES_PREFIX)}" if on_frames else f"${path}" for path in paths]
         return F.any([F(each).filter(wanted).map(unit).contains([unit]) for each in lists])
 
-    @cached_property
-    def _are_named(self) -> bool:
-        return are_named(self._labels)
-
-    @cache  # noqa: B019  it lives as long as one view is built
-    def _met_by(self, classes: tuple[str, ...], annotators: tuple[str, ...]) -> dict[str, list[str]]:
-        return ids_of_labels_met_by(self._labels, classes, annotators or self._labels.annotators)
-
-    @cache  # noqa: B019
-    def _naming(self, relations: tuple[str, ...], annotators: tuple[str, ...]) -> dict[str, list[str]]:
-        return ids_of_labels_naming(self._labels, relations, annotators)
-
     def _names(self, field: str, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names any of some annotators in one of its lists of them."""
-        if not self._are_named:
+        if not self._are_named():
             return self._is_listed(self._naming(tuple(relations), tuple(annotators)), field)
         return F.any([contains_any(F(self._key + relation), annotators) for relation in relations])
 
@@ -190,7 +182,7 @@ class _LabelConditions:
 
 def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
     """Keep the requested samples, or the requested frames of videos; with a condition on votes, such labels alone."""
-    condition = F.all([*_DocumentConditions(labels, request).all()])
+    condition = F.all([*_document_conditions(labels, request)])
     view = view.match_frames(condition) if labels.on_frames else view.match(condition)
     if request.votes is None:
         return view
@@ -202,68 +194,62 @@ def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -
     return view.match({"$or": [{f"{field}._cls": {"$type": "string"}} for field in shown]})
 
 
-class _DocumentConditions:
-    """Conditions on a sample, or on a frame."""
+def _document_conditions(labels: RunLabels, request: ViewRequest) -> Iterator[ViewExpression]:
+    """Conditions on a sample, or on a frame; those on fields of the sample first."""
+    key, everybody = labels.field_key, labels.annotators
+    yield F(f"{key}_n_annotators").exists()
+    if request.verdicts:
+        disputed = [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in request.verdicts]
+        yield F(f"{key}_disputed").is_in(disputed)
+    for name in request.annotators:
+        yield _is_given(labels, name)
+    if request.reference:
+        own = [name for name in request.annotators or everybody if labels.kind_of(name).is_label]
+        said = f"{key}{REFERENCE}"
+        yield F.any([is_one_of(F(f"{_path(labels, name)}.{said}"), request.reference) for name in own])
+    if request.is_pair:
+        # masks differ by degrees; those that count have a score
+        yield _differ(labels, *request.annotators) if labels.family.verdicts else F(f"{key}_score").exists()
+    if request.classes:
+        yield F.any([_gave(labels, name, request.classes) for name in everybody])
+    # with annotators, the first gave the first class
+    asked = (request.annotators[:1], request.annotators[1:])
+    for name, annotators in zip(request.confusion, asked, strict=False):
+        yield F.any([_gave(labels, each, [name]) for each in annotators or everybody])
 
-    def __init__(self, labels: RunLabels, request: ViewRequest) -> None:
-        self._labels = labels
-        self._request = request
-        self._key = labels.field_key
 
-    def all(self) -> Iterator[ViewExpression]:
-        """The conditions, those on fields of the sample first."""
-        request, everybody = self._request, self._labels.annotators
-        yield F(f"{self._key}_n_annotators").exists()
-        if request.verdicts:
-            disputed = [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in request.verdicts]
-            yield F(f"{self._key}_disputed").is_in(disputed)
-        for name in request.annotators:
-            yield self._is_given(name)
-        if request.reference:
-            own = [name for name in request.annotators or everybody if self._labels.kind_of(name).is_label]
-            said = f"{self._key}{REFERENCE}"
-            yield F.any([is_one_of(F(f"{self._path(name)}.{said}"), request.reference) for name in own])
-        if request.is_pair:
-            # masks differ by degrees; those that count have a score
-            yield (
-                self._differ(*request.annotators) if self._labels.family.verdicts else F(f"{self._key}_score").exists()
-            )
-        if request.classes:
-            yield F.any([self._gave(name, request.classes) for name in everybody])
-        # with annotators, the first gave the first class
-        asked = (request.annotators[:1], request.annotators[1:])
-        for name, annotators in zip(request.confusion, asked, strict=False):
-            yield F.any([self._gave(each, [name]) for each in annotators or everybody])
+def _path(labels: RunLabels, annotator: str) -> str:
+    return labels.field_of(annotator).removeprefix(FRAMES_PREFIX)
 
-    def _path(self, annotator: str) -> str:
-        return self._labels.field_of(annotator).removeprefix(FRAMES_PREFIX)
 
-    def _is_given(self, annotator: str) -> ViewExpression:
-        """Condition that the run compared the label, or value, of an annotator."""
-        kind, path = self._labels.kind_of(annotator), self._path(annotator)
-        if kind.is_label:
-            return F(f"{path}.{self._key}_of").exists()
-        value = F(path)
-        stored = ViewExpression({"$type": value})
-        if not kind.is_number:
-            return value.exists() & ~stored.is_in(NOT_COMPARED)
-        # nan is less than any number, and a text more; the run left out unusable values
-        usable = (value >= -LARGEST) & (value <= LARGEST)
-        return usable & (~stored.is_in(["int", "long"]) | (value.abs() <= LARGEST_INTEGER))
+def _is_given(labels: RunLabels, annotator: str) -> ViewExpression:
+    """Condition that the run compared the label, or value, of an annotator."""
+    kind, path = labels.kind_of(annotator), _path(labels, annotator)
+    if kind.is_label:
+        return F(f"{path}.{labels.field_key}_of").exists()
+    value = F(path)
+    stored = ViewExpression({"$type": value})
+    if not kind.is_number:
+        return value.exists() & ~stored.is_in(NOT_COMPARED)
+    # nan is less than any number, and a text more; the run left out unusable values
+    usable = (value >= -LARGEST) & (value <= LARGEST)
+    return usable & (~stored.is_in(["int", "long"]) | (value.abs() <= LARGEST_INTEGER))
 
-    def _gave(self, annotator: str, classes: Sequence[str]) -> ViewExpression:
-        """Condition that an annotator gave one of some classes, or numbers."""
-        value = F(self._labels.kind_of(annotator).value_path(self._path(annotator)))
-        return self._is_given(annotator) & is_one_of(value, class_values(self._labels, classes))
 
-    def _differ(self, *pair: str) -> ViewExpression:
-        """Condition that two annotators gave different values."""
-        if not are_named(self._labels):
-            return F("_id").to_string().is_in(ids_of_samples_differing(self._labels, pair))
-        for name, other in (pair, pair[::-1]):
-            if self._labels.kind_of(name).is_label:
-                return contains_any(F(f"{self._path(name)}.{self._key}{DIFFERS_FROM}"), [other])
-        return contains_any(F(self._key + DIFFERING_PAIRS), [pair_name(*pair)])
+def _gave(labels: RunLabels, annotator: str, classes: Sequence[str]) -> ViewExpression:
+    """Condition that an annotator gave one of some classes, or numbers."""
+    value = F(labels.kind_of(annotator).value_path(_path(labels, annotator)))
+    return _is_given(labels, annotator) & is_one_of(value, class_values(labels, classes))
+
+
+def _differ(labels: RunLabels, *pair: str) -> ViewExpression:
+    """Condition that two annotators gave different values."""
+    if not are_named(labels):
+        return F("_id").to_string().is_in(ids_of_samples_differing(labels, pair))
+    for name, other in (pair, pair[::-1]):
+        if labels.kind_of(name).is_label:
+            return contains_any(F(f"{_path(labels, name)}.{labels.field_key}{DIFFERS_FROM}"), [other])
+    return contains_any(F(labels.field_key + DIFFERING_PAIRS), [pair_name(*pair)])
 
 
 #: maximum number of samples that are sorted by pair; more would take seconds
