@@ -6,11 +6,11 @@ import dataclasses
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from bson import ObjectId
+from numpy.typing import NDArray
 
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
@@ -22,12 +22,11 @@ from ...agreement.statistics.records import uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import joined as joined_geometry
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import DIFFERS_FROM, MISSED_BY
-from ..labels.assignment import NOT_NAMED, OF_ROLE, UNKNOWN, annotators_of, assigned_annotators
+from ..labels.assignment import OF_ROLE, UNKNOWN, assigned_annotators, listed_labels, listed_values
 from ..labels.checks import (
     LabelFacts,
-    are_labels,
     check_attributes,
     check_files,
     check_labels,
@@ -42,7 +41,7 @@ from ..labels.checks import (
 )
 from ..labels.geometry_readers import pixels_or_0
 from ..labels.source import Source
-from ..labels.stored import StoredSample, id_bytes, label_positions, of_each_label
+from ..labels.stored import StoredSample, id_bytes, of_each_label
 from .protocol import (
     LabelFamily,
     LabelsRead,
@@ -68,64 +67,6 @@ class ObjectLabels:
     position: IntArray  #: shape ``(N,)``, index of every object in the label list in the database
     label_ids: list[ObjectId]  #: ids of the objects
     confidence: FloatArray  #: shape ``(N,)``, nan without one; read of models alone
-
-
-_COLUMNS = (
-    *("sample", "annotator", "category", "field", "position"),
-    *("usable", "crowd", "track", "confidence", "attributes"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectColumns:
-    """Labels as columns; ``origin`` is the index of a row in ``label_ids``, which is never reordered.
-
-    ``confidence`` is nan for labels without one, and of all but models. ``attributes`` has the shape ``(N, A)``: codes
-    of the values of every compared attribute.
-    """
-
-    sample: IntArray
-    annotator: IntArray
-    category: IntArray
-    field: IntArray
-    position: IntArray
-    geometry: Geometry
-    usable: BoolArray
-    crowd: BoolArray
-    track: IntArray
-    confidence: FloatArray
-    attributes: IntArray
-    label_ids: list[ObjectId]
-    origin: IntArray
-
-    def rows(self, chosen: IntArray | BoolArray) -> ObjectColumns:
-        """The chosen rows."""
-        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*_COLUMNS, "origin")}
-        return dataclasses.replace(self, geometry=self.geometry.take(chosen), **columns)
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[ObjectColumns]) -> ObjectColumns:
-        """The rows of all parts."""
-        offsets = np.cumsum([0, *(len(part.label_ids) for part in parts)])
-        return cls(
-            geometry=joined_geometry([part.geometry for part in parts]),
-            label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
-            origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
-            **concatenated(parts, *_COLUMNS),
-        )
-
-    def sorted(self) -> ObjectColumns:
-        """The usable rows sorted by sample, annotator and label id (the order that breaks ties)."""
-        usable = self if self.usable.all() else self.rows(self.usable)
-        ids = id_bytes(self.label_ids).view(">u4").astype(np.int64)[usable.origin]
-        high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
-        block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator
-        order = np.argsort(block, kind="stable")
-        before, after = order[:-1], order[1:]
-        ascending = (high[before] < high[after]) | ((high[before] == high[after]) & (low[before] <= low[after]))
-        if not (ascending | (block[before] != block[after])).all():
-            order = np.lexsort((usable.position, usable.field, low, high, block))
-        return usable.rows(order)
 
 
 class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
@@ -204,47 +145,48 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         Raises:
             AgreementInputError: if geometry cannot be compared and the config does not say to leave it out
         """
-        parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
-        joined = ObjectColumns.concatenate(parts)
-        n_unknown = np.zeros(len(rows), np.int64)
-        known = (joined.annotator != UNKNOWN) & (joined.annotator != OF_ROLE)
-        if not known.all():
-            if not self.source.config.annotators:
-                n_unknown = np.bincount(joined.sample[joined.annotator == UNKNOWN], minlength=len(rows))
-            joined = joined.rows(known)
-        n_invalid = np.bincount(joined.sample[~joined.usable], minlength=len(rows))
-        if n_invalid.any() and self.source.config.invalid == "error":
-            unusable = ~joined.usable
-            fields = set(joined.field[unusable].tolist())
-            requirements = {self._readers[field].requirement for field in fields}
-            affected = joined.sample[unusable].tolist()
-            sample_ids = sorted({samples[k].title for k in affected})
-            raise unusable_labels_error(requirements, len(affected), sample_ids)
-        joined = joined.sorted()
-        of_labels = (joined.sample, joined.annotator)
+        config, ids, geometries, parts = self.source.config, list[ObjectId](), [], []
+        for field in range(len(self.source.kinds)):
+            of_field, geometry, part = self._field_columns(rows, samples, field)
+            ids += of_field
+            geometries.append(geometry)
+            parts.append(part)
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        sample, annotator, usable = (columns[name] for name in ("sample", "annotator", "usable"))
+        known = (annotator != UNKNOWN) & (annotator != OF_ROLE)
+        unknown = sample[annotator == UNKNOWN] if not config.annotators else sample[:0]
+        unusable = np.flatnonzero(known & ~usable)
+        if len(unusable) and config.invalid == "error":
+            requirements = {self._readers[field].requirement for field in columns["field"][unusable].tolist()}
+            titles = sorted({samples[k].title for k in sample[unusable].tolist()})
+            raise unusable_labels_error(requirements, len(unusable), titles)
+        chosen = _in_order(columns, ids, np.flatnonzero(known & usable))
+        columns, geometry = {name: column[chosen] for name, column in columns.items()}, joined_geometry(geometries)
+        of_labels = (columns["sample"], columns["annotator"])
         assignment = assigned_annotators(self.source, rows, samples, of_labels)
         drew = np.zeros_like(assignment.assigned)
         drew[of_labels] = True
         tracks = None
         if self.source.on_frames:
-            tracks = Tracks(np.array([row["video"] for row in rows], np.int64), joined.track)
+            tracks = Tracks(np.array([row["video"] for row in rows], np.int64), columns["track"])
         labels = ObjectLabels(
             batch=Batch(
-                Objects(joined.sample, joined.annotator, joined.category),
-                joined.geometry,
+                Objects(*of_labels, columns["category"]),
+                geometry.take(chosen),
                 assignment.assigned,
-                joined.crowd,
+                columns["crowd"],
                 tracks,
-                tuple(np.ascontiguousarray(joined.attributes.T)),
+                tuple(np.ascontiguousarray(columns["attributes"].T)),
                 tuple(codes.numbers() for codes in self.attribute_codes),
                 size_px=sizes_px(rows),
                 otherwise=assignment.otherwise,
             ),
-            field=joined.field,
-            position=joined.position,
-            label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
-            confidence=joined.confidence,
+            field=columns["field"],
+            position=columns["position"],
+            label_ids=[ids[k] for k in chosen.tolist()],
+            confidence=columns["confidence"],
         )
+        n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (sample[unusable], unknown))
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
     def without(self, labels: ObjectLabels, kept: BoolArray) -> ObjectLabels:
@@ -262,62 +204,46 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             confidence=labels.confidence[rows],
         )
 
-    def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> ObjectColumns:
+    def _field_columns(
+        self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
+    ) -> tuple[list[ObjectId], Geometry, dict[str, NDArray[Any]]]:
+        """Ids and geometry of the labels of a field, and their columns ``(N,)``; ``attributes`` are ``(N, A)``.
+
+        In addition to those of ``listed_labels``: ``category``, ``usable``, ``crowd``, ``track``, ``confidence`` (nan
+        for labels without one, and of all but models), and ``attributes``, the codes of the compared attributes.
+        """
         reader = self._readers[field]
-        ids = [row[f"id{field}"] or () for row in rows]
-        counts = np.array([len(entry) for entry in ids], np.int64)
-        label_ids = list(chain.from_iterable(ids))
-        n = len(label_ids)
-
-        def values(name: str) -> list[Any]:
-            return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
-
-        sample, size_px = np.repeat(np.arange(len(rows)), counts), None
+        label_ids, classes, columns = listed_labels(self.source, rows, samples, field)
+        n, size_px = len(label_ids), None
         if self.in_pixels:  # arbitrary for images without labels
             sizes = sizes_px(rows)
             unknown: BoolArray = np.any(np.isnan(sizes), axis=1)
-            without = [samples[k] for k in np.flatnonzero(unknown & (counts > 0)).tolist()]
+            without = [samples[k] for k in np.unique(columns["sample"][unknown[columns["sample"]]]).tolist()]
             if without:  # an image was labelled, or added, during the run
                 raise unknown_sizes_error(sorted({str(each.video_id or each.sample_id) for each in without}))
-            size_px = np.where(unknown[:, None], 1.0, sizes)[sample]
-        columns = {name: values(name) for name in reader.columns}
-        geometry, usable = reader.read(columns, self.source.config, size_px)
-        classes = values("label")
-        annotator = annotators_of(self.source, field, n, values)
-        are_whole = are_labels(label_ids, classes) & (annotator != NOT_NAMED)
-        crowd = np.zeros(n, np.bool_)
+            size_px = np.where(unknown[:, None], 1.0, sizes)[columns["sample"]]
+        of_reader = {name: listed_values(rows, name, field) for name in reader.columns}
+        geometry, usable = reader.read(of_reader, self.source.config, size_px)
+        columns |= {
+            "category": codes_of(self.codes, classes),
+            "usable": usable & columns.pop("is_label"),
+            "crowd": np.zeros(n, np.bool_),
+            "track": np.full(n, NO_TRACK),
+            "confidence": np.full(n, np.nan),
+            "attributes": np.empty((n, len(self.attribute_codes)), np.int64),
+        }
         if self._crowd_attribute is not None:
-            crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
-        attributes = np.empty((n, len(self.attribute_codes)), np.int64)
+            columns["crowd"] = np.fromiter(map(is_crowd, listed_values(rows, "crowd", field)), np.bool_, n)
         for k, codes in enumerate(self.attribute_codes):
-            attributes[:, k] = codes.of(values(f"attribute{k}_"))
-        track = np.full(n, NO_TRACK)
+            columns["attributes"][:, k] = codes.of(listed_values(rows, f"attribute{k}_", field))
         if self.source.on_frames:
-            numbers = ((index, isinstance(index, int) and not isinstance(index, bool)) for index in values("index"))
-            track = np.fromiter((index if is_track else NO_TRACK for index, is_track in numbers), np.int64, n)
-        confidence = np.full(n, np.nan)
+            indexes = listed_values(rows, "index", field)
+            tracks = (k if isinstance(k, int) and not isinstance(k, bool) else NO_TRACK for k in indexes)
+            columns["track"] = np.fromiter(tracks, np.int64, n)
         if self.reads_confidence:
-            given = (value if is_number(value) else np.nan for value in values("confidence"))
-            confidence = np.fromiter(given, np.float64, n)
-        if self.source.is_view:
-            position = label_positions(ids, [stored.label_ids[field] for stored in samples])
-        else:
-            position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
-        return ObjectColumns(
-            sample=sample,
-            annotator=annotator,
-            category=codes_of(self.codes, classes),
-            field=np.full(n, field),
-            position=position,
-            geometry=geometry,
-            usable=usable & are_whole,
-            crowd=crowd,
-            track=track,
-            confidence=confidence,
-            attributes=attributes,
-            label_ids=label_ids,
-            origin=np.arange(n),
-        )
+            given = (value if is_number(value) else np.nan for value in listed_values(rows, "confidence", field))
+            columns["confidence"] = np.fromiter(given, np.float64, n)
+        return label_ids, geometry, columns
 
     # ---- comparing ----
 
@@ -419,6 +345,20 @@ def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:
         raise WholeRunNeededError(WholeRunReason.OTHER_GEOMETRY)
     return facts
+
+
+def _in_order(columns: dict[str, NDArray[Any]], label_ids: Sequence[ObjectId], rows: IntArray) -> IntArray:
+    """The rows by sample, annotator and label id, which is the order that breaks ties."""
+    ids = id_bytes(label_ids).view(">u4").astype(np.int64)[rows]
+    high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
+    sample, annotator, field, position = (columns[name][rows] for name in ("sample", "annotator", "field", "position"))
+    block = sample * (int(annotator.max(initial=0)) + 1) + annotator
+    order = np.argsort(block, kind="stable")
+    before, after = order[:-1], order[1:]
+    ascending = (high[before] < high[after]) | ((high[before] == high[after]) & (low[before] <= low[after]))
+    if not (ascending | (block[before] != block[after])).all():
+        order = np.lexsort((position, field, low, high, block))
+    return rows[order]
 
 
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:

@@ -6,11 +6,9 @@ import dataclasses
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
-from bson import ObjectId
 from numpy.typing import NDArray
 
 from ...agreement.disputes.costs import pair_costs
@@ -23,10 +21,10 @@ from ...agreement.statistics.report import ReportContext, RunFacts
 from ...agreement.tags.compute import TagAgreement, TagRecords, compute_tags, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
-from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
-from ..labels.checks import LABEL_REQUIREMENT, are_labels, check_labels, codes_of, is_class, unusable_labels_error
+from ..labels.assignment import UNKNOWN, assigned_annotators, listed_labels
+from ..labels.checks import LABEL_REQUIREMENT, check_labels, codes_of, is_class, unusable_labels_error
 from ..labels.source import Source
-from ..labels.stored import StoredSample, id_bytes, label_positions, of_each_label
+from ..labels.stored import StoredSample, id_bytes, of_each_label
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 
@@ -80,18 +78,21 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[TagLabels]:
         """The tags of query results."""
-        parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
-        columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-        sample, annotator, tag, field, position, label_ids = columns
-        n_unknown = np.zeros(len(rows), np.int64)
-        if (annotator == UNKNOWN).any() and not self.source.config.annotators:
-            n_unknown = np.bincount(sample[annotator == UNKNOWN], minlength=len(rows))
-        n_invalid = np.bincount(sample[annotator == NOT_NAMED], minlength=len(rows))
-        if n_invalid.any() and self.source.config.invalid == "error":
-            affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
-            raise unusable_labels_error([LABEL_REQUIREMENT], int(n_invalid.sum()), affected)
-        known = annotator >= 0
-        sample, annotator, tag = sample[known], annotator[known], tag[known]
+        parts = []
+        for k in range(len(self.source.kinds)):
+            ids, given, part = listed_labels(self.source, rows, samples, k)
+            # what is no class stays as it is
+            named = [NO_LABEL if name is None else value_name(name) if is_class(name) else name for name in given]
+            parts.append({**part, "tag": codes_of(self.codes, named), "label_id": id_bytes(ids)})
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        is_label, is_unknown = columns.pop("is_label"), columns["annotator"] == UNKNOWN
+        invalid, unknown = columns["sample"][~is_label], columns["sample"][is_label & is_unknown]
+        if len(invalid) and self.source.config.invalid == "error":
+            affected = sorted(samples[k].title for k in np.unique(invalid).tolist())
+            raise unusable_labels_error([LABEL_REQUIREMENT], len(invalid), affected)
+        known = is_label & (columns["annotator"] >= 0)
+        columns = {name: column[known] for name, column in columns.items()}
+        sample, annotator = columns["sample"], columns["annotator"]
         assignment = assigned_annotators(self.source, rows, samples, (sample, annotator))
         drew = np.zeros_like(assignment.assigned)
         drew[sample, annotator] = True
@@ -100,39 +101,17 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         labels = TagLabels(
             sample,
             annotator,
-            tag,
+            columns["tag"],
             assignment.assigned,
             assignment.otherwise,
-            field[known],
-            position[known],
-            label_ids[known],
+            columns["field"],
+            columns["position"],
+            columns["label_id"],
             self._tag_names,
         )
+        of_unknown = unknown[:0] if self.source.config.annotators else unknown
+        n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (invalid, of_unknown))
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
-
-    def _field_columns(
-        self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
-    ) -> tuple[NDArray[Any], ...]:
-        """Sample, annotator (``NOT_NAMED`` of no label), tag, field, position and id of the labels of a field."""
-        ids: list[Sequence[ObjectId]] = [row[f"id{field}"] or () for row in rows]
-        counts = np.array([len(entry) for entry in ids], np.int64)
-        n = int(counts.sum())
-
-        def values(name: str) -> list[Any]:
-            return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
-
-        given = values("label")
-        # what is no class stays as it is
-        named = [NO_LABEL if name is None else value_name(name) if is_class(name) else name for name in given]
-        tag = codes_of(self.codes, named)
-        annotator = annotators_of(self.source, field, n, values)
-        label_ids = list(chain.from_iterable(ids))
-        annotator = np.where(are_labels(label_ids, given), annotator, NOT_NAMED)
-        sample = np.repeat(np.arange(len(rows)), counts)
-        position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
-        if self.source.is_view:
-            position = label_positions(ids, [stored.label_ids[field] for stored in samples])
-        return sample, annotator, tag, np.full(n, field), position, id_bytes(label_ids)
 
     def without(self, labels: TagLabels, kept: BoolArray) -> TagLabels:
         """The tags of some of the samples."""

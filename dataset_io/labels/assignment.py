@@ -1,22 +1,25 @@
-"""Find out which annotators were assigned to every sample, from label lists and the field with their names."""
+"""Read lists of labels as columns, and which annotators were assigned to every sample, from lists and a field."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from fiftyone.core.collections import SampleCollection
+from numpy.typing import NDArray
 
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.no_labels import AnnotatorLists
 from ...agreement.settings.options import value_name
 from ...metrics.numeric.arrays import BoolArray, IntArray
+from .checks import are_labels
 from .kinds import LabelKind
 from .paths import is_of_frames
 from .source import Source, flattened
-from .stored import StoredSample, label_count
+from .stored import StoredSample, label_count, label_positions
 
 #: what an annotator has on a sample
 LIST_STATES = NO_LIST, EMPTY_LIST, LABELS = range(3)
@@ -50,6 +53,37 @@ def annotators_of(source: Source, field: int, n: int, values: Callable[[str], It
     number_of = {**dict.fromkeys(source.config.roles, OF_ROLE), **source.annotator_numbers}
     found = (NOT_NAMED if name is None else number_of.get(value_name(name), UNKNOWN) for name in values("annotator"))
     return np.fromiter(found, np.int64, n)
+
+
+def listed_values(rows: Sequence[dict[str, Any]], name: str, field: int) -> list[Any]:
+    """A value of all labels in the lists of a field, by its name in query results."""
+    return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
+
+
+def listed_labels(
+    source: Source, rows: Sequence[dict[str, Any]], samples: Sequence[StoredSample], field: int
+) -> tuple[list[Any], list[Any], dict[str, NDArray[Any]]]:
+    """The ids and the classes of all labels in the lists of a field, and columns ``(N,)``.
+
+    These are ``sample``, ``annotator`` (see :func:`annotators_of`), ``field``, ``position`` in the list in the
+    database, and ``is_label``: false for what is no label, or names no annotator.
+    """
+    ids = [row[f"id{field}"] or () for row in rows]
+    counts = np.array([len(entry) for entry in ids], np.int64)
+    label_ids, classes = list(chain.from_iterable(ids)), listed_values(rows, "label", field)
+    annotator = annotators_of(source, field, len(label_ids), lambda name: listed_values(rows, name, field))
+    if source.is_view:
+        position = label_positions(ids, [stored.label_ids[field] for stored in samples])
+    else:
+        position = np.arange(len(label_ids)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns = {
+        "sample": np.repeat(np.arange(len(rows)), counts),
+        "annotator": annotator,
+        "field": np.full(len(label_ids), field),
+        "position": position,
+        "is_label": are_labels(label_ids, classes) & (annotator != NOT_NAMED),
+    }
+    return label_ids, classes, columns
 
 
 def assigned_annotators(
