@@ -327,7 +327,7 @@ class _Pass(CountingPass):
         """Decide on the objects of a batch, and begin to write it."""
         read, new = self.reader.columns(rows), self._new
         objects, ids = read.labels, [sample.sample_id for sample in read.samples]
-        counts = [Counter({"n_left_out": n}) for n in read.n_invalid.tolist()]
+        counts = [Counter({"n_left_out": n}) for n in read.index.columns["n_invalid"].tolist()]
         chosen = self._rule.of(objects, self._objects.units.reader.codes.names())
         units = np.flatnonzero(chosen).tolist()
         self.total["n_found"] += len(units)

@@ -61,7 +61,7 @@ from ..record.schema import fields_marked, unset_values
 from ..record.stored_records import OpenRecords, delete_files, part_names
 from ..results.load import with_samples
 from ..results.thresholds import source_with_iou_from_data, with_thresholds
-from ..run.one_pass import Compared, Noticed, Pass, run_facts
+from ..run.one_pass import Compared, Pass, run_facts
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
@@ -253,9 +253,7 @@ def run_agreement(
                 if engine.is_shared or part_names(str(run.run_id)):  # a run that was shared out before has parts
                     compared, noticed = share_out(family, run, engine, progress)
                 else:
-                    one_pass = Pass(family, run)
-                    one_pass.work(progress)
-                    compared, noticed = one_pass.compared(), one_pass.noticed()
+                    compared, noticed = Pass(family, run).work(progress)
                 if compared is None:
                     raise AgreementInputError(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
@@ -384,14 +382,14 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
             run.end_update(new_id, read)
             return loaded.report
         family = _family(source, loaded, tuple(ids_of(again)))
-        one_pass = Pass(family, run, again=True)
-        one_pass.work(progress)
-        compared = _with_the_others(family, one_pass.compared(), loaded, kept)
+        new, noticed = Pass(family, run, again=True).work(progress)
+        compared = _with_the_others(family, new, loaded, kept)
         # those that are still in the dataset, but no longer in the view of the run
         still_there = sample_collection(dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
         if left := [row["_id"] for row in still_there]:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
-        noticed = Noticed(one_pass.n_left_out, len(found) - len(now), len(now) if source.on_frames else None)
+        n_videos = len(now) if source.on_frames else None
+        noticed = dataclasses.replace(noticed, n_repeated=len(found) - len(now), n_videos=n_videos)
         report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
         run.require_current()
         run.exchange(report, records, new_id, read, applied_steps(dataset))
@@ -453,7 +451,7 @@ def _with_the_others(
     if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
         raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if new is not None:
-        compared = new if compared is None else compared + new
+        compared = new if compared is None else Compared.concatenate([compared, new])
     if compared is None:
         raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
     if dict(family.context(RunFacts()).details) != dict(loaded.context.details):

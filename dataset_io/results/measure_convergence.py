@@ -147,7 +147,7 @@ def _read(
             if with_model:
                 if not (of_attribute and source.config.assigned_field):  # which says where it is, as of a role
                     least = LABELS if of_attribute else EMPTY_LIST
-                    batch.assigned[:, n_annotators] = read.lists[:, n_annotators] >= least
+                    batch.assigned[:, n_annotators] = read.index.columns["lists"][:, n_annotators] >= least
                 (codes,), (numbers,) = read.labels.batch.attributes, read.labels.batch.attribute_numbers
                 score = np.nan_to_num(numbers[codes], nan=0.0)
                 of_model.append(

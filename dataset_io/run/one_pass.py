@@ -17,7 +17,7 @@ from ...agreement.settings.no_labels import NOT_ASSIGNED, null_policy
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, RunFacts
-from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..families.frames import VideoScores
 from ..families.protocol import LabelFamily
 from ..labels.source import Source
@@ -28,7 +28,7 @@ from ..record.stored_records import StoredRecords, surely_written
 from .read import ReadBatch, Reader
 from .work_list import look_first, worst_samples
 from .work_through import Progress, return_memory, work_through
-from .write import Writer, Written
+from .write import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,6 @@ class Compared:
     records: Records
     index: SampleIndex
     codes: CodeNames  #: what the codes in the records stand for
-
-    def __add__(self, other: Compared) -> Compared:
-        return self.concatenate([self, other])
 
     @classmethod
     def concatenate(cls, parts: Iterable[Compared]) -> Compared:
@@ -61,12 +58,10 @@ class Compared:
     def in_order(self) -> Compared:
         """The same whatever the order in which samples were read: by id, with codes of classes by name."""
         order, named = self.index.order(), self.with_codes(self.codes.joined())
-        ordered = named if order is None else named.take(order)
-        return replace(ordered, records=ordered.records.regrouped())
-
-    def take(self, rows: IntArray) -> Compared:
-        """The same records in another order."""
-        return Compared(self.records.take(rows), self.index.select(rows), self.codes)
+        records, index = named.records, named.index
+        if order is not None:
+            records, index = records.take(order), index.select(order)
+        return Compared(records.regrouped(), index, named.codes)
 
     def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
         """Report on the samples, which are in order, and their stored form."""
@@ -140,7 +135,9 @@ def _coverage(source: Source) -> str:
 class _Computed:
     read: ReadBatch[Any]
     result: Any
-    written: Future[Written]
+    #: ids of the samples that changed after they were read; and values of every frame to add to its video, including
+    #: refused frames, None without videos
+    written: Future[tuple[list[ObjectId], FloatArray | None]]
     recorded: Future[Records]
 
 
@@ -157,53 +154,46 @@ class Pass:
         self._family = family
         self._source = source = family.source
         self._run = run
-        self.reader = Reader(family)
+        self._reader = Reader(family)
         fields = source.fields_written(source.config.run_key)
         self._writer = Writer(source, fields, again=again)
         self._records: Records | None = None
         self._index: list[SampleIndex] = []
-        videos = self.reader.videos
+        videos = self._reader.videos
         self._videos = None if videos is None else VideoScores(source, videos.number, again=again)
-        self.n_left_out = 0  #: samples that somebody kept on changing, or deleted
 
-    def work(self, progress: Progress) -> None:
-        """Read, compute and write everything."""
+    def work(self, progress: Progress) -> tuple[Compared | None, Noticed]:
+        """Read, compute and write everything; what was compared (None: nothing), and what was noticed."""
         with surely_written():
-            self.n_left_out = work_through(self.reader, self._compute, self._count, progress)
+            n_left_out = work_through(self._reader, self._compute, self._count, progress)
             return_memory()
             if self._videos is not None:
                 self._run.require_current()
                 for _ in self._videos.write():
                     self._run.require_current()
-
-    def compared(self) -> Compared | None:
-        """Records of the compared samples, their ids and read counts; None if nothing was compared."""
+        n_videos = None if self._reader.videos is None else len(self._reader.videos.number)
+        noticed = Noticed(n_left_out, self._reader.n_repeated, n_videos)
         if self._records is None:
-            return None
-        return Compared(self._records, SampleIndex.concatenate(self._index), self._family.code_names()).in_order()
-
-    def noticed(self) -> Noticed:
-        """Counts of the pass so far."""
-        n_videos = None if self.reader.videos is None else len(self.reader.videos.number)
-        return Noticed(self.n_left_out, self.reader.n_repeated, n_videos)
+            return None, noticed
+        compared = Compared(self._records, SampleIndex.concatenate(self._index), self._family.code_names())
+        return compared.in_order(), noticed
 
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
-        read = self.reader.columns(rows)
+        read = self._reader.columns(rows)
         result = self._family.compute(read.labels)
         self._run.require_current()
         written = writers.submit(self._write, read, result)
         return _Computed(read, result, written, writers.submit(self._family.record, read.labels, result))
 
-    def _write(self, read: ReadBatch[Any], result: Any) -> Written:
+    def _write(self, read: ReadBatch[Any], result: Any) -> tuple[list[ObjectId], FloatArray | None]:
         updates = self._family.values(read.labels, result)
-        written = self._writer.write(read, updates)
-        return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
+        refused = self._writer.write(read, updates)
+        return refused, None if self._videos is None else self._videos.values_of(updates)
 
     def _count(self, computed: _Computed) -> list[ObjectId]:
         """Add the records of the written samples; returns the ids of the others."""
-        read, result, written = computed.read, computed.result, computed.written.result()
-        refused = written.refused
-        of_videos = written.of_videos
+        read, result = computed.read, computed.result
+        refused, of_videos = computed.written.result()
         if refused:
             refused_ids = set(refused)
             kept: BoolArray = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)

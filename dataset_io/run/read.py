@@ -6,13 +6,14 @@ import contextlib
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from bson import ObjectId
 
-from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray
 from ..families.frames import Videos
 from ..families.protocol import LabelReader, Labels
 from ..labels.assignment import label_lists
@@ -35,22 +36,12 @@ class ReadBatch(Generic[Labels]):
 
     samples: list[StoredSample]  #: ``S`` samples
     labels: Labels  #: their labels
-    n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
-    n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
-    n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
-    lists: IntArray  #: shape ``(S, R)``, whether every annotator has labels, an empty list or none, see ``label_lists``
+    index: SampleIndex  #: the samples, and what was noticed when they were read
     changed: list[ObjectId]  #: ids of samples that changed between two queries
 
     def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
         """The samples in a mask ``(S,)``, and their labels."""
-        samples = [sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep]
-        counts = {name: getattr(self, name)[kept] for name in COUNTS}
-        return replace(self, samples=samples, labels=labels, changed=[], **counts)
-
-    @property
-    def index(self) -> SampleIndex:
-        """The samples, and what was noticed when they were read."""
-        return SampleIndex.of(self.samples, **{name: getattr(self, name) for name in COUNTS})
+        return ReadBatch(list(compress(self.samples, kept)), labels, self.index.select(kept), [])
 
 
 class Reader(Generic[Labels]):
@@ -135,8 +126,9 @@ class Reader(Generic[Labels]):
                     rows.append(row)
                     samples.append(sample)
         read = self._labels.read(rows, samples)
-        lists = label_lists(self.source, samples, read.drew)
-        return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, lists, changed)
+        counts = {name: getattr(read, name) for name in COUNTS if name != "lists"}
+        index = SampleIndex.of(samples, **counts, lists=label_lists(self.source, samples, read.drew))
+        return ReadBatch(samples, read.labels, index, changed)
 
 
 def _marks(source: Source) -> dict[str, Any]:

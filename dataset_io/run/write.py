@@ -7,7 +7,6 @@ and ``pixels.py`` in ``families/``).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import bson
@@ -16,19 +15,9 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError, DocumentTooLarge, PyMongoError
 
 from ... import names
-from ...metrics.numeric.arrays import FloatArray
 from ..labels.source import Source
 from ..labels.stored import MOST_BYTES, NoRoomError, StoredSample, as_read
 from .read import ReadBatch, stored_samples
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Result of writing a batch."""
-
-    refused: list[ObjectId]  #: ids of the samples that changed after they were read
-    #: values of every frame to add to its video, including refused frames; None without videos
-    of_videos: FloatArray | None = None
 
 
 class Writer:
@@ -51,14 +40,14 @@ class Writer:
         }
         self._refused: set[ObjectId] = set()
 
-    def write(self, read: ReadBatch[Any], updates: list[dict[str, Any]]) -> Written:
-        """Write the values of a batch by path, except to samples that changed since they were read.
+    def write(self, read: ReadBatch[Any], updates: list[dict[str, Any]]) -> list[ObjectId]:
+        """Write the values of a batch by path, except to samples that changed since they were read; returns their ids.
 
         Raises:
             NoRoomError: if a sample would take more than MongoDB can hold
         """
         if not read.samples:
-            return Written(list(read.changed))
+            return list(read.changed)
         operations = []
         for sample, values in zip(read.samples, updates, strict=True):
             update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
@@ -80,7 +69,7 @@ class Writer:
         if matched < len(operations):
             refused += self._not_written(read.samples, matched)
         self._refused.update(refused)
-        return Written(refused)
+        return refused
 
     def _not_written(self, samples: Sequence[StoredSample], n_written: int) -> list[ObjectId]:
         """The samples that are no longer as they were read; all samples if not all others were written."""

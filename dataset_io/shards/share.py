@@ -274,11 +274,9 @@ def _compare(
     known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=details)
     name = f"{number:06d}"
     is_first = write_part(run_id, name, None)
-    one_pass = Pass(open_family(source, known), run, again=not is_first)
     with rare_collections():
-        one_pass.work(progress=False)
-    compared, name = one_pass.compared(), f"{name}-{ObjectId()}"
-    noticed = {"noticed": asdict(one_pass.noticed())}
+        compared, found = Pass(open_family(source, known), run, again=not is_first).work(progress=False)
+    name, noticed = f"{name}-{ObjectId()}", {"noticed": asdict(found)}
     run.require_current()
     if compared is None:
         write_part(run_id, name + EMPTY, noticed)

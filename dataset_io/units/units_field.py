@@ -211,7 +211,7 @@ class _Pass(CountingPass):
         read = self.reader.columns(rows)
         documents, outcomes = self._derived.label_documents(read.labels)
         of_samples: list[list[dict[str, Any]]] = [[] for _ in read.samples]
-        counts = [Counter(n_left_out=n) for n in read.n_invalid.tolist()]
+        counts = [Counter(n_left_out=n) for n in read.index.columns["n_invalid"].tolist()]
         for sample, document, outcome in zip(read.labels.sample.tolist(), documents, outcomes, strict=True):
             is_usable = document is not None or outcome != "n_labels"
             counts[sample][outcome if is_usable else "n_left_out"] += 1
@@ -221,7 +221,7 @@ class _Pass(CountingPass):
         updates = [{self._field: {"_cls": stored.__name__, list_name(stored): docs}} for docs in of_samples]
         self._check()
         ids = [sample.sample_id for sample in read.samples]
-        return SentBatch(ids, counts, writers.submit(lambda: self._writer.write(read, updates).refused))
+        return SentBatch(ids, counts, writers.submit(self._writer.write, read, updates))
 
 
 @takes_arrays
