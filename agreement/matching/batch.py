@@ -49,10 +49,6 @@ class Batch:
         """Number of samples."""
         return len(self.assigned)
 
-    def select(self, samples: BoolArray) -> Batch:
-        """The batch of the samples in a mask ``(S,)``."""
-        return self.take(np.flatnonzero(samples))
-
     def take(self, samples: IntArray) -> Batch:
         """The batch of the samples at some rows, in that order."""
         n_objects = np.bincount(self.objects.sample, minlength=self.n_samples)

@@ -189,11 +189,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (sample[unusable], unknown))
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
-    def without(self, labels: ObjectLabels, kept: BoolArray) -> ObjectLabels:
-        """The objects of some of the samples."""
-        chosen = self.among(labels, kept[labels.batch.objects.sample])
-        return dataclasses.replace(chosen, batch=labels.batch.select(kept))
-
     def among(self, labels: ObjectLabels, rows: BoolArray) -> ObjectLabels:
         """The objects in a mask ``(N,)``, of all samples."""
         return ObjectLabels(

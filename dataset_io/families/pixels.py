@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import cv2
@@ -209,17 +208,6 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             in_files = config.map_folder is not None
             heatmap = encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
         return _Compared(annotators, found, heatmap, n_invalid, error)
-
-    def without(self, labels: PixelLabels, kept: BoolArray) -> PixelLabels:
-        """The masks of some of the samples."""
-        return PixelLabels(
-            list(compress(labels.masks, kept)),
-            labels.assigned[kept],
-            list(compress(labels.ids, kept)),
-            labels.shown[kept],
-            list(compress(labels.maps, kept)),
-            labels.label_ids[kept],
-        )
 
     # ---- comparing ----
 

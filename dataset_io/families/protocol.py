@@ -81,9 +81,6 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
     def check(self) -> None:
         """Refuse labels that cannot be compared, before anything is written."""
 
-    def without(self, labels: Labels, kept: BoolArray) -> Labels:
-        """The labels of the samples in a mask ``(S,)``."""
-
     def compute(self, labels: Labels) -> Result:
         """The agreement on a batch."""
 

@@ -24,7 +24,7 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...metrics.numeric.arrays import BoolArray, FloatArray
+from ...metrics.numeric.arrays import FloatArray
 from ...names import DIFFERING_PAIRS, DIFFERS_FROM, pair_name
 from ..labels.checks import NAMING, NOT_COMPARED, document_title, is_class, unusable_labels_error
 from ..labels.source import Source
@@ -166,11 +166,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         labels = RatingLabels(ratings, [] if self.numbers else self._class_names, label_ids)
         none_unknown = np.zeros(len(rows), np.int64)
         return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
-
-    def without(self, labels: RatingLabels, kept: BoolArray) -> RatingLabels:
-        """The ratings of some of the samples."""
-        label_ids = None if labels.label_ids is None else labels.label_ids[kept]
-        return RatingLabels(labels.ratings[kept], labels.class_names, label_ids)
 
     # ---- comparing ----
 

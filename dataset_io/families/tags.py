@@ -113,18 +113,6 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (invalid, of_unknown))
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
-    def without(self, labels: TagLabels, kept: BoolArray) -> TagLabels:
-        """The tags of some of the samples."""
-        rows = kept[labels.sample]
-        columns = {name: getattr(labels, name)[rows] for name in ("annotator", "tag", "field", "position", "label_ids")}
-        return dataclasses.replace(
-            labels,
-            sample=(np.cumsum(kept) - 1)[labels.sample[rows]],
-            assigned=labels.assigned[kept],
-            otherwise=labels.otherwise[kept],
-            **columns,
-        )
-
     # ---- comparing ----
 
     def compute(self, labels: TagLabels) -> TagAgreement:

@@ -236,15 +236,6 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], WithRecords]):
         found: LabelsRead[Any] = dataclasses.replace(read, labels=WithRoles(read.labels, roles, decided))
         return found
 
-    def without(self, labels: WithRoles[Labels], kept: BoolArray) -> WithRoles[Labels]:
-        """The labels of some of the samples."""
-        roles = [
-            list(compress(each, kept)) if isinstance(each, list) else reader.family.without(each, kept)
-            for reader, each in zip(self.readers, labels.roles, strict=True)
-        ]
-        decided = None if labels.decided is None else list(compress(labels.decided, kept))
-        return WithRoles(self.inner.without(labels.own, kept), roles, decided)
-
     # ---- comparing ----
 
     def compute(self, labels: WithRoles[Labels]) -> WithRecords:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,6 @@ def _coverage(source: Source) -> str:
 @dataclass(frozen=True, slots=True)
 class _Computed:
     read: ReadBatch[Any]
-    result: Any
     #: ids of the samples that changed after they were read; and values of every frame to add to its video, including
     #: refused frames, None without videos
     written: Future[tuple[list[ObjectId], FloatArray | None]]
@@ -183,7 +183,7 @@ class Pass:
         result = self._family.compute(read.labels)
         self._run.require_current()
         written = writers.submit(self._write, read, result)
-        return _Computed(read, result, written, writers.submit(self._family.record, read.labels, result))
+        return _Computed(read, written, writers.submit(self._family.record, read.labels, result))
 
     def _write(self, read: ReadBatch[Any], result: Any) -> tuple[list[ObjectId], FloatArray | None]:
         updates = self._family.values(read.labels, result)
@@ -192,17 +192,15 @@ class Pass:
 
     def _count(self, computed: _Computed) -> list[ObjectId]:
         """Add the records of the written samples; returns the ids of the others."""
-        read, result = computed.read, computed.result
         refused, of_videos = computed.written.result()
+        samples, index, records = computed.read.samples, computed.read.index, computed.recorded.result()
         if refused:
             refused_ids = set(refused)
-            kept: BoolArray = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)
-            read = read.select(kept, self._family.without(read.labels, kept))
-            result = self._family.compute(read.labels)
+            kept: BoolArray = np.array([sample.sample_id not in refused_ids for sample in samples], np.bool_)
+            samples, index, records = list(compress(samples, kept)), index.select(kept), records.select(kept)
             of_videos = None if of_videos is None else of_videos[kept]
-        records = self._family.record(read.labels, result) if refused else computed.recorded.result()
         self._records = records if self._records is None else self._records + records
-        self._index.append(read.index)
+        self._index.append(index)
         if self._videos is not None and of_videos is not None:
-            self._videos.add(read.samples, of_videos)
+            self._videos.add(samples, of_videos)
         return refused

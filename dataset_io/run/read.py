@@ -7,13 +7,11 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from bson import ObjectId
 
-from ...metrics.numeric.arrays import BoolArray
 from ..families.frames import Videos
 from ..families.protocol import LabelReader, Labels
 from ..labels.assignment import label_lists
@@ -38,10 +36,6 @@ class ReadBatch(Generic[Labels]):
     labels: Labels  #: their labels
     index: SampleIndex  #: the samples, and what was noticed when they were read
     changed: list[ObjectId]  #: ids of samples that changed between two queries
-
-    def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
-        """The samples in a mask ``(S,)``, and their labels."""
-        return ReadBatch(list(compress(self.samples, kept)), labels, self.index.select(kept), [])
 
 
 class Reader(Generic[Labels]):

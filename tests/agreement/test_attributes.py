@@ -97,5 +97,5 @@ def test_attributes_stay_with_their_objects() -> None:
     kept = batch.among(np.array([True, False, True]))
     assert [codes.tolist() for codes in kept.attributes] == [[1, 3], [1, 3]]
     assert_array_equal(kept.attribute_numbers[1], [NAN, 1, 2, 3])
-    nothing = batch.select(np.array([False]))
+    nothing = batch.take(np.array([], np.int64))
     assert [codes.tolist() for codes in nothing.attributes] == [[], []]
