@@ -38,7 +38,7 @@ from ..record.sample_index import now
 from ..run.work_through import MAX_ATTEMPTS, CountingPass, Progress, SentBatch, rare_collections
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, Stored, hash_of_label, is_edited, label_key
+from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, Stored, hash_of_label, label_key
 from .gold import Gold
 from .label_edits import LabelEdits, new_label
 
@@ -340,7 +340,7 @@ class _Document:
             named = zip(decision["labels"], decision["hashes"], strict=True)
             if not is_known or any(self._edits.hash(key) != found for key, found in named):
                 return "n_changed"
-        return "n_edited" if is_edited(decision, self._right, self._opened.kind) else None
+        return "n_edited" if self._log.is_edited(decision) else None
 
     def _changes(self, decision: Stored) -> Iterator[Stored]:
         """Change the labels of the object of a decision; returns the changes, label by label."""

@@ -252,7 +252,10 @@ class DecisionLog:
 
     def is_edited(self, decision: Stored) -> bool:
         """True if the label of a decision was edited or deleted since it was written."""
-        return is_edited(decision, {each["_id"]: each for each in reversed(self.labels)}, self._kind)
+        if decision["gold_id"] is None:
+            return False
+        at = self._position(decision["gold_id"])
+        return at is None or hash_of_label(self.labels[at], self._kind) != decision["gold_hash"]
 
     # ---- changing ----
 
@@ -368,20 +371,6 @@ def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: St
     return UpdateOne(
         {"_id": document_id, **query}, {**{name: each for name, each in update.items() if each}, **(also or {})}
     )
-
-
-def is_edited(decision: Stored, labels: Mapping[ObjectId, Stored], kind: LabelKind) -> bool:
-    """True if the label of a decision was edited or deleted since it was written.
-
-    Args:
-        decision: the decision
-        labels: the labels in the field by id
-        kind: their type
-    """
-    if decision["gold_id"] is None:
-        return False
-    label = labels.get(decision["gold_id"])
-    return label is None or hash_of_label(label, kind) != decision["gold_hash"]
 
 
 def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:

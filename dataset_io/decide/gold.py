@@ -6,49 +6,52 @@ What is stored in a sample, and how it is written, is said in :mod:`~.decision_l
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
+import fiftyone.core.labels as fol
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
+from pymongo import UpdateOne
+from pymongo.errors import PyMongoError
 
 from ... import names
 from ...agreement.settings.arguments import takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
 from ...charts.text.words import counted
-from ..database.fiftyone_private import reload_samples
-from ..labels.kinds import LabelKind, kind_of
-from ..labels.source import whole_samples
-from ..labels.stored import NoRoomError
-from ..record.gold_fields import APPLIED
-from ..run.work_through import rare_collections
-from ..run.write import too_large_ids
-from .decision_log import Choice, hash_of_label, stored_labels
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import fiftyone.core.labels as fol
-from pymongo import UpdateOne
-from pymongo.errors import PyMongoError
-
 from ..app.label_schemas import end_editing
-from ..database.fiftyone_private import list_of, reload_dataset
+from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
+from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import all_fields, run_of
-from ..labels.source import refuse_read_only
-from ..record.gold_fields import GoldField
+from ..labels.source import refuse_read_only, whole_samples
+from ..labels.stored import NoRoomError
+from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
-from .decision_log import BY_RULE, MISSING, REPLACED_BY, DecisionLog, Stored, is_edited, label_key, labels_in
+from ..run.work_through import rare_collections
+from ..run.write import too_large_ids
+from .decision_log import (
+    BY_RULE,
+    MISSING,
+    REPLACED_BY,
+    Choice,
+    DecisionLog,
+    Stored,
+    hash_of_label,
+    label_key,
+    labels_in,
+    stored_labels,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _BATCH = 1_000
 #: entries of decisions that choose which are counted
@@ -285,7 +288,7 @@ class Gold(GoldField):
 
     def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
         """Keep the label of a decision as it was written, so that it can be brought back after somebody edited it."""
-        if "written" in decision or is_edited(decision, {label["_id"]: label}, self.kind):
+        if "written" in decision or hash_of_label(label, self.kind) != decision["gold_hash"]:
             return
         this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
         self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
