@@ -258,8 +258,8 @@ def run_agreement(
                     raise AgreementInputError(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
                     )
-                report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
-                run.complete(report, records, fields, applied_steps(dataset))
+                report, store = compared.report(family, run_facts(source, compared, noticed, started=started))
+                run.complete(report, store, fields, applied_steps(dataset))
         except BaseException as error:
             _after_failure(run, config, fields, error)
             raise
@@ -390,9 +390,9 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
         n_videos = len(now) if source.on_frames else None
         noticed = dataclasses.replace(noticed, n_repeated=len(found) - len(now), n_videos=n_videos)
-        report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
+        report, store = compared.report(family, run_facts(source, compared, noticed, started=started))
         run.require_current()
-        run.exchange(report, records, new_id, read, applied_steps(dataset))
+        run.exchange(report, store, new_id, read, applied_steps(dataset))
     except BaseException:
         with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
             run.end_update(new_id)

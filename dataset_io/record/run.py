@@ -39,7 +39,7 @@ from .sample_index import CHANGES_RECORD, SampleIndex, new_changes_record
 from .schema import declare_fields, delete_fields, fields_marked, unset_undeclared
 from .stored_records import (
     OpenRecords,
-    StoredRecords,
+    Store,
     delete_files,
     delete_orphans,
     delete_parts,
@@ -374,13 +374,13 @@ class Run:
     def complete(
         self,
         report: AgreementReport,
-        records: StoredRecords,
+        store: Store,
         fields: Mapping[str, names.FieldSpec],
         applied: Sequence[str],
     ) -> None:
         """Store report, records and the steps of decisions applied to labels, and mark the run as completed."""
         with surely_written():
-            records.write(str(self.run_id))
+            store(str(self.run_id))
         with writing(self.dataset):
             self.declare(fields)
             delete_orphans()
@@ -417,7 +417,7 @@ class Run:
     def exchange(
         self,
         report: AgreementReport,
-        records: StoredRecords,
+        store: Store,
         new_id: str,
         read: Mapping[str, int],
         applied: Sequence[str],
@@ -426,7 +426,7 @@ class Run:
 
         Args:
             report: the new report
-            records: the new records
+            store: stores the new records
             new_id: what they are stored under
             read: the record of when they were read
             applied: steps of decisions applied to labels
@@ -434,7 +434,7 @@ class Run:
         Raises:
             AgreementInputError: if somebody else began to update the run
         """
-        records.write(new_id)
+        store(new_id)
         with writing(self.dataset):
             record = self.config
             new = {

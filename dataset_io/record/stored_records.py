@@ -10,9 +10,7 @@ can be found and removed.
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
-import itertools
 import json
 import struct
 import zlib
@@ -51,46 +49,52 @@ _IDS = ("results_id", "previous", "updating")
 
 _Array = NDArray[Any]
 _Bytes = bytes | memoryview
+#: stores the records of the run of an id, see :func:`write_records`
+Store = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecords:
-    """The records of a run as bytes."""
+def write_records(
+    run_id: str, records: Records, index: SampleIndex, context: Mapping[str, Any], *, part: str | None = None
+) -> None:
+    """Store the records of a run, or of a part of it, as a file, replacing an earlier one.
 
-    header: dict[str, Any]  #: positions of the columns, and the parts of a report's context that fit into JSON
-    #: the columns, or what gives the pieces of one; scores come first, so that they can be read without the rest
-    columns: list[_Bytes | Callable[[], Iterator[_Bytes]]]
+    Args:
+        run_id: id of the run
+        records: the records
+        index: the samples that they describe
+        context: the parts of a report's context that fit into JSON
+        part: name of the part, as in :func:`part_id`; None: all samples of the run
+    """
+    beside = dict(zip(("index", "facts"), index.to_arrays(), strict=True))
+    # scores come first, so that they can be read without the rest
+    columns = [("records", name) for name in sorted(records.parts[0], key=lambda name: (name != "score", name))]
+    columns += [(kind, name) for kind, arrays in beside.items() for name in arrays]
+    where: dict[str, dict[str, Any]] = {"records": {}, "index": {}, "facts": {}}
+    start, smaller = 0, dict[tuple[str, str], _Bytes]()
+    for kind, name in columns:
+        values = records.column(name) if kind == "records" else beside[kind][name]
+        packed, is_smaller = _packed(_content(values))
+        where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
+        start += -(-len(packed) // _ALIGNED) * _ALIGNED
+        if is_smaller:
+            smaller[kind, name] = packed
+    header = json.dumps({**where, "context": dict(context)}).encode()
+    header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
 
-    @classmethod
-    def of(cls, records: Records, index: SampleIndex, context: Mapping[str, Any]) -> StoredRecords:
-        """The records of a run, or of a part of it, packed for storing; the context as JSON values."""
-        columns: list[_Bytes | Callable[[], Iterator[_Bytes]]] = []
-        start = 0
-        where: dict[str, dict[str, Any]] = {}
-        for kind, arrays in zip(("records", "index", "facts"), (_Joined(records), *index.to_arrays()), strict=True):
-            where[kind] = {}
-            for name, values in arrays.items():
-                packed, is_smaller = _packed(_content(values))
-                padding = bytes(-len(packed) % _ALIGNED)
-                where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
-                # a column that is not smaller is taken again, piece by piece, when it is written
-                columns += [packed if is_smaller else functools.partial(_pieces, arrays, name), padding]
-                start += len(packed) + len(padding)
-        return cls({**where, "context": dict(context)}, columns)
+    def content() -> Iterator[_Bytes]:
+        yield from (_LENGTH.pack(len(header)), header)
+        for kind, name in columns:
+            if (kind, name) in smaller:
+                pieces = [smaller[kind, name]]
+            else:  # taken again, piece by piece unless their types differ
+                arrays = [piece[name] for piece in records.parts] if kind == "records" else [beside[kind][name]]
+                is_joined = len({array.dtype for array in arrays}) > 1
+                pieces = list(map(_content, [records.column(name)] if is_joined else arrays))
+            yield from (*pieces, bytes(-sum(map(len, pieces)) % _ALIGNED))
 
-    def write(self, run_id: str) -> None:
-        """Store the records of a run, replacing earlier ones."""
-        self.write_to(_file_id(run_id))
-
-    def write_to(self, file_id: str) -> None:
-        """Store the records as a file, replacing an earlier one."""
-        files = gridfs.GridFS(database())
-        files.delete(file_id)
-        header = json.dumps(self.header).encode()
-        header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
-        parts = (each() if callable(each) else (each,) for each in self.columns)
-        start = (_LENGTH.pack(len(header)), header)
-        _write_file(file_id, itertools.chain(start, itertools.chain.from_iterable(parts)))
+    file_id = _file_id(run_id) if part is None else part_id(run_id, part)
+    gridfs.GridFS(database()).delete(file_id)
+    _write_file(file_id, content())
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,27 +309,6 @@ def _header(file: gridfs.GridOut | io.BytesIO) -> tuple[dict[str, Any], int]:
     return header, _LENGTH.size + length
 
 
-class _Joined(Mapping[str, _Array]):
-    """The columns of records, joined when they are accessed; scores first."""
-
-    def __init__(self, records: Records) -> None:
-        self._records = records
-
-    def __getitem__(self, name: str) -> _Array:
-        return self._records.column(name)
-
-    def pieces(self, name: str) -> list[_Array]:
-        """The parts of a column, joined if their types differ."""
-        found = [part[name] for part in self._records.parts]
-        return found if len({piece.dtype for piece in found}) == 1 else [self[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._records.parts[0], key=lambda name: (name != "score", name)))
-
-    def __len__(self) -> int:
-        return len(self._records.parts[0])
-
-
 class _Unpacked(Mapping[str, _Array]):
     """Columns by name, unpacked when they are accessed."""
 
@@ -350,11 +333,6 @@ class _Unpacked(Mapping[str, _Array]):
 def _content(values: _Array) -> memoryview:
     """The memory of a column."""
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-
-
-def _pieces(arrays: Mapping[str, _Array], name: str) -> Iterator[memoryview]:
-    """The memory of a column, piece by piece."""
-    return map(_content, arrays.pieces(name) if isinstance(arrays, _Joined) else (arrays[name],))
 
 
 def _packed(content: memoryview) -> tuple[_Bytes, bool]:

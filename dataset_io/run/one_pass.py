@@ -25,7 +25,7 @@ from ..labels.source import Source
 from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind, unread_images
 from ..record.sample_index import SampleIndex
-from ..record.stored_records import StoredRecords, surely_written
+from ..record.stored_records import Store, surely_written, write_records
 from .read import ReadBatch, Reader
 from .work_list import look_first, worst_samples
 from .work_through import Progress, return_memory, work_through
@@ -64,8 +64,8 @@ class Compared:
             records, index = records.take(order), index.select(order)
         return Compared(records.regrouped(), index, named.codes)
 
-    def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
-        """Report on the samples, which are in order, and their stored form."""
+    def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, Store]:
+        """Report on the samples, which are in order, and what stores their records."""
         dataset, context = family.source.dataset, family.context(facts)
         if context.class_names:
             context = replace(context, class_names=self.codes.class_names())
@@ -81,7 +81,8 @@ class Compared:
         report = build_report(self.records, context)  # which needs much memory, so before the records are packed
         report = replace(report, look_first=look_first(self.records, self.index, dataset, context))
         return_memory()
-        return report, StoredRecords.of(self.records, self.index, context.to_stored())
+        store = functools.partial(write_records, records=self.records, index=self.index, context=context.to_stored())
+        return report, store
 
 
 @dataclass(frozen=True, slots=True)

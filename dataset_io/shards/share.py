@@ -30,7 +30,6 @@ from ..labels.source import Shard, Source, flattened, unchecked_source
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
 from ..record.stored_records import (
-    StoredRecords,
     file_context,
     open_file,
     part_id,
@@ -38,6 +37,7 @@ from ..record.stored_records import (
     read_part,
     write_journal,
     write_part,
+    write_records,
 )
 from ..run.one_pass import Compared, Noticed, Pass
 from ..run.work_through import Progress, rare_collections, return_memory
@@ -284,7 +284,7 @@ def _compare(
     names = compared.codes
     codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
     context = {"annotators": source.annotators, **codes, **noticed}
-    StoredRecords.of(compared.records, compared.index, context).write_to(part_id(run_id, name))
+    write_records(run_id, compared.records, compared.index, context, part=name)
     return len(compared.index)
 
 
