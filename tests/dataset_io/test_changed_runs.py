@@ -146,7 +146,7 @@ def test_changed_decisions_are_one_sentence_and_can_be_deleted(make_dataset, cha
     decide(dataset, choice="version", annotator="alice", all=True, by="mia")
     sample = dataset._sample_collection.find_one({f"{GOLD}.detections.0": {"$exists": True}})
     dataset._sample_collection.update_one({"_id": sample["_id"]}, change)
-    said = "decisions in `agreement_gold` were changed by something else; delete them with run.decisions.delete"
+    said = "decisions in `agreement_gold` were changed by something else, or made by an earlier version; delete them"
     for call in (list_decisions, report_decisions, apply_decisions, record_own_labels):
         with pytest.raises(AgreementInputError, match=said):
             call(dataset)
