@@ -146,19 +146,6 @@ def test_consensus_is_what_half_of_the_others_drew(seed: int, rules: dict) -> No
         same(agreed.mean_iou, mean(iou))
 
 
-def test_a_class_that_does_not_lead_among_the_others_is_not_judged() -> None:
-    box = (0.2, 0.2, 0.4, 0.6)
-    classes: list[tuple[int, ...]] = [(1, 1, 2, 3), (1, 1, 1, 2), (2, 1, 1, 3), (1, 2, 3, 3)]
-    samples: list[Sample] = [{r: [(code, *box)] for r, code in enumerate(given)} for given in classes]
-    # alice: 1, 2, 3 tie; 1 leads; 1 leads, alice said 2; 3 leads, alice said 1
-    consensus = [entry.consensus for entry in found_in(samples).report.annotators]
-    assert consensus[0] is not None
-    assert consensus[0].class_agreement == pytest.approx(1 / 3)
-    # dave: 1 leads (dave 3); 1 (dave 2); 1 (dave 3); 1, 2, 3 tie
-    assert consensus[3] is not None
-    assert consensus[3].class_agreement == 0.0
-
-
 @pytest.mark.parametrize("undefined", ["none", "one"])
 @each_case
 @pytest.mark.few(4)

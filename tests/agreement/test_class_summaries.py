@@ -14,7 +14,6 @@ from tests.chance import seeds
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import pairs
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.classes import list_confusions as listing
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.rest import Rest, count_codes
 from annotator_agreement.agreement.settings.config import make_config
@@ -194,19 +193,6 @@ def test_merging_the_only_two_classes_leaves_nothing_to_compare() -> None:
     same(merge.alpha_before, 1 - 3 * 2 / (16 - 9 - 1))
     (merge,) = found_in(samples, 2, undefined="one").report.merges
     assert merge.alpha_after == 1.0
-
-
-def test_lists_are_cut_where_they_get_long_and_say_what_is_left_out() -> None:
-    """Sixteen objects, whose labels all differ: class ``2 k`` meets class ``2 k + 1``, more often the greater ``k``."""
-    names = [f"{k:02d}" for k in range(16)]
-    a, b = np.array([(2 * k, 2 * k + 1) for k in range(8) for _ in range(k)]).T
-    found_list = listing(count_codes(a, b), names, 3)
-    assert found_list.entries == [
-        {"a": "14", "b": "15", "n": 7},
-        {"a": "12", "b": "13", "n": 6},
-        {"a": "10", "b": "11", "n": 5},
-    ]
-    assert found_list.n_unlisted == 4 + 3 + 2 + 1
 
 
 @pytest.mark.parametrize("seed", seeds(3))

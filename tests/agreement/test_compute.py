@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from tests.agreement.agreement_oracle import (
     batch_of,
@@ -28,81 +28,6 @@ from annotator_agreement.metrics import NominalTally
 
 SETTINGS = examples(100)
 NAN = float("nan")
-CAR, BUS = 1, 2
-HERE, SHIFTED, ELSEWHERE = (0.1, 0.2, 0.5, 0.4), (0.15, 0.2, 0.55, 0.4), (0.7, 0.5, 0.9, 0.95)
-
-
-def _verdicts(sample: dict, n_annotators: int = 3, **options: str) -> list:
-    agreement = compute_agreement_of(batch_of([sample], n_annotators), config_of(n_annotators, **options))
-    codes = agreement.units.verdict[agreement.matching.unit].tolist()
-    return [None if code == NO_VERDICT else VERDICTS[code] for code in codes]
-
-
-car, bus = (CAR, *HERE), (BUS, *HERE)
-# (id, labels of every assigned annotator, verdict of every label)
-VERDICT_CASES = [
-    ("all three alike", {0: [car], 1: [car], 2: [car]}, ["agreed"] * 3),
-    ("both who were assigned", {0: [car], 2: [(CAR, *SHIFTED)]}, ["agreed"] * 2),
-    ("one drew nothing", {0: [car], 1: [car], 2: []}, ["missed"] * 2),
-    ("two drew nothing", {0: [], 1: [car], 2: []}, ["lone"]),
-    ("alone of two", {0: [car], 1: []}, ["lone"]),
-    ("classes differ", {0: [car], 1: [bus], 2: [car]}, ["class_conflict"] * 3),
-    ("classes differ and one is missing", {0: [car], 1: [bus], 2: []}, ["class_conflict"] * 2),
-    ("different places", {0: [car], 1: [(CAR, *ELSEWHERE)]}, ["lone", "lone"]),
-    ("only one assigned", {1: [car, (BUS, *ELSEWHERE)]}, [None, None]),
-    ("two of one annotator", {0: [car, (CAR, *SHIFTED)], 1: [car]}, ["agreed", "lone", "agreed"]),
-    ("nobody drew", {0: [], 1: []}, []),
-]
-
-
-@pytest.mark.parametrize("case", VERDICT_CASES, ids=lambda case: case[0])
-def test_verdicts_say_who_drew_an_object_and_how_it_was_named(case: tuple) -> None:
-    _, sample, verdicts = case
-    assert _verdicts(sample) == verdicts
-
-
-def test_required_classes_turn_a_class_conflict_into_misses() -> None:
-    assert _verdicts({0: [car], 1: [bus], 2: [car]}, classes="require") == ["missed", "lone", "missed"]
-
-
-def test_a_missing_annotator_is_not_an_empty_one() -> None:
-    config = config_of(3)
-    missing = compute_agreement_of(batch_of([{0: [car], 1: [car]}], 3), config)
-    empty = compute_agreement_of(batch_of([{0: [car], 1: [car], 2: []}], 3), config)
-    assert (missing.score.tolist(), empty.score.tolist()) == ([1.0], [pytest.approx(1 / 3)])
-    assert (missing.n_disputed.tolist(), empty.n_disputed.tolist()) == ([0], [1])
-
-
-def test_a_pair_that_both_drew_nothing_agrees_where_somebody_else_drew() -> None:
-    agreement = compute_agreement_of(batch_of([{0: [car], 1: [], 2: []}], 3), config_of(3))
-    assert_allclose(agreement.score, [1 / 3], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("empty", "score", "alpha"), [("skip", NAN, NAN), ("agree", 1.0, 1.0)])
-def test_an_image_that_all_left_empty_is_skipped_or_agrees(empty: str, score: float, alpha: float) -> None:
-    agreement = compute_agreement_of(batch_of([{0: [], 2: []}, {1: []}], 3), config_of(3, empty=empty))
-    assert_array_equal(agreement.score, [score, NAN])  # one annotator alone is never rated
-    assert_array_equal(agreement.alpha, [alpha, NAN])
-
-
-ALPHA_CASES = [
-    ("one annotator", {0: [car]}, {}, NAN, "one_annotator"),
-    ("nobody drew", {0: [], 1: []}, {}, NAN, "no_objects"),
-    ("nobody drew, undefined one", {0: [], 1: []}, {"undefined": "one"}, NAN, "no_objects"),
-    ("one category", {0: [car], 1: [car]}, {}, NAN, "single_category"),
-    ("one category, undefined one", {0: [car], 1: [car]}, {"undefined": "one"}, 1.0, ""),
-    ("nothing to compare", {0: [car], 1: []}, {"missing": "ignore", "undefined": "one"}, NAN, "no_pairable_values"),
-    ("one missed", {0: [car], 1: []}, {}, 0.0, ""),
-    ("conflict", {0: [car], 1: [bus]}, {"missing": "ignore"}, 0.0, ""),
-]
-
-
-@pytest.mark.parametrize("case", ALPHA_CASES, ids=lambda case: case[0])
-def test_alpha_of_a_sample_is_undefined_for_a_reason(case: tuple) -> None:
-    _, sample, options, alpha, reason = case
-    agreement = compute_agreement_of(batch_of([sample], 3), config_of(3, **options))
-    assert_allclose(agreement.alpha, [alpha], rtol=0, atol=1e-12)
-    assert ALPHA_REASONS[agreement.part["alpha_reason"][0]] == reason
 
 
 @SETTINGS

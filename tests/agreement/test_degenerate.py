@@ -122,22 +122,3 @@ def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
     agreed = report_on(samples, n_annotators, empty="agree")
     assert (agreed.score.mean, agreed.alpha.mean, agreed.alpha.pooled) == (1.0, 1.0, None)
     assert report_on(samples, n_annotators, empty="agree", undefined="one").alpha.pooled == 1.0
-
-
-def test_perfect_agreement_is_one_everywhere() -> None:
-    report = report_on(SAMPLES["two classes, agreed"][1])
-    assert (report.alpha.pooled, report.alpha.mean, report.score.mean, report.existence.f1) == (1.0, 1.0, 1.0, 1.0)
-    assert (report.class_given_match.alpha, report.localisation.mean_iou) == (1.0, 1.0)
-
-
-def test_one_object_of_one_annotator_is_all_disagreement() -> None:
-    """Golden case ``1u_class_empty`` of the source documents: alpha 0."""
-    report = report_on(SAMPLES["one object"][1])
-    assert (report.alpha.pooled, report.score.mean, report.existence.f1) == (0.0, 0.0, 0.0)
-    assert (report.class_given_match.alpha, report.localisation.mean_iou) == (None, None)
-
-
-def test_misses_that_are_left_out_leave_nothing_to_compare() -> None:
-    report = report_on(SAMPLES["only lone objects"][1], missing="ignore")
-    assert (report.alpha.pooled, report.alpha.mean) == (None, None)
-    assert report.alpha.undefined["no_pairable_values"] == 3

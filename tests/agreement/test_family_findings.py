@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -122,14 +118,3 @@ def test_frames_of_one_video_are_one_draw() -> None:
         assert moments.sums[r, :2] == pytest.approx([sum(own), given[:, r].sum()])
         products = [sum(x * x for x, _ in by_video), sum(x * n for x, n in by_video), sum(n * n for _, n in by_video)]
         assert moments.products[r, [0, 1, 4]] == pytest.approx(products)
-
-
-@pytest.mark.parametrize("family", SIMULATED)
-@pytest.mark.few(2)
-def test_findings_are_the_same_in_a_stored_report(family: str) -> None:
-    simulated, habit, _ = SIMULATED[family]
-    report = simulated(60, 4, 2, 2 * habit)
-    again: Callable[..., Any] = type(report).from_dict
-    assert [dataclasses.asdict(each) for each in again(report.to_dict()).findings] == [
-        dataclasses.asdict(each) for each in report.findings
-    ]

@@ -142,16 +142,6 @@ def test_with_the_pairs_of_one_image_among_the_expected_it_is_the_alpha_of_anoth
     assert 1.0 - found.observed / of_all == pytest.approx(alpha, rel=0, abs=1e-12)
 
 
-def test_neither_the_order_of_images_nor_that_of_annotators_matters() -> None:
-    rng = np.random.default_rng(5)
-    annotations = _annotations(rng, 60, 3)
-    first = _report(annotations, resamples=50)
-    images, names = rng.permutation(60), [2, 0, 1]
-    other = _report([(int(images[s]), names[r], boxes, codes) for s, r, boxes, codes in annotations], resamples=50)
-    assert _of(first).n_expected == 60 * 3 * 59 * 3 / 2
-    assert dataclasses.asdict(_of(other)) == pytest.approx(dataclasses.asdict(_of(first)), rel=0, abs=1e-12)
-
-
 BOX, NOTHING = np.array([[0.0, 0.0, 1.0, 1.0]]), np.empty((0, 4))
 
 

@@ -161,32 +161,6 @@ def test_nobody_shares_an_image_with_another_one() -> None:
     assert person_of(kept, context_of(simulated, _config())) is None
 
 
-def test_the_order_of_annotators_and_images_changes_nothing() -> None:
-    simulated, batch = _run(40)
-    config = dataclasses.replace(_config(), resamples=50)
-    found = person_of(batch, context_of(simulated, config))
-    order = [2, 0, 1, 3]
-    turned = simulate((*TEAM, MODEL), 40, np.random.default_rng(4), jitter=0.12)  # the same
-    turned = dataclasses.replace(turned, habits=tuple(turned.habits[k] for k in order))
-    number = np.argsort(order)
-    objects = batch.objects
-    rows = np.lexsort((number[objects.annotator], -objects.sample))
-    objects = type(objects)(39 - objects.sample[rows], number[objects.annotator][rows], objects.category[rows])
-    other = dataclasses.replace(
-        batch, objects=objects, geometry=batch.geometry.take(rows), assigned=batch.assigned[::-1][:, order]
-    )
-    again = person_of(other, context_of(turned, config))
-    for part in ("annotators", "left_out"):
-        mine = {entry.name: entry for entry in getattr(found, part)}
-        for entry in getattr(again, part):
-            same = mine[entry.name]
-            names = ("model", "annotators", "difference") if part == "annotators" else ("n", "advantage")
-            assert [getattr(entry, k) for k in names] == pytest.approx([getattr(same, k) for k in names], rel=1e-9)
-    assert again.total.difference == pytest.approx(found.total.difference)
-    low, high = (each.total.intervals["difference"] for each in (found, again))
-    assert (low.low, low.high) == pytest.approx((high.low, high.high))
-
-
 def test_the_numbers_of_annotators_do_not_change_with_a_model() -> None:
     _, batch = _run(20)
     config = _config()

@@ -59,21 +59,6 @@ def test_alpha_of_sums_is_alpha_of_all_units_together(missing: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("observed", "counts", "expected"),
-    [
-        pytest.param(0.0, [], NAN, id="no category"),
-        pytest.param(0.0, [0, 0], NAN, id="no rating"),
-        pytest.param(0.0, [7, 0], NAN, id="one category"),
-        pytest.param(2.0, [1, 1], 0.0, id="one unit, two categories"),
-        pytest.param(0.0, [2, 2], 1.0, id="two units, both agreed"),
-        pytest.param(4.0, [2, 2], -0.5, id="two units, neither agreed"),
-    ],
-)
-def test_alpha_of_sums_is_undefined_without_variation(observed: float, counts: list, expected: float) -> None:
-    assert_allclose(nominal_alpha_of_sums(observed, np.array(counts, dtype=float)), expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
     ("sums", "none", "one"),
     [
         pytest.param((0.0, 0.0, 0), NAN, NAN, id="no rating"),
@@ -120,15 +105,6 @@ def test_tallies_of_batches_add_up_to_the_last_bit(seed: int) -> None:
     assert_allclose(whole.alpha(), krippendorff_alpha(table), rtol=0, atol=1e-14)
 
 
-def test_a_tally_counts_units_and_ratings_that_can_be_compared() -> None:
-    table = np.array([[1, 1, 2], [3, NAN, NAN], [2, 2, NAN]])
-    tally = NominalTally.from_counts(*sparse(table))
-    assert (tally.n_units, tally.n_ratings) == (2, 5)
-    assert_array_equal(tally.category_counts, [0, 2, 3])
-    assert np.isnan(NominalTally.empty().alpha())
-    assert np.isnan(NominalTally.empty().percent_agreement())
-
-
 @pytest.mark.parametrize("seed", seeds(30))
 def test_alpha_by_group_is_the_alpha_of_every_group(seed: int) -> None:
     parts = [random_ratings(seed * 10 + k, missing=0.4)[: k * k] for k in range(5)]  # the first group is empty
@@ -143,13 +119,3 @@ def test_alpha_by_group_is_the_alpha_of_every_group(seed: int) -> None:
     columns = [np.concatenate(column) for column in (unit, category, count)]
     alpha = alpha_by_group(*columns, np.array(group), len(parts) + 1)
     assert_allclose(alpha, [*expected, NAN], rtol=0, atol=1e-12)
-
-
-def test_alpha_by_group_of_nothing_is_undefined_everywhere() -> None:
-    none = np.empty(0, np.int64)
-    assert_array_equal(alpha_by_group(none, none, none, none, 2), [NAN, NAN])
-
-
-def test_alpha_by_group_takes_units_without_ratings_at_the_end() -> None:
-    unit, category, count = np.array([0, 0]), np.array([1, 2]), np.array([1, 1])
-    assert_array_equal(alpha_by_group(unit, category, count, np.array([0, 1]), 2), [0.0, NAN])

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from itertools import permutations, product
-from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from tests.chance import examples, seeds, some_seeds
@@ -291,26 +288,6 @@ def test_two_annotators_without_disagreement_by_chance_are_nan(case: tuple, weig
 def test_one_category_of_several_that_could_be_chosen_is_perfect_agreement(name: str) -> None:
     for weights in WEIGHTS:
         assert WEIGHTED[name](np.ones((4, 2)), weights=weights, categories=[1, 2, 3]) == 1.0
-
-
-@few
-@given(tables(CODES), st.randoms(use_true_random=False))
-def test_neither_order_nor_names_of_categories_matter(table: np.ndarray, random: Random) -> None:
-    units, annotators = list(range(len(table))), list(range(table.shape[1]))
-    random.shuffle(units)
-    random.shuffle(annotators)
-    shuffled = table[units][:, annotators]
-    names = [40.0, 3.0, -7.0, 11.5]  # with weights the order stays, that of the list
-    renamed = np.select([table == code for code in CODES], names, NAN)
-    for name, weights in product(WEIGHTED, WEIGHTS):
-        of = partial(WEIGHTED[name], weights=weights)
-        # without weights no order matters; with weights a scale may be read backwards
-        other = sorted(names) if weights == "identity" else names[::-1]
-        found = [of(shuffled, categories=CODES), of(renamed, categories=names), of(renamed, categories=other)]
-        expected = of(table, categories=CODES)
-        assert_allclose(found, [expected] * 3, rtol=0, atol=1e-12, err_msg=f"{name}, {weights}")
-    for of in (metrics.percent_agreement, *(partial(krippendorff_alpha, level=level) for level in LEVELS)):
-        assert_allclose(of(shuffled), of(table), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -38,24 +38,6 @@ def _units(rng: np.random.Generator, n: int = 40, n_units: int = 9) -> np.ndarra
     return np.sort(np.concatenate([np.arange(n_units), rng.integers(0, n_units, n - n_units)]))
 
 
-# (id, classes of the members, class, votes, tie), by hand
-VOTES = [
-    ("one member", [3], 3, 1, False),
-    ("all alike", [2, 2, 2], 2, 3, False),
-    ("two against one", [5, 1, 5], 5, 2, False),
-    ("one each", [1, 2], NO_CLASS, 1, True),
-    ("two pairs and one", [4, 7, 4, 7, 1], NO_CLASS, 2, True),
-    ("a pair leads", [4, 7, 4, 1], 4, 2, False),
-]
-
-
-@pytest.mark.parametrize("case", VOTES, ids=lambda case: case[0])
-def test_the_class_is_the_one_that_most_members_gave(case: tuple) -> None:
-    _, classes, category, n, tie = case
-    votes = vote_classes(np.zeros(len(classes), np.int64), np.array(classes), 1)
-    assert (votes.category[0], votes.votes[0], votes.tie[0]) == (category, n, tie)
-
-
 @SEEDS
 def test_classes_are_counted_as_by_a_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -68,13 +50,6 @@ def test_classes_are_counted_as_by_a_loop(seed: int) -> None:
         assert votes.tie[k] == (len(leading) > 1)
         assert votes.category[k] == (leading[0] if len(leading) == 1 else NO_CLASS)
         assert votes.votes[k] == (counted[0][1] if counted else 0)
-
-
-def test_no_members_have_no_class() -> None:
-    nothing = np.empty(0, np.int64)
-    votes = vote_classes(nothing, nothing, 2)
-    assert_array_equal(votes.category, [NO_CLASS, NO_CLASS])
-    assert not votes.tie.any()
 
 
 @SEEDS
@@ -110,15 +85,6 @@ def test_keypoints_are_the_median_of_those_who_labelled_them(seed: int) -> None:
             else:
                 x, y = zip(*labelled, strict=True)
                 assert found[k, joint].tolist() == [statistics.median(x), statistics.median(y)]
-
-
-def test_a_point_that_half_of_the_members_labelled_is_there() -> None:
-    points = np.full((4, 1, 2), np.nan)
-    points[:2] = [[[1.0, 5.0]], [[3.0, 9.0]]]
-    assert keypoint_medians(np.zeros(4, np.int64), points, 1).tolist() == [[[2.0, 7.0]]]
-    points[1] = np.nan
-    assert np.isnan(keypoint_medians(np.zeros(4, np.int64), points, 1)).all()
-    assert keypoint_medians(np.empty(0, np.int64), np.empty((0, 2, 2)), 0).shape == (0, 2, 2)
 
 
 @SEEDS
@@ -251,9 +217,3 @@ def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> N
         if expected.any():
             crop = found.crop(k)
             assert all(edge.any() for edge in (crop[0], crop[-1], crop[:, 0], crop[:, -1]))
-
-
-def test_masks_that_share_nothing_have_no_majority() -> None:
-    one = np.ones((1, 1), np.bool_)
-    apart = MaskCrops.from_crops([(one, 0, 0), (one, 3, 0), (one, 6, 0)])
-    assert majority_pixels(apart, np.zeros(3, np.int64), 1).area.tolist() == [0.0]

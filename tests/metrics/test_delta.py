@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from tests.chance import seeds
 
 from annotator_agreement.metrics import bootstrap, nominal_alpha_of_sums
-from annotator_agreement.metrics.bootstrap.confidence import delta_intervals, gradient
+from annotator_agreement.metrics.bootstrap.confidence import delta_intervals
 from annotator_agreement.metrics.bootstrap.draws import ColumnMoments, column_sums, n_given
 
 N = 400
@@ -115,13 +115,3 @@ def test_moments_add_up_and_columns_can_be_chosen(seed):
     assert_allclose(whole[:, chosen].products.toarray(), of_chosen.products.toarray(), rtol=1e-12)
     assert column_sums(whole[:, chosen]).tolist() == column_sums(of_chosen).tolist()
     assert n_given(whole[:, chosen]).tolist() == n_given(columns[:, chosen]).tolist()
-
-
-def test_the_gradient_is_the_derivative():
-    sums = np.array([50.0, 200.0, 0.0, 30.0])
-
-    def statistic(sums):
-        return np.stack([sums[..., 0] * sums[..., 1], sums[..., 3] ** 2 + sums[..., 2]], axis=-1)
-
-    # 0 for a column that sums to 0: no sample has it
-    assert_allclose(gradient(statistic, sums), [[200.0, 0.0], [50.0, 0.0], [0.0, 0.0], [0.0, 60.0]], rtol=1e-9)

@@ -30,42 +30,11 @@ def _found(geometry: Geometry, lone: list[bool], objects: Objects | None = None)
     return find_duplicates(objects, np.array(lone, np.bool_), geometry, area).tolist()
 
 
-WHOLE, NEARLY, LESS, APART = (3, 1, 13, 6), (3, 1, 13, 5.5), (3, 1, 13, 5.49), (20, 1, 30, 6)
 LONE, MATCHED = True, False
-
-# (id, boxes, whether they are lone, whether they are duplicates)
-CASES = [
-    ("nothing", [], [], []),
-    ("one", [WHOLE], [LONE], [False]),
-    ("a matched one is repeated", [WHOLE, NEARLY], [MATCHED, LONE], [False, True]),
-    ("the repeated one comes after", [NEARLY, WHOLE], [LONE, MATCHED], [True, False]),
-    ("both are matched", [WHOLE, WHOLE], [MATCHED, MATCHED], [False, False]),
-    ("neither is matched", [WHOLE, NEARLY], [LONE, LONE], [False, True]),
-    ("three, none matched", [WHOLE, NEARLY, WHOLE], [LONE] * 3, [False, True, True]),
-    ("three, the last is matched", [WHOLE, NEARLY, WHOLE], [LONE, LONE, MATCHED], [True, True, False]),
-    ("exactly nine tenths", [WHOLE, NEARLY], [MATCHED, LONE], [False, True]),
-    ("a bit less", [WHOLE, LESS], [MATCHED, LONE], [False, False]),
-    ("apart", [WHOLE, APART], [MATCHED, LONE], [False, False]),
-    ("without area", [(3, 1, 3, 6)] * 2, [MATCHED, LONE], [False, False]),
-]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_duplicates_are_those_found_by_hand(case: tuple) -> None:
-    _, boxes, lone, expected = case
-    assert _found(Boxes(np.array(boxes, float).reshape(-1, 4)), lone) == expected
-
-
-@pytest.mark.parametrize(
-    "other", [(1, 0, 1), (0, 1, 1), (0, 0, 2)], ids=["another sample", "another annotator", "another class"]
-)
-def test_what_is_not_the_same_annotator_sample_and_class_is_no_duplicate(other: tuple) -> None:
-    rows = sorted([(0, 0, 1), other])
-    lone = [row == other for row in rows]
-    assert _found(Boxes(np.array([WHOLE, WHOLE], float)), lone, _objects(*rows)) == [False, False]
 
 
 def test_objects_of_any_geometry_can_be_duplicates() -> None:
+    assert _found(Boxes(np.array([(3, 1, 3, 6.0)] * 2)), [MATCHED, LONE]) == [False, False], "without area"
     lone = [LONE, LONE, LONE]
     crop, shorter = np.ones((5, 20), np.bool_), np.ones((5, 18), np.bool_)
     masks = Regions.of_masks(MaskCrops.from_crops([(crop, 4, 2), (shorter, 4, 2), (crop, 7, 2)]))

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import shapely
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -76,26 +76,6 @@ def test_cases_have_the_values_computed_by_hand(case: tuple) -> None:
     for first, second in ((a, b), (b, a)):
         assert_allclose(oks(first, second, sigmas), [similarity], rtol=0, atol=1e-14)
         assert_allclose(visibility_agreement(first, second), [visible], rtol=0, atol=1e-14)
-
-
-# (id, points, square pixels), by hand
-SCALES = [
-    ("wide", [(1, 2), (41, 5), (20, 12)], 400.0),
-    ("tall", [(2, 1), (5, 41), (12, 20)], 400.0),
-    ("only labelled points count", [(0, 0), (4, 3), NO, (NAN, 100), (100, NAN)], 12.0),
-    ("an aspect of exactly ten", [(0, 0), (40, 4)], 160.0),
-    ("flatter than one to ten", [(0, 0), (40, 1)], 160.0),
-    ("a line", [(7, 0), (7, 40)], 160.0),
-    ("a diagonal line", [(0, 0), (30, 20)], 600.0),
-    ("a point", [(7, 8), NO], 0.0),
-    ("nothing", [NO, NO], NAN),
-]
-
-
-@pytest.mark.parametrize("case", SCALES, ids=lambda case: case[0])
-def test_scale_is_the_area_of_the_box_round_the_labelled_points(case: tuple) -> None:
-    _, points, expected = case
-    assert_allclose(keypoints.object_scale(_rows(points)), [expected], rtol=0, atol=1e-12)
 
 
 def test_points_at_the_end_of_all_numbers_have_a_value_or_none() -> None:
@@ -194,27 +174,6 @@ def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> Non
     for first, second in ((a, b), (b, a)):
         assert_allclose(oks(first, second, SIGMAS), [expected], rtol=0, atol=1e-13)
         assert_allclose(visibility_agreement(first, second), [both / either if either else NAN], rtol=0, atol=1e-15)
-
-
-@few
-@given(objects_of(4), st.sampled_from([1e-3, 0.1, 1 / 3, 1.0]))
-def test_every_object_with_a_labelled_point_agrees_with_itself_exactly(a: np.ndarray, shrink: float) -> None:
-    assume(not np.isnan(a).all())
-    a = a * shrink
-    assert oks(a, a, SIGMAS)[0] == 1.0
-    assert visibility_agreement(a, a)[0] == 1.0
-    objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
-    overlaps = Keypoints(np.concatenate([a, a]), SIGMAS).overlaps(objects)
-    assert (overlaps.similarity("iou").tolist(), overlaps.similarity("dice").tolist()) == ([1.0], [1.0])
-
-
-@few
-@pairs
-def test_padding_with_points_that_are_not_labelled_changes_nothing(a: np.ndarray, b: np.ndarray) -> None:
-    padding = np.full((1, 9, 2), NAN)
-    padded = [np.concatenate([points, padding], axis=1) for points in (a, b)]
-    for function in (oks, visibility_agreement):
-        assert_allclose(function(*padded), function(a, b), rtol=0, atol=1e-14)
 
 
 GOOD = np.zeros((1, 2, 2))
@@ -336,18 +295,6 @@ def test_similarities_below_the_least_are_no_overlap() -> None:
     for distance, n_pairs in ((14.8, 1), (14.9, 0)):
         points = _rows([(0, 0), (40, 10)], [(0, distance), (40, 10 + distance)])
         assert len(Keypoints(points).overlaps(objects).i) == n_pairs
-
-
-def test_some_of_the_keypoints_are_taken_by_index_and_by_mask() -> None:
-    points = np.arange(12.0).reshape(3, 2, 2)
-    sigmas = np.array([0.1, 0.2])
-    all_of_them = Keypoints(points, sigmas)
-    assert len(all_of_them) == 3
-    for rows in (np.array([2, 0]), np.array([True, False, True])):
-        taken = all_of_them.take(rows)
-        assert_array_equal(taken.points_xy, points[rows])
-        assert_array_equal(taken.sigmas, sigmas)
-    assert len(all_of_them.take(np.empty(0, np.int64))) == 0
 
 
 def test_joined_keypoints_follow_each_other_and_the_shorter_ones_are_padded() -> None:

@@ -195,22 +195,6 @@ def _solid(height: int, width: int, left: int, top: int) -> Crop:
     return np.ones((height, width), np.bool_), left, top
 
 
-L_SHAPE = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1]], np.bool_)
-
-
-def test_masks_share_the_pixels_that_they_share_when_painted() -> None:
-    rng = np.random.default_rng(7)
-    crops: list[Crop] = []
-    for _ in range(60):
-        height, width = rng.integers(0, (HEIGHT // 2, WIDTH // 2))
-        left, top = rng.integers(0, (WIDTH - width + 1, HEIGHT - height + 1))
-        crops.append((rng.random((height, width)) < rng.random(), int(left), int(top)))
-    masks = MaskCrops.from_crops(crops)
-    images = np.stack([paint(crop) for crop in crops]).reshape(len(crops), -1).astype(float)
-    i, j = every_pair(len(crops))
-    assert_array_equal(mask_intersection(masks, i, j).reshape(len(crops), -1), images @ images.T)
-
-
 @st.composite
 def crops(draw: st.DrawFn) -> Crop:
     """Any pixels of at most 5 x 7, anywhere near the origin."""
@@ -235,15 +219,6 @@ def test_what_masks_share_is_symmetric_and_at_most_the_smaller_mask(drawn: list[
 
 
 # columns
-
-
-def test_masks_are_columns_of_rectangles() -> None:
-    masks = MaskCrops.from_crops([(L_SHAPE, 4, 9), (np.zeros((0, 0), np.bool_), 0, 0), _solid(2, 5, -1, 3)])
-    assert len(masks) == 3
-    assert masks.area.tolist() == [5, 0, 10]
-    assert masks.bounds.tolist() == [[4, 9, 7, 12], [0, 0, 0, 0], [-1, 3, 4, 5]]
-    assert masks.pixels.dtype == np.bool_
-    assert_array_equal(masks.crop(0), L_SHAPE)
 
 
 def test_no_masks_are_empty_columns() -> None:

@@ -139,35 +139,6 @@ def test_crowds_of_more_objects_than_are_enumerated_are_matched_in_the_best_way(
     assert (len(found), matching.n_hard > 0, matching.n_inexact) == (n_units, True, 0)
 
 
-def _irregular_rows(seed: int) -> list:
-    """Noisy boxes of 3 annotators on 4 samples, crowded, without ties."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for sample in range(4):
-        for x, y in rng.uniform(0, [30, 12], (6, 2)):
-            for annotator in range(3):
-                if rng.random() < 0.85:
-                    box = np.array([x, y, x + 14, y + 6]) + rng.normal(0, [1.5, 0.8, 1.5, 0.8])
-                    rows.append((sample, annotator, int(rng.integers(1, 4)), *box.tolist()))
-    return sorted_rows(rows)
-
-
-@pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
-@pytest.mark.parametrize("seed", seeds(8))
-def test_neither_the_order_of_anything_nor_the_names_of_classes_change_the_partition(seed: int, classes: str) -> None:
-    rows = _irregular_rows(seed)
-    expected = partition_of(match(rows, classes=classes).unit)
-    rng = np.random.default_rng(seed + 50)
-    samples, annotators, names = rng.permutation(4), rng.permutation(3), [0, *(rng.permutation(3) + 5)]
-    shuffled = rng.permutation(len(rows)).tolist()
-    renamed = [(int(samples[s]), int(annotators[r]), int(names[c]), *box) for s, r, c, *box in rows]
-    order = sorted(shuffled, key=lambda k: renamed[k][:2])
-    unit = match([renamed[k] for k in order], classes=classes).unit
-    back = np.empty(len(rows), np.int64)
-    back[order] = unit
-    assert partition_of(back) == expected
-
-
 HALF = [(0, 0, 1, 0, 0, 10, 10), (0, 1, 1, 0, 0, 10, 5)]
 
 

@@ -53,13 +53,6 @@ def test_coefficients_of_counts_are_those_of_the_table(seed: int) -> None:
     assert_allclose(NominalTally.from_counts(*sparse(table)).alpha(), krippendorff_alpha(table), rtol=0, atol=1e-12)
 
 
-def test_units_with_one_rating_are_left_out() -> None:
-    table = random_ratings(3, missing=0.6)
-    assert len(rated_twice(table)) < len(table)
-    one, other = (NominalTally.from_counts(*sparse(each)) for each in (table, rated_twice(table)))
-    assert one.alpha() == other.alpha()
-
-
 def test_more_categories_than_were_given_may_be_said() -> None:
     table = rated_twice(random_ratings(1))
     found = coefficients_of(table, 7)

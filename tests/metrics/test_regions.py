@@ -19,7 +19,6 @@ from annotator_agreement.metrics import (
     Regions,
     box_overlaps,
     lines_from_points,
-    match_objects,
     polygons_from_rings,
 )
 from annotator_agreement.metrics.geometry.boxes import Boxes
@@ -126,12 +125,6 @@ def test_all_kinds_share_the_pixels_counted(seed: int) -> None:
     assert_allclose(every.area, [images[number].sum() for number, _ in forms], rtol=1e-12, atol=0)
 
 
-def test_a_polygon_along_pixels_agrees_exactly_with_its_mask() -> None:
-    corners = [(3, 2), (20, 2), (20, 7), (12, 7), (12, 11), (3, 11)]
-    image = painted(3, 2, 20, 7) | painted(3, 7, 12, 11)
-    assert iou(polygon(corners), mask(image)) == 1.0
-
-
 @pytest.mark.parametrize("sides", [(3, 2, 20, 7), (0.1, 0.2, 0.4, 0.9), (1 / 3, 0.7, 98765.4321, 7.1)], ids=str)
 def test_a_box_agrees_exactly_with_the_polygon_of_its_corners(sides: tuple) -> None:
     x_min, y_min, x_max, y_max = sides
@@ -198,14 +191,6 @@ def test_mixed_overlaps_are_those_that_shapely_finds_one_by_one(seed: int) -> No
     assert len(found) > 100
 
 
-def test_the_order_of_objects_does_not_change_what_they_share() -> None:
-    regions, _, _ = _mixed(8, 60, n_samples=1, n_annotators=2)
-    order = np.random.default_rng(8).permutation(60)
-    back = np.argsort(order)
-    i, j = np.divmod(np.arange(3600), 60)
-    assert_array_equal(regions.take(order).intersection_of(back[i], back[j]), regions.intersection_of(i, j))
-
-
 def test_boxes_alone_overlap_as_boxes_do() -> None:
     rng = np.random.default_rng(2)
     low = rng.uniform(0, (20, 9), (50, 2))
@@ -216,12 +201,6 @@ def test_boxes_alone_overlap_as_boxes_do() -> None:
         overlaps = regions.overlaps(objects)
         for name in ("i", "j", "intersection", "area"):
             assert_array_equal(getattr(overlaps, name), getattr(expected, name))
-
-
-def test_a_unit_may_hold_a_box_a_polygon_and_a_mask() -> None:
-    regions = box(0, 0, 10, 6).joined([polygon(rectangle(1, 0, 10, 6)), mask(painted(0, 0, 10, 6))])
-    objects = Objects(np.zeros(3, np.int64), np.arange(3), np.ones(3, np.int64))
-    assert match_objects(objects, regions.overlaps(objects)).n_units == 1
 
 
 def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:

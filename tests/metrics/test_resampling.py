@@ -231,15 +231,6 @@ def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, err_msg=name)
 
 
-def test_the_order_of_samples_within_clusters_does_not_matter() -> None:
-    columns, clusters = _columns(7, 50), np.arange(50) // 4
-    order = np.random.default_rng(7).permutation(50)
-    one = bootstrap(columns, _means, Resampling(clusters=clusters))
-    other = bootstrap(columns[order], _means, Resampling(clusters=clusters[order]))
-    for name in ("estimate", *ENDS, *ERRORS):
-        assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-10, err_msg=name)
-
-
 # ------------------------------------------------------------------------------------------------- degenerate samples
 
 
@@ -404,13 +395,6 @@ def test_parts_have_the_intervals_that_each_has_alone(form: Callable, clusters: 
         assert found.n_samples == alone.n_samples
         for name in ("estimate", *ENDS, *ERRORS, "n_undefined"):
             assert_allclose(getattr(found, name), getattr(alone, name), rtol=1e-11, atol=1e-13, err_msg=name)
-
-
-def test_sparse_columns_that_are_nearly_empty_are_added_up_alike() -> None:
-    rng = np.random.default_rng(0)
-    columns = rng.random((40, 300)) * (rng.random((40, 300)) < 0.01)
-    weights = resampled_sums(np.eye(40), resamples=30)
-    assert_allclose(resampled_sums(sparse.csr_array(columns), resamples=30), weights @ columns, rtol=1e-13, atol=1e-15)
 
 
 def test_sparse_rows_of_a_hundred_thousand_columns_are_added_up() -> None:

@@ -173,34 +173,6 @@ def test_edge_cases_have_the_value_computed_by_hand(case: tuple) -> None:
         assert_allclose(_set_alpha(units, "jaccard"), jaccard_alpha, rtol=0, atol=1e-14)
 
 
-def test_a_tag_without_variation_has_no_alpha() -> None:
-    units: Units = [[{0, 1}, {0}], [{0}, {0}], [{0, 2}, {0, 2}], [{3}, None]]
-    # by hand: tag 1 was given once, tag 2 by both, tag 3 where nobody else looked
-    assert_allclose(_tag_alpha(units), [NAN, 0.0, 1.0, NAN], rtol=0, atol=1e-14)
-
-
-def test_alpha_of_sets_of_one_tag_is_nominal_alpha() -> None:
-    rng = np.random.default_rng(1)
-    table = np.where(rng.random((40, 3)) < 0.6, rng.integers(0, 4, (40, 1)), rng.integers(0, 4, (40, 3)))
-    units = [[{int(tag)} for tag in row] for row in table]
-    for distance in ("masi", "jaccard"):
-        alpha = _set_alpha(units, distance)
-        assert_allclose(alpha, krippendorff_alpha(table.astype(float)), rtol=0, atol=1e-12)
-
-
-@few
-@given(many_units, st.randoms(use_true_random=False))
-def test_neither_order_nor_the_names_of_tags_matter(units: Units, random) -> None:
-    order = list(range(len(units)))
-    random.shuffle(order)
-    names = random.sample(range(4), 4)
-    annotators = random.sample(range(len(units[0])), len(units[0]))
-    mixed = [[None if units[u][r] is None else {names[tag] for tag in units[u][r]} for r in annotators] for u in order]
-    assert_allclose(np.array(_tag_alpha(mixed))[names], _tag_alpha(units), rtol=0, atol=1e-12)
-    for distance in ("masi", "jaccard"):
-        assert_allclose(_set_alpha(mixed, distance), _set_alpha(units, distance), rtol=0, atol=1e-12)
-
-
 def test_neither_the_order_of_rows_nor_duplicates_matter() -> None:
     units = _random_units(3, least=0)
     columns = np.array(_columns(units))
@@ -209,14 +181,6 @@ def test_neither_the_order_of_rows_nor_duplicates_matter() -> None:
     expected, mixed = _sets(units), TagSets.from_columns(*again, n_units=len(units), n_tags=4)
     for name in ("unit", "row", "tag"):
         assert_array_equal(getattr(mixed, name), getattr(expected, name))
-
-
-def test_a_row_without_tag_beside_tags_changes_nothing() -> None:
-    plain = TagSets.from_columns(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]))
-    marked = TagSets.from_columns(np.array([0, 0, 0]), np.array([0, 0, 1]), np.array([-1, 2, 1]))
-    assert_array_equal(marked.row, plain.row)
-    assert_array_equal(marked.tag, plain.tag)
-    assert (plain.n_units, plain.n_tags) == (1, 3)
 
 
 @pytest.mark.parametrize("distance", ["masi", "jaccard"])

@@ -91,20 +91,10 @@ def test_solving_some_thresholds_at_a_time_changes_nothing(monkeypatch: pytest.M
         assert found.n_hard == expected.n_hard
 
 
-def test_a_pair_at_the_threshold_is_matched_and_one_below_it_is_not() -> None:
-    # IoU 1/2, give or take the rounding of relative coordinates
-    rows = [(0, 0, 1, 0.1, 0.3, 0.4, 0.5), (0, 1, 1, 0.2, 0.3, 0.5, 0.5)]
-    assert [found.n_units for found in _sweep(rows, thresholds=(0.45, 0.5, 0.55))] == [1, 1, 2]
-
-
 def test_no_objects_have_no_units_at_any_threshold() -> None:
     assert [(len(found.unit), found.n_units, found.n_hard, found.n_inexact) for found in _sweep([])] == [
         (0, 0, 0, 0)
     ] * 18
-
-
-def test_an_object_alone_is_a_unit_at_every_threshold() -> None:
-    assert [found.unit.tolist() for found in _sweep([(0, 0, 1, 0, 0, 2, 1)])] == [[0]] * 18
 
 
 @pytest.mark.parametrize("thresholds", [(0.0, 0.5), (0.5, 1.5), (0.5, 0.5), (0.6, 0.5), 0.5, (float("nan"),)])

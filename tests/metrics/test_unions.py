@@ -92,12 +92,6 @@ def test_grids_and_polygons_give_the_same_areas_of_boxes(monkeypatch: pytest.Mon
     assert_allclose(Boxes(boxes).union_area(np.arange(60), group, 9), expected, rtol=1e-12)
 
 
-def test_only_the_rows_asked_for_are_covered() -> None:
-    boxes = np.array([[0, 0, 2, 3], [100, 100, 200, 200], [1, 0, 4, 3.0]])
-    for geometry in (Boxes(boxes), *(kind(boxes) for kind in KINDS.values())):
-        assert_allclose(geometry.union_area(np.array([0, 2, 0]), np.array([0, 0, 2]), 3), [12, 0, 6], atol=1e-12)
-
-
 def test_masks_with_holes_cover_their_pixels_and_share_parts_of_pixels_with_polygons() -> None:
     ring = np.ones((3, 5), np.bool_)
     ring[1, 1:4] = False

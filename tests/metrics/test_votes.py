@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from itertools import combinations
 
@@ -16,34 +15,6 @@ from tests.chance import examples
 from tests.metrics.rating_tables import NAN, tables
 
 from annotator_agreement.metrics import percent_agreement, unit_votes
-
-# (id, ratings of one unit, number, agreeing pairs, majority, entropy in bits), by hand
-CASES = [
-    ("all agree", [4, 4, 4], 3, 1.0, 4.0, 0.0),
-    ("two against one", [7, 5, 7], 3, 1 / 3, 7.0, np.log2(3) - 2 / 3),
-    ("two and a gap", [7, NAN, 7], 2, 1.0, 7.0, 0.0),
-    ("two differ", [7, NAN, 5], 2, 0.0, NAN, 1.0),
-    ("all differ", [1, 2, 3], 3, 0.0, NAN, np.log2(3)),
-    ("one alone", [NAN, 0, NAN], 1, NAN, 0.0, 0.0),
-    ("nobody", [NAN, NAN, NAN], 0, NAN, NAN, NAN),
-    ("a tie of two pairs", [1, 1, 2, 2], 4, 1 / 3, NAN, 1.0),
-    ("a pair leads", [1, 1, 2, 3], 4, 1 / 6, 1.0, 1.5),
-    ("a tie at the top, one below", [9, 9, -1, -1, 5], 5, 0.2, NAN, 0.8 * np.log2(2.5) + 0.2 * np.log2(5)),
-    ("negative code", [-1, -1, 2, -1], 4, 0.5, -1.0, 0.25 * 2 + 0.75 * np.log2(4 / 3)),
-]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_votes_are_those_counted_by_hand(case: tuple) -> None:
-    _, row, number, agreement, majority, bits = case
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        votes = unit_votes(np.array([row]))
-    assert_array_equal(votes.n_ratings, [number])
-    assert_allclose(votes.agreement, [agreement], rtol=0, atol=1e-14)
-    assert_array_equal(votes.majority, [majority])
-    assert_allclose(votes.entropy_bits, [bits], rtol=0, atol=1e-14)
-    assert not np.signbit(votes.entropy_bits).any()
 
 
 @examples(200)
