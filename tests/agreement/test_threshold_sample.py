@@ -46,7 +46,7 @@ CONFIG = make_config(["a", "b", "c"])
 def _parts(batch: Batch, numbers: np.ndarray) -> Iterator[Batch]:
     """The samples of a number together, as they are read."""
     for number in np.unique(numbers):
-        yield batch.select(numbers == number)
+        yield batch.take(np.flatnonzero(numbers == number))
 
 
 def _whole(batch: Batch) -> Iterator[Batch]:
@@ -67,8 +67,8 @@ def test_the_first_rated_samples_are_taken() -> None:
     chosen = rated & (np.cumsum(rated) <= MAX_SAMPLES)
     found = subsample(_whole(batch))
     assert len(found.assigned) == MAX_SAMPLES
-    _assert_same(_whole(batch), _whole(batch.select(chosen)))
-    others = data_threshold(_whole(batch.select(~chosen)), CONFIG)
+    _assert_same(_whole(batch), _whole(batch.take(np.flatnonzero(chosen))))
+    others = data_threshold(_whole(batch.take(np.flatnonzero(~chosen))), CONFIG)
     assert data_threshold(_whole(batch), CONFIG).observed != others.observed
 
 
@@ -112,7 +112,9 @@ def _as_regions(boxes: np.ndarray) -> tuple[Geometry, Geometry]:
 def test_fewer_samples_of_shapes_are_kept() -> None:
     batch = _batch(MAX_SAMPLES_OF_SHAPES + 150)
     rated = batch.assigned.sum(axis=1) >= 2
-    of_boxes = data_threshold(_whole(batch.select(rated & (np.cumsum(rated) <= MAX_SAMPLES_OF_SHAPES))), CONFIG)
+    of_boxes = data_threshold(
+        _whole(batch.take(np.flatnonzero(rated & (np.cumsum(rated) <= MAX_SAMPLES_OF_SHAPES)))), CONFIG
+    )
     for geometry in _as_regions(batch.geometry.xyxy):
         of_shapes = replace(batch, geometry=geometry)
         found = subsample(_parts(of_shapes, np.arange(len(rated)) // 120))
