@@ -11,7 +11,7 @@ from typing import Any
 from ..agreement.settings.errors import AgreementInputError
 from ..charts.figures.theme import shortened
 from ..charts.text.sections import Cell, Column
-from ..charts.text.words import ends_of, shown_number
+from ..charts.text.words import shown_number
 
 #: a part of a tab, and what the user chose of it; both are JSON values
 Item = dict[str, Any]
@@ -45,11 +45,6 @@ class Choices:
     page: Mapping[str, int] = field(default_factory=dict)  #: page of a list by its name
     decide: Mapping[str, Any] = field(default_factory=dict)  #: who decides, on which objects, and on which of them now
     by: str | None = None  #: what divides the images
-
-
-def over_ends(shown: str, interval: Any, show: Show) -> str:
-    """A number, and below it the ends of its interval if there is one."""
-    return f"{shown}\n{ends_of(interval, show)}".rstrip()
 
 
 def link(title: str, **options: Any) -> Link:
@@ -99,7 +94,7 @@ def table_item(
         "note": note,
         "columns": [[f"c{k}", text] for k, text in enumerate(titles)],
         "rows": [
-            {"id": str(k), **{f"c{n}": column.cell(entry, "\n").text for n, column in enumerate(columns)}}
+            {"id": str(k), **{f"c{n}": column.cell(entry, in_panel=True).text for n, column in enumerate(columns)}}
             for k, entry in enumerate(shown)
         ],
         "links": [[column.link(entry) if column.link else None for column in columns] for entry in shown],

@@ -301,11 +301,12 @@ class Shown:
         return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
 
     @functools.cached_property
-    def disputed_by_class(self) -> list[tuple[str, int, int]]:
+    def disputed_by_class(self) -> list[dict[str, Any]]:
         """Every class with disputed objects, its objects and how many of them are disputed; most disputed first."""
         counts = disputed_by_class(self._records, len(self._context.class_names))  # type: ignore[arg-type]
         found = zip(self._context.class_names, *(count.tolist() for count in counts), strict=True)
-        return sorted((entry for entry in found if entry[2]), key=lambda entry: (-entry[2], entry[0]))
+        rows = [{"name": name, "n": n, "n_disputed": n_disputed} for name, n, n_disputed in found if n_disputed]
+        return sorted(rows, key=lambda row: (-row["n_disputed"], row["name"]))
 
     def divided(self, dataset: fo.Dataset) -> OpenParts:
         """The samples, to be divided; of very many without intervals, which would take seconds."""

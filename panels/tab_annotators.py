@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
@@ -13,38 +14,33 @@ from ..agreement.statistics.role_reports import RoleReport
 from ..charts.figures import plot_models
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
+from ..charts.objects.annotators import BOX_SIDES, missed
 from ..charts.reports.families import family_of
-from ..charts.reports.role_sections import NUMBERS, measure_of, person_sentence, test_sentences, worst_first
+from ..charts.reports.role_sections import (
+    NUMBERS,
+    about_role,
+    measure_of,
+    person_sentence,
+    role_title,
+    test_sentences,
+    worst_first,
+)
 from ..charts.text.advice import OF_TWO, finding_text
-from ..charts.text.sections import Cell, Column, plain_markdown
+from ..charts.text.sections import Cell, Column, part_of, plain_markdown, share_of
 from ..charts.text.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
 from ..charts.text.words import (
     VERDICTS,
     capitalised,
     documents,
+    ends_of,
     listed,
     other_class,
     percent,
-    shown_number,
     shown_share,
     signed,
-    singular,
 )
-from .items import (
-    Choices,
-    Item,
-    Link,
-    chart_item,
-    link,
-    matrix_item,
-    named,
-    over_ends,
-    table_item,
-    text_item,
-    two_digits,
-)
+from .items import Choices, Item, Link, chart_item, link, matrix_item, named, table_item, text_item, two_digits
 
-_EDGES = {"size": "Size", "left": "Left", "top": "Top", "right": "Right", "bottom": "Bottom"}
 _SIDES_HINT = "A click on a class shows its objects; on all, the disputed ones."
 _SKILL_HINT = "Click a point: the labels of this annotator."
 #: an offset of so many per cent has the darkest shade
@@ -89,14 +85,9 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
             yield _role_table(report, role, number, choices)
             yield from _role_attributes(report, role, number, choices)
     if report.findings:
-
-        def about(finding: Finding) -> str:
-            of_size = [f"{finding.size} objects"] if finding.size else []
-            return listed([*finding.annotators, *finding.classes, *of_size])
-
         phrases = family_of(report).phrases
         columns = [
-            named("Who or what", about),
+            named("Who or what", _about),
             Column("Finding", lambda each: finding_text(each, report, phrases), is_number=False),
             *(Column("Labels", "n_labels"), Column("Images", "n_images")),
         ]
@@ -108,18 +99,18 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     yield from _bias(report, shown, choices)
 
 
+def _about(finding: Finding) -> str:
+    of_size = [f"{finding.size} objects"] if finding.size else []
+    return listed([*finding.annotators, *finding.classes, *of_size])
+
+
 def _columns(report: AgreementReport) -> Iterator[Column]:
     """What the table of annotators says of each."""
     yield named("Annotator", "name")
     yield Column("Score", "score", two_digits, interval=True)
     entries: list[Any] = report.annotators
     if len(entries) > 2 and "missed_by" not in FAMILIES[report.family].not_in_views:
-
-        def missed_link(entry: Any) -> Link | None:
-            title = f"What {entry.name} missed: the labels of the others"
-            return link(title, missed_by=entry.name) if entry.n_missed else None
-
-        yield Column("Missed", _missed, link=missed_link)
+        yield Column("Missed", missed, link=_what_they_missed)
     if family_of(report).verdicts is not None:
         if any(entry.verdicts.get("lone") for entry in entries):
             yield Column(VERDICTS["lone"].capitalize(), _lone, link=functools.partial(_with_verdict, "lone"))
@@ -127,32 +118,30 @@ def _columns(report: AgreementReport) -> Iterator[Column]:
             title = "Other class" if getattr(report, "level", "nominal") == "nominal" else "Other rating"
             yield Column(title, _other_class, link=functools.partial(_with_verdict, "class_conflict"))
     if any(getattr(entry, "bias", None) is not None for entry in entries):
-        yield Column("Size", lambda entry: Cell(None, "–") if entry.bias is None else _offset(entry.bias, "size", 0))
+        yield Column("Size", functools.partial(_offset, "size", 0))
 
 
-def _share_with_interval(share: float | None, interval: Any) -> str:
-    return over_ends(shown_share(share), interval, lambda end: f"{100.0 * (end or 0.0):.0f}")
-
-
-def _missed(entry: Any) -> Cell:
-    """What an annotator missed, of what two others drew where that is known."""
-    if getattr(entry, "n_could_miss", None) is None:
-        return Cell(getattr(entry, "miss_rate", entry.n_missed), f"{entry.n_missed:,}")
-    share = f"{entry.n_missed:,} of {entry.n_could_miss:,}\n{shown_share(entry.miss_rate)}"
-    return Cell(entry.miss_rate, share)
+def _per_cent(interval: Any) -> str:
+    """The ends of an interval of a share."""
+    return ends_of(interval, lambda end: f"{100.0 * (end or 0.0):.0f}")
 
 
 def _lone(entry: Any) -> Cell:
     """Lone labels, and their share of all."""
     n, whole = entry.verdicts.get("lone", 0), sum(entry.verdicts.values())
-    share = n / whole if whole else None
-    return Cell(share, f"{n:,} · {_share_with_interval(share, entry.intervals.get('verdict_shares.lone'))}")
+    ends = _per_cent(entry.intervals.get("verdict_shares.lone"))
+    return Cell(n / whole if whole else None, f"{n:,} · {percent(n, whole)}", ends)
 
 
 def _other_class(entry: Any) -> Cell:
     """The share of other classes than the majority's, and below it all labels in a conflict."""
-    ends = _share_with_interval(entry.other_class, entry.intervals.get("other_class")).replace("\n", " ")
-    return Cell(entry.other_class, f"{ends}\n{entry.verdicts.get('class_conflict', 0):,} in conflict")
+    share = f"{shown_share(entry.other_class)} {_per_cent(entry.intervals.get('other_class'))}".rstrip()
+    return Cell(entry.other_class, share, f"{entry.verdicts.get('class_conflict', 0):,} in conflict")
+
+
+def _what_they_missed(entry: Any) -> Link | None:
+    title = f"What {entry.name} missed: the labels of the others"
+    return link(title, missed_by=entry.name) if entry.n_missed else None
 
 
 def _with_verdict(verdict: str, entry: Any) -> Link | None:
@@ -160,9 +149,12 @@ def _with_verdict(verdict: str, entry: Any) -> Link | None:
     return link(title, annotators=entry.name, verdict=verdict) if entry.verdicts.get(verdict) else None
 
 
-def _offset(bias: Any, side: str, digits: int) -> Cell:
-    mean = bias.mean.get(side)
-    return Cell(mean, over_ends(f"{signed(mean, digits)} %", bias.intervals.get(side), lambda end: signed(end, 0)))
+def _offset(side: str, digits: int, entry: Any) -> Cell:
+    if entry.bias is None:
+        return Cell(None, "–")
+    mean = entry.bias.mean.get(side)
+    ends = ends_of(entry.bias.intervals.get(side), lambda end: signed(end, 0))
+    return Cell(mean, f"{signed(mean, digits)} %", ends)
 
 
 def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
@@ -192,13 +184,13 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
     if not entries:
         return
 
-    def column(side: str, title: str) -> Column:
-        def shade(entry: Any) -> float:
-            return abs(entry.bias.mean.get(side) or 0.0) / _LARGE_OFFSET
+    def shade(side: str, entry: Any) -> float:
+        return abs(entry.bias.mean.get(side) or 0.0) / _LARGE_OFFSET
 
-        return Column(title, lambda entry: _offset(entry.bias, side, 1), shade=shade)
-
-    edges = [column(side, title) for side, title in _EDGES.items()]
+    edges = [
+        Column(side.capitalize(), functools.partial(_offset, side, 1), shade=functools.partial(shade, side))
+        for side in BOX_SIDES
+    ]
     note = "Against the median box of the object; positive: larger, further right, lower."
     if len(report.annotators) == 2 and len(entries) == 2:
         # both rows would say the same: the edges of the other are off by as much, the other way
@@ -251,70 +243,57 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
 def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
     is_reference = role is report.reference
     has_counts = is_reference and "reference" not in FAMILIES[report.family].not_in_views
-    names = [name for name in _AGAINST if not (has_counts and name in _COUNTED)]
-    known = [name for name in names if any(getattr(one, name) is not None for one in role.annotators)]
-    columns = [named("Annotator", "name"), *(_role_number(report, name) for name in known)]
+    columns = [named("Annotator", "name")]
+    columns += _numbers(report, [name for name in _AGAINST if not (has_counts and name in _COUNTED)], role.annotators)
     for name, title, said in _SAID if has_counts else ():
         is_always = report.has_objects and name != "n_wrong_attribute"
         if any(getattr(one, name) for one in role.annotators) or is_always:
-            told = f": {title.lower()}, says the reference"
-            columns.append(_kind(title, name, "Labels of ", told, "n_labels", reference=said))
+            columns.append(_kind(title, name, f"Labels of {{}}: {title.lower()}, says the reference", reference=said))
     if has_counts and any(one.precision is not None for one in role.annotators):
-        told = " missed: the labels of the reference"
-        columns.append(_kind("Missed", "n_missed", "What ", told, "n_reference", reference="missed"))
+        columns.append(_kind("Missed", "n_missed", "What {} missed: the labels of the reference", reference="missed"))
     for name, title, said in _OF_MODEL if not is_reference and report.has_objects else ():
         title = title.format(model=role.name)
-        told = f" and {role.name}: {title[0].lower()}{title[1:]}"
-        columns.append(_kind(title, name, "", told, model=role.name, verdict=said))
-    title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
-    note = singular(
-        f"{role.n_samples:,} {documents(report)} with it, {role.n_without:,} without. […] are 95 % intervals."
-    )
-    if role.n_undecided:
-        note += singular(f" Left out: {role.n_undecided:,} labels of objects that nobody decided.")
-    if role.thresholds:
-        note += f" Labels from a confidence of {' or '.join(dict.fromkeys(map(shown_number, role.thresholds)))} on."
+        shown = f"{{}} and {role.name}: {title[0].lower()}{title[1:]}"
+        columns.append(_kind(title, name, shown, model=role.name, verdict=said))
+    title, note = role_title(report, role), f"{about_role(report, role)}. […] are 95 % intervals."
     return table_item(f"role{number}", columns, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
 
 
 def _role_attributes(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
     """Compared attributes of labels that are matched with one of the role."""
-    rows = [{"who": one.name, "of": each} for one in worst_first(role) for each in one.attributes]
+    rows = [SimpleNamespace(who=one.name, of=each) for one in worst_first(role) for each in one.attributes]
     if rows:
-        known = [name for name in _OF_ATTRIBUTES if any(getattr(row["of"], name) is not None for row in rows)]
-        columns = [
-            *(named("Annotator", "who"), named("Attribute", lambda row: row["of"].name)),
-            *(_role_number(report, name, lambda row: row["of"]) for name in known),
-            Column("Labels", lambda row: row["of"].n_labels),
-        ]
+        columns = [named("Annotator", "who"), named("Attribute", "of.name")]
+        columns += _numbers(report, _OF_ATTRIBUTES, [row.of for row in rows], "of.")
+        columns.append(Column("Labels", "of.n_labels"))
         title = f"Attributes against {role.name}"
         yield table_item(f"attributes{number}", columns, rows, choices, title=title, per_page=_PER_PAGE_BELOW)
 
 
-def _role_number(report: AgreementReport, name: str, of: Callable[[Any], Any] | None = None) -> Column:
-    """A number against a reference or model; ``of`` is what of a row has it, if not the row."""
-    title, show = NUMBERS[name]
-    column = Column(
-        capitalised(title.format(measure=report.measure)),
-        name,
-        shown_share if show is shown_share else two_digits,
-        interval=True,
-    )
-    return column if of is None else Column(column.title, lambda row: column.cell(of(row), "\n"))
+def _numbers(report: AgreementReport, names: Sequence[str], entries: Sequence[Any], of: str = "") -> list[Column]:
+    """The numbers against a reference or model that any of some entries has; ``of`` is their path in a row."""
+    known = {name: NUMBERS[name] for name in names if any(getattr(entry, name) is not None for entry in entries)}
+    return [
+        Column(
+            capitalised(title.format(measure=report.measure)),
+            f"{of}{name}",
+            shown_share if show is shown_share else two_digits,
+            interval=True,
+        )
+        for name, (title, show) in known.items()
+    ]
 
 
-def _kind(title: str, name: str, before: str, after: str, whole: str = "", **options: Any) -> Column:
-    """Labels of one kind, their share of a ``whole``, and a view of them: its title has the annotator in between."""
+def _kind(title: str, name: str, shown: str, **options: Any) -> Column:
+    """Labels of one kind, their share, and a view of them: its title has the annotator for ``{}``."""
 
     def leads(one: Any) -> Link | None:
-        shown = f"{before}{one.name}{after}"
-        return link(shown, annotators=one.name, **options) if getattr(one, name) else None
+        return link(shown.format(one.name), annotators=one.name, **options) if getattr(one, name) else None
 
     def cell(one: Any) -> Cell:
-        n, text = getattr(one, name), f"{getattr(one, name):,}"
-        if whole:
-            of = f" of {getattr(one, whole):,}" if whole == "n_reference" else ""
-            text += f"{of}\n{percent(n, getattr(one, whole))}"
-        return Cell(n, text)
+        if "reference" not in options:
+            return Cell(getattr(one, name), f"{getattr(one, name):,}")
+        whole = (share_of, one.n_reference) if name == "n_missed" else (part_of, one.n_labels)
+        return whole[0](getattr(one, name), whole[1])
 
     return Column(title, cell, link=leads)

@@ -12,11 +12,12 @@ from ..agreement.families.family import OBJECTS
 from ..agreement.settings.errors import AgreementInputError
 from ..charts.figures import plot_iou
 from ..charts.figures.matrices import class_confusions, confused_first
+from ..charts.objects.questions import drawn_by
 from ..charts.reports.families import family_of
 from ..charts.text.advice import clearly_confused, unclear_conflicts
 from ..charts.text.sections import Cell, Column, part_of
 from ..charts.text.shortlists import annotators_by_evidence, ranked_title
-from ..charts.text.words import VERDICTS, percent, shown_share
+from ..charts.text.words import VERDICTS, shown_share
 from ..dataset_io.decide.next_object import MEANT
 from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, VERDICT_COLORS
 from .items import (
@@ -56,20 +57,17 @@ def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
             yield _other_classes(report, entries, choices)
     yield from _confusion(shown, choices)
     # annotators' classes against the majority's, where they differ, the most frequent first
-    found = [(entry.name, said) for entry in report.annotators for said in getattr(entry, "other_classes", [])]
-    found.sort(key=lambda row: (-row[1]["n"], natural_key(row[0]), row[1]["a"], row[1]["b"]))
+    found = [{"who": who.name, **said} for who in report.annotators for said in getattr(who, "other_classes", [])]
+    found.sort(key=lambda row: (-row["n"], natural_key(row["who"]), row["a"], row["b"]))
     if found:
 
-        def said_link(row: tuple[str, Mapping[str, Any]]) -> Link:
-            name, said = row
-            title = f"Labels of {name}: {said['a']!r} where others say {said['b']!r}"
-            return link(title, confusion=[said["a"], said["b"]], annotators=name)
+        def said_link(row: Mapping[str, Any]) -> Link:
+            title = f"Labels of {row['who']}: {row['a']!r} where others say {row['b']!r}"
+            return link(title, confusion=[row["a"], row["b"]], annotators=row["who"])
 
         columns = [
-            named("Annotator", lambda row: row[0]),
-            named("Says", lambda row: row[1]["a"], link=said_link),
-            named("Most others say", lambda row: row[1]["b"]),
-            Column("Times", lambda row: row[1]["n"]),
+            *(named("Annotator", "who"), named("Says", "a", link=said_link), named("Most others say", "b")),
+            Column("Times", "n"),
         ]
         note = "Where more than half of the others, at least two, say the same. A click shows all with these two."
         title = "Who says what most others do not"
@@ -100,24 +98,20 @@ def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> It
         return link(title, classes=entry.name, votes=1, assigned=RATED) if entry.n_lone else None
 
     def confused(entry: Any) -> Cell:
-        if not entry.confused_with:
-            return Cell(None, "–")
-        first = entry.confused_with[0]
-        return Cell(first["n"], f"{first['class']} ({first['n']:,})")
+        first = next(iter(entry.confused_with), None)
+        return Cell(None, "–") if first is None else Cell(first["n"], f"{first['class']} ({first['n']:,})")
 
     def confused_link(entry: Any) -> Link | None:
         return _confusion_link(entry.name, entry.confused_with[0]["class"]) if entry.confused_with else None
 
+    def loses(entry: Any) -> float | None:
+        return (entry.share_of_disagreement or 0.0) / most if most else None
+
     columns = [
         named("Class", "name"),
-        Column(
-            "Of what the score loses",
-            "share_of_disagreement",
-            shown_share,
-            bar=lambda entry: (entry.share_of_disagreement or 0.0) / most if most else None,
-        ),
+        Column("Of what the score loses", "share_of_disagreement", shown_share, bar=loses),
         Column("Objects", "n_units", link=lambda entry: classes_link(entry.name)),
-        Column("Lone", lambda e: Cell(e.n_lone, f"{e.n_lone:,}\n{percent(e.n_lone, e.n_units)}"), link=lone),
+        Column("Lone", lambda entry: part_of(entry.n_lone, entry.n_units), link=lone),
         *([Column("Missed", "miss_rate", shown_share)] if len(report.annotators) > 2 else []),
         Column("Confused with", confused, link=confused_link, is_number=False),
         Column("α", "alpha", two_digits, interval=True, first_down=False),
@@ -253,21 +247,28 @@ def _verdicts(report: Any, choices: Choices) -> Iterator[Item]:
     counts: Counter[str] = Counter()
     for entry in report.annotators:
         counts.update(entry.verdicts)
-    total = counts.total()
-    rows = [(name, counts[name]) for name in VERDICT_COLORS if counts[name]]
-
-    def leads(row: tuple[str, int]) -> Link:
-        return link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0])
-
+    rows = [
+        {"verdict": name, "title": VERDICTS.get(name, name), "meaning": _MEANINGS.get(name, ""), "n": counts[name]}
+        for name in VERDICT_COLORS
+        if counts[name]
+    ]
     columns = [
-        named("Verdict", lambda row: VERDICTS.get(row[0], row[0])),
-        named("Meaning", lambda row: _MEANINGS.get(row[0], "")),
-        Column("Labels", lambda row: row[1], link=leads),
-        Column("Share", lambda row: Cell(row[1], percent(row[1], total)), bar=lambda row: row[1] / total),
-        _decide_column(lambda row: {"verdict": row[0]} if row[0] in MEANT else None),
+        *(named("Verdict", "title"), named("Meaning", "meaning")),
+        Column("Labels", "n", link=lambda row: link(f"Labels: {row['title']}", verdict=row["verdict"])),
+        _share_column("n", counts.total()),
+        _decide_column(lambda row: {"verdict": row["verdict"]} if row["verdict"] in MEANT else None),
     ]
     if rows:
         yield table_item("verdicts", columns, rows, choices, title="Labels by verdict")
+
+
+def _share_column(count: str, whole: float | str) -> Column:
+    """A count as the share of all, or of another count of the row, with a bar."""
+
+    def share(row: Mapping[str, Any]) -> float:
+        return float(row[count] / (row[whole] if isinstance(whole, str) else whole))
+
+    return Column("Share", lambda row: Cell(share(row), shown_share(share(row))), bar=share)
 
 
 def _decide_column(seek: Callable[[Any], dict[str, Any] | None]) -> Column:
@@ -281,34 +282,32 @@ def _decide_column(seek: Callable[[Any], dict[str, Any] | None]) -> Column:
 
 
 def _votes(report: Any, choices: Choices) -> Iterator[Item]:
-    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
-    votes.sort(key=lambda entry: (-entry["assigned"], -entry["votes"]))
-    total = sum(entry["units"] for entry in votes)
-
     def leads(entry: Mapping[str, int]) -> Link:
         votes, assigned = entry["votes"], entry["assigned"]
         return link(f"Objects drawn by {votes} of {assigned}", votes=votes, assigned=(assigned, assigned))
 
+    votes = drawn_by(report)
+    total = sum(entry["units"] for entry in votes)
     columns = [
         Column("Drawn by", lambda e: Cell(e["votes"], f"{e['votes']} of {e['assigned']}"), is_number=False),
         Column("Objects", "units", link=leads),
-        Column("Share", lambda e: Cell(e["units"], percent(e["units"], total)), bar=lambda e: e["units"] / total),
+        _share_column("units", total),
         _decide_column(lambda entry: {"votes": entry["votes"]}),
     ]
     if total:
         yield table_item("votes", columns, votes, choices, title="Objects by the annotators who drew them", per_page=12)
 
 
-def _disputed_link(row: tuple[str, int, int]) -> Link:
-    title = f"Disputed objects that somebody called {row[0]!r}"
-    return link(title, verdict=list(OBJECTS.disputed), classes=row[0])
+def _disputed_link(row: Mapping[str, Any]) -> Link:
+    title = f"Disputed objects that somebody called {row['name']!r}"
+    return link(title, verdict=list(OBJECTS.disputed), classes=row["name"])
 
 
 #: class, objects, disputed objects; one with two classes counts for both
 _DISPUTED_CLASSES = [
-    named("Class", lambda row: row[0]),
-    Column("Disputed", lambda row: row[2], link=_disputed_link),
-    Column("Objects", lambda row: row[1], link=lambda row: classes_link(row[0])),
-    Column("Share", lambda row: Cell(row[2] / row[1], percent(row[2], row[1])), bar=lambda row: row[2] / row[1]),
-    _decide_column(lambda row: {"label": row[0]}),
+    named("Class", "name"),
+    Column("Disputed", "n_disputed", link=_disputed_link),
+    Column("Objects", "n", link=lambda row: classes_link(row["name"])),
+    _share_column("n_disputed", "n"),
+    _decide_column(lambda row: {"label": row["name"]}),
 ]

@@ -19,22 +19,9 @@ from ..charts.reports.families import family_of
 from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import Cell, Column, as_markdown, plain_markdown
-from ..charts.text.words import capitalised, counted, file_name, shown_number, shown_share
+from ..charts.text.words import capitalised, counted, ends_of, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
-from .items import (
-    Button,
-    Choices,
-    Item,
-    Link,
-    button_item,
-    chart_item,
-    form_button,
-    link,
-    named,
-    over_ends,
-    table_item,
-    text_item,
-)
+from .items import Button, Choices, Item, Link, button_item, chart_item, form_button, link, named, table_item, text_item
 
 if TYPE_CHECKING:
     from ..agreement.acceptance.evaluate import Checked
@@ -272,6 +259,6 @@ def _number_column(number: MainNumber, measure: str) -> Column:
 
     def cell(part: DataPart) -> Cell:
         found = part.numbers[number.key]
-        return Cell(found.value, over_ends(f"{show(found.value)}{arrow_of(found)}", found.interval, show))
+        return Cell(found.value, f"{show(found.value)}{arrow_of(found)}", ends_of(found.interval, show))
 
     return Column(capitalised(number.name(measure)), cell, bar=lambda part: part.numbers[number.key].value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from plotly.graph_objects import Figure
 
-from .bars import plot_classes, plot_iou, plot_models, plot_scores, plot_verdicts, plot_votes
+from .bars import plot_classes, plot_iou, plot_models, plot_scores, plot_votes
 from .curves import plot_parts, plot_thresholds
 from .matrices import plot_confusion, plot_pairs
 from .people import plot_annotators, plot_bias
@@ -16,7 +16,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "pairs": plot_pairs,
     "annotators": plot_annotators,
     "confusion": plot_confusion,
-    "verdicts": plot_verdicts,
     "votes": plot_votes,
     "classes": plot_classes,
     "iou": plot_iou,
@@ -37,6 +36,5 @@ __all__ = [
     "plot_parts",
     "plot_scores",
     "plot_thresholds",
-    "plot_verdicts",
     "plot_votes",
 ]

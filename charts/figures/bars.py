@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import plotly.graph_objects as go
 from ...agreement.evidence.ranking import ends_of_ranking, least_first
 from ...agreement.settings.arguments import count_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
-from ...names import VERDICT_COLORS
+from ..objects.questions import drawn_by
 from ..reports.families import ClassValues, family_of
 from ..reports.role_sections import measure_of, person_sentence
 from ..text.words import capitalised, documents, shown_interval, shown_number, signed
@@ -143,68 +142,27 @@ _ROOMY = 10
 
 def plot_votes(report: AgreementReport) -> go.Figure:
     """Number of objects by the number of annotators who drew them."""
-    objects = theme.require_objects(report, "Votes on objects")
-    votes = sorted(
-        (entry for entry in objects.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1),
-        key=lambda entry: (entry["assigned"], entry["votes"]),
-    )
+    votes = drawn_by(theme.require_objects(report, "Votes on objects"))[::-1]
     n = sum(entry["units"] for entry in votes)
     theme.require(n, "there is no object that two annotators could have drawn")
     n_full = sum(entry["units"] for entry in votes if entry["votes"] == entry["assigned"])
-    drawn = _counted_bars(
-        {f"{entry['votes']} of {entry['assigned']}": entry["units"] for entry in votes},
-        [theme.BLUE if entry["votes"] == entry["assigned"] else theme.ORANGE for entry in votes],
-        f"{100.0 * n_full / n:.0f} % of {n:,} objects were drawn by everybody who was assigned",
-        hover="drawn by %{x}<br>%{y:,} objects (%{text})",
-        titles=("annotators who drew the object, of those assigned", "objects"),
-        customdata=[[entry["votes"], entry["assigned"]] for entry in votes],
-    )
-    drawn.update_traces(textposition="outside" if len(votes) <= _ROOMY else "none")
-    return drawn
-
-
-def plot_verdicts(report: AgreementReport) -> go.Figure:
-    """Number of labels with every verdict."""
-    counts: Counter[str] = Counter()
-    for entry in report.annotators:
-        counts.update(getattr(entry, "verdicts", {}))
-    shown = {verdict: counts[verdict] for verdict in VERDICT_COLORS if counts[verdict]}
-    theme.require(shown, "no label was judged")
-    n = counts.total()
-    return _counted_bars(
-        shown,
-        [VERDICT_COLORS[verdict] for verdict in shown],
-        f"{100.0 * counts['agreed'] / n:.0f} % of {n:,} labels are agreed on by everybody",
-        hover="%{x}<br>%{y:,} labels (%{text})",
-        titles=("verdict", "labels"),
-        customdata=list(shown),
-    )
-
-
-def _counted_bars(
-    counts: Mapping[str, int],
-    colours: Sequence[str],
-    finding: str,
-    *,
-    hover: str,
-    titles: tuple[str, str],
-    customdata: Sequence[Any],
-) -> go.Figure:
-    """A bar for every count, with its share of all; ``titles`` are those of the axes across and up."""
-    n = sum(counts.values())
+    finding = f"{100.0 * n_full / n:.0f} % of {n:,} objects were drawn by everybody who was assigned"
     bars = go.Bar(
-        x=list(counts),
-        y=list(counts.values()),
-        customdata=customdata,
-        marker={"color": colours, "line": {"width": 0}},
-        text=[f"{100.0 * count / n:.0f} %" for count in counts.values()],
-        textposition="outside",
+        x=[f"{entry['votes']} of {entry['assigned']}" for entry in votes],
+        y=[entry["units"] for entry in votes],
+        customdata=[[entry["votes"], entry["assigned"]] for entry in votes],
+        marker={
+            "color": [theme.BLUE if entry["votes"] == entry["assigned"] else theme.ORANGE for entry in votes],
+            "line": {"width": 0},
+        },
+        text=[f"{100.0 * entry['units'] / n:.0f} %" for entry in votes],
+        textposition="outside" if len(votes) <= _ROOMY else "none",
         cliponaxis=False,
-        hovertemplate=f"{hover}<extra></extra>",
+        hovertemplate="drawn by %{x}<br>%{y:,} objects (%{text})<extra></extra>",
     )
     drawn = theme.figure([bars], finding, above=10)
-    drawn.update_xaxes(type="category", title_text=titles[0], showgrid=False)
-    drawn.update_yaxes(title_text=titles[1], tickformat=",d", rangemode="tozero")
+    drawn.update_xaxes(type="category", title_text="annotators who drew the object, of those assigned", showgrid=False)
+    drawn.update_yaxes(title_text="objects", tickformat=",d", rangemode="tozero")
     return drawn
 
 

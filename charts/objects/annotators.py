@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, most_first
 from ...agreement.statistics.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
@@ -93,6 +93,12 @@ _NAME = Column("annotator", "name")
 _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 
 
+def missed(entry: Any) -> Cell:
+    """What an annotator missed, of what two others drew where that is known."""
+    could = getattr(entry, "n_could_miss", None)
+    return Cell(entry.n_missed, f"{entry.n_missed:,}") if could is None else share_of(entry.n_missed, could)
+
+
 def annotators_section(report: ObjectReport) -> list[Section]:
     """The main habits of each annotator."""
     has_bias = any(entry.bias is not None for entry in report.annotators)
@@ -100,7 +106,7 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     has_missed = len(report.annotators) > 2
     columns = [
         *(_NAME, Column("labels", "n_objects")),
-        *([Column("missed", lambda entry: share_of(entry.n_missed, entry.n_could_miss))] if has_missed else []),
+        *([Column("missed", missed)] if has_missed else []),
         *(verdict_column("lone", VERDICTS["lone"]), other_class_column()),
         *([_DRAWS] if has_bias else []),
     ]

@@ -33,9 +33,15 @@ if TYPE_CHECKING:
 _WORSE_IOU = 0.05
 
 
+def drawn_by(report: ObjectReport) -> list[dict[str, int]]:
+    """How many annotators drew an object, of how many assigned, two or more: those whom most were asked about first."""
+    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
+    return sorted(votes, key=lambda entry: (-entry["assigned"], -entry["votes"]))
+
+
 def existence_sentence(report: ObjectReport) -> str:
     """Do they see the same objects?"""
-    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
+    votes = drawn_by(report)
     n = sum(entry["units"] for entry in votes)
     n_missed = sum(entry["units"] for entry in votes if entry["votes"] < entry["assigned"])
     n_lone = sum(entry["units"] for entry in votes if entry["votes"] == 1)

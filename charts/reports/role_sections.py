@@ -16,7 +16,7 @@ from ...agreement.statistics.role_reports import (
 )
 from ..objects.annotators import BOX_SIDES, OFFSETS, offset_cell
 from ..text.sections import Cell, Column, Note, Part, Section, part_of, share_of, table
-from ..text.words import counted, documents, ends_of, listed, shown_number, shown_share, signed
+from ..text.words import counted, documents, ends_of, listed, shown_number, shown_share, signed, singular
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
@@ -204,6 +204,21 @@ def number_columns(role: RoleReport, measure: str, names: tuple[str, ...] | None
     ]
 
 
+def role_title(report: AgreementReport, role: RoleReport) -> str:
+    """The title of what is said of a reference or model."""
+    return f"Against the reference {role.name}" if role is report.reference else f"The model {role.name}"
+
+
+def about_role(report: AgreementReport, role: RoleReport) -> str:
+    """On how many samples there is a reference or model, and which of its labels count."""
+    note = f"{role.n_samples:,} {documents(report)} with it" + f", {role.n_without:,} without" * bool(role.n_without)
+    if role.n_undecided:
+        note += f"; left out: {role.n_undecided:,} labels of objects that nobody decided"
+    if role.thresholds:
+        note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
+    return singular(note)
+
+
 def role_sections(report: AgreementReport, *, full: bool = False, brief: bool = False) -> list[Section]:
     """Annotators against the reference, the worst first; models against annotators, ``brief`` where room is scarce."""
     found = [] if report.reference is None else [_section(report, report.reference, "reference", full=full)]
@@ -214,15 +229,10 @@ def role_sections(report: AgreementReport, *, full: bool = False, brief: bool = 
 
 
 def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool, brief: bool = False) -> Section:
-    what = documents(report)
-    title = f"Against the reference {role.name}" if key == "reference" else f"The model {role.name}"
+    what, title = documents(report), role_title(report, role)
     if not role.n_samples:
         return Section(title, [f"No {what[:-1]} has labels of {role.name} and of an annotator."], key=key)
-    note = f"{role.n_samples:,} {what} with it" + f", {role.n_without:,} without" * bool(role.n_without)
-    if role.n_undecided:
-        note += f"; left out: {role.n_undecided:,} labels of objects that nobody decided"
-    if role.thresholds:
-        note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
+    note = about_role(report, role)
     columns = [
         Column("annotator", "name"),
         *number_columns(role, report.measure, None if full else _FEWEST if brief else _FEW),

@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from ...agreement.settings.errors import printable
 from ...agreement.statistics.values import at_path, interval_at
-from .words import UNDEFINED, end_of_path, file_name, one_line, percent, shown_interval, singular
+from .words import UNDEFINED, end_of_path, ends_of, file_name, one_line, percent, singular
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Cell:
 
     value: Any
     text: str
+    below: str = ""  #: what follows the text: an interval, or a share in brackets; in the panel it stands below
 
     @property
     def is_number(self) -> bool:
@@ -39,12 +40,12 @@ def plain(value: object) -> str:
 
 def part_of(n: int, whole: int) -> Cell:
     """A count and its share of a whole: ``30 (4.3 %)``."""
-    return Cell(n, f"{n:,} ({percent(n, whole)})")
+    return Cell(n, f"{n:,}", f"({percent(n, whole)})")
 
 
 def share_of(n: int, whole: int) -> Cell:
     """A count, what it is a part of, and the share: ``30 of 700 (4.3 %)``."""
-    return Cell(n, f"{n:,} of {whole:,} ({percent(n, whole)})" if whole else plain(n or None))
+    return Cell(n / whole, f"{n:,} of {whole:,}", f"({percent(n, whole)})") if whole else Cell(n, plain(n or None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +63,19 @@ class Column:
     is_number: bool = True  #: whether it is right-aligned in the panel; elsewhere its values say that
     first_down: bool = True  #: whether the first click on the header puts the largest value first
 
-    def cell(self, entry: Any, between: str = " ") -> Cell:
-        """The cell of an entry, with ``between`` before the ends of an interval."""
+    def cell(self, entry: Any, *, in_panel: bool = False) -> Cell:
+        """The cell of an entry, as one text."""
         if callable(self.get):
             value = self.get(entry)
         elif isinstance(entry, Mapping):
             value = entry.get(self.get)
         else:
             value = at_path(entry, self.get)
-        if isinstance(value, Cell):
-            return value
-        if self.interval:
-            return Cell(value, shown_interval(value, interval_at(entry, str(self.get)), self.show, between))
-        return Cell(value, self.show(value))
+        if not isinstance(value, Cell):
+            interval = interval_at(entry, str(self.get)) if self.interval and value is not None else None
+            value = Cell(value, self.show(value), ends_of(interval, self.show))
+        texts = (value.text, re.sub("[()]", "", value.below)) if in_panel else (value.text, value.below)
+        return Cell(value.value, ("\n" if in_panel else " ").join(texts) if value.below else value.text)
 
 
 def verdict_column(verdict: str, title: str) -> Column:

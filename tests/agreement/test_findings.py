@@ -10,8 +10,8 @@ from scipy import stats
 
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.chance import seeds
-from tools.bench.findings import forgetful, report_on
-from tools.bench.generated import GeneratedBoxes, generate
+from tools.bench.findings import forgetful
+from tools.bench.generated import GeneratedBoxes, generate, report_on
 
 from annotator_agreement.agreement.evidence import hypotheses
 from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject

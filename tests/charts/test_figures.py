@@ -282,10 +282,8 @@ def test_what_a_report_does_not_have_is_refused_in_one_sentence(name: str, expec
 
 def test_every_figure_has_such_a_sentence() -> None:
     drawn = {f"plot_{name}" for name in (*figures.FIGURES, "scores")}
-    assert {name for name, _ in NOTHING} | {"plot_scores", "plot_verdicts"} == drawn
+    assert {name for name, _ in NOTHING} | {"plot_scores"} == drawn
     assert drawn | {"FIGURES", "plot_parts"} == set(figures.__all__)  # of parts, not of a report
-    with pytest.raises(AgreementInputError, match="There is nothing to draw: no label was judged"):
-        figures.plot_verdicts(unfilled_report())
     with pytest.raises(AgreementInputError, match="There is nothing to draw: no sample has a score"):
         filled_report().plot_scores(pd.DataFrame({"score": [math.nan]}))
 

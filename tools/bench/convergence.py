@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 import statistics
-import time
 from typing import Any
 
 import fiftyone as fo
@@ -16,7 +16,7 @@ from tools.dev.plugin import load_plugin
 from .database import make_dataset
 from .generated import ANNOTATORS
 from .main_job import N_SAMPLES, REPETITIONS
-from .output import Limit, Row, at_least, say
+from .output import Limit, Row, at_least, say, timed
 
 _SIDE = 640
 
@@ -26,28 +26,22 @@ def measure() -> list[Row]:
     dataset = make_dataset("bench-convergence", N_SAMPLES)
     dataset.set_values("metadata", [fo.ImageMetadata(width=_SIDE, height=_SIDE)] * N_SAMPLES)
     run = load_plugin().compute(dataset, list(ANNOTATORS), progress=False, resamples=0)
-    options: dict[str, dict[str, Any]] = {"values": {"resamples": 0}, "intervals": {"resamples": 1000}}
-    run.convergence(**options["values"], progress=False)  # warm up
-    seconds: dict[str, list[float]] = {name: [] for name in options}
-    for _ in range(REPETITIONS):
-        for name, given in options.items():
-            started = time.perf_counter()
-            run.convergence(**given, progress=False)
-            seconds[name].append(time.perf_counter() - started)
-    own = {name: statistics.median(found) for name, found in seconds.items()}
+    run.convergence(resamples=0, progress=False)  # warm up
+    own, intervals = (
+        timed(functools.partial(run.convergence, resamples=resamples, progress=False), REPETITIONS)[0]
+        for resamples in (0, 1000)
+    )
     labels = {name: _labels(dataset, name) for name in ANNOTATORS}
-    started = time.perf_counter()
-    theirs = [_coco(labels[a], labels[b], N_SAMPLES) for a, b in itertools.permutations(ANNOTATORS, 2)]
-    of_coco = time.perf_counter() - started
+    pairs = list(itertools.permutations(ANNOTATORS, 2))
+    of_coco, theirs = timed(lambda: [_coco(labels[a], labels[b], N_SAMPLES) for a, b in pairs])
     found = run.convergence(resamples=0).map
-    say(f"convergence: {own}, pycocotools {of_coco:.1f} s; mAP {found:.9f}, {statistics.mean(theirs):.9f}")
+    say(f"convergence: {own:.2f} s, pycocotools {of_coco:.1f} s; mAP {found:.9f}, {statistics.mean(theirs):.9f}")
     dataset.delete()
+    more = Limit(high=3, of_difference=True)
     return [
-        Row("pycocotools, 6 ordered pairs / label convergence, reading included", of_coco, own["values"],
-            of_coco / own["values"], at_least(1)),
-        Row("label convergence with 1,000 resamples / without", own["intervals"], own["values"],
-            own["intervals"] / own["values"], Limit(high=3, of_difference=True)),
-    ]  # fmt: skip
+        Row("pycocotools, 6 ordered pairs / label convergence, reading included", of_coco, at_least(1), own),
+        Row("label convergence with 1,000 resamples / without", intervals, more, own),
+    ]
 
 
 def _labels(dataset: fo.Dataset, field: str) -> list[dict[str, Any]]:

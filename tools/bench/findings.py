@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tools.dev.plugin import load_plugin
-
 from .crowd import generate_crowd
-from .generated import GeneratedBoxes, generate
+from .generated import GeneratedBoxes, generate, report_on
 from .habits import SIMULATED, report_on_classes
 from .output import Row, at_most, say
 
@@ -25,29 +23,6 @@ WITHOUT_HABITS: dict[str, Callable[[int], GeneratedBoxes]] = {
 }
 #: annotators, images and runs of the table of power
 POWER = ((2, 60, 40), (3, 30, 40), (3, 60, 40), (4, 100, 40), (8, 200, 10))
-
-
-def report_on(data: GeneratedBoxes) -> Any:
-    """The report without intervals and other thresholds."""
-    load_plugin()
-    from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.matching.batch import Batch
-    from annotator_agreement.agreement.matching.compute import compute_agreement_of
-    from annotator_agreement.agreement.objects.build import build_object_report
-    from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-    from annotator_agreement.metrics import Objects
-    from annotator_agreement.metrics.geometry.boxes import Boxes
-
-    boxes = data.boxes_xywh_rel.copy()
-    boxes[:, 2:] += boxes[:, :2]
-    names = [f"worker {k + 1}" for k in range(data.n_annotators)]
-    config = make_config(names, resamples=0)
-    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), data.assigned)
-    classes = ["(missing)", *(f"class {k}" for k in range(int(data.label.max()) + 1))]
-    return build_object_report(
-        record(compute_agreement_of(batch, config)), ReportContext(config, names, classes, ["Detections"], RunFacts())
-    )
 
 
 def forgetful(data: GeneratedBoxes, rng: np.random.Generator, share: float = 0.35) -> GeneratedBoxes:
@@ -82,7 +57,7 @@ def measure() -> list[Row]:
     for title, draw in WITHOUT_HABITS.items():
         n = sum(bool(report_on(draw(seed)).findings) for seed in range(RUNS))
         say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
-        rows.append(Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, at_most(0.05)))
+        rows.append(Row(f"findings without habits, {title}, share of runs", n / RUNS, at_most(0.05)))
     return [*rows, *(row for family in SIMULATED for row in _of_family(family)), *power()]
 
 
@@ -99,7 +74,7 @@ def power() -> list[Row]:
                 n = sum(any(each.annotators == ["worker 1"] for each in findings) for findings in found)
                 cells.append(f"{n} of {runs}")
                 where = f"{n_annotators} annotators, {n_images} images"
-                rows.append(Row(f"named, {habit}, {title}, {where}, share of runs", n / runs, None, None, None))
+                rows.append(Row(f"named, {habit}, {title}, {where}, share of runs", n / runs))
             say(f"| {habit} | {title} | " + " | ".join(cells) + " |")
     return rows
 
@@ -111,4 +86,4 @@ def _of_family(family: str) -> Iterator[Row]:
         n = sum(bool(report(n_images, n_annotators, seed).findings) for seed in range(RUNS))
         title = f"{family}, {n_annotators} annotators, {n_images} images"
         say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
-        yield Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, at_most(0.05))
+        yield Row(f"findings without habits, {title}, share of runs", n / RUNS, at_most(0.05))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from typing import Any
 
 import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
+
+from tools.dev.plugin import load_plugin
 
 ANNOTATORS = ("alice", "bob", "carol")
 N_CLASSES = 80
@@ -48,7 +51,8 @@ class GeneratedBoxes:
         return np.ones((self.n_samples, self.n_annotators), np.bool_) if self.asked is None else self.asked
 
 
-def _random_boxes(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def random_boxes(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Boxes ``(N, 4)`` anywhere on an image, as :class:`GeneratedBoxes` has them."""
     size = rng.uniform(0.05, 0.35, (n, 2))
     return np.hstack([rng.uniform(0.0, 1.0 - size), size])
 
@@ -57,7 +61,7 @@ def generate(n_samples: int, n_annotators: int = len(ANNOTATORS), seed: int = SE
     """Draw true objects, then each annotator's noisy version of them."""
     rng = np.random.default_rng(seed)
     true_sample = np.repeat(np.arange(n_samples), rng.poisson(OBJECTS_PER_SAMPLE, n_samples))
-    true_boxes = _random_boxes(len(true_sample), rng)
+    true_boxes = random_boxes(len(true_sample), rng)
     true_label = rng.integers(0, N_CLASSES, len(true_sample))
     parts = []
     for annotator in range(n_annotators):
@@ -72,12 +76,46 @@ def generate(n_samples: int, n_annotators: int = len(ANNOTATORS), seed: int = SE
         drawn = np.hstack([np.minimum(corner_a, corner_b), np.abs(corner_b - corner_a)])
         extra_sample = np.repeat(np.arange(n_samples), rng.poisson(EXTRA_PER_ANNOTATOR, n_samples))
         sample = np.concatenate([sample, extra_sample])
-        drawn = np.concatenate([drawn, _random_boxes(len(extra_sample), rng)])
+        drawn = np.concatenate([drawn, random_boxes(len(extra_sample), rng)])
         label = np.concatenate([label, rng.integers(0, N_CLASSES, len(extra_sample))])
         parts.append((sample, np.full(len(sample), annotator), label, drawn))
     sample, annotator, label, boxes = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((annotator, sample))
     return GeneratedBoxes(sample[order], annotator[order], label[order], boxes[order], n_samples, n_annotators)
+
+
+def batch_of(data: GeneratedBoxes) -> Any:
+    """The boxes as what is compared at once."""
+    load_plugin()
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.metrics import Objects
+    from annotator_agreement.metrics.geometry.boxes import Boxes
+
+    boxes = data.boxes_xywh_rel.copy()
+    boxes[:, 2:] += boxes[:, :2]
+    return Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), data.assigned)
+
+
+def context_of(
+    n_annotators: int, classes: Sequence[str], kind: str = "Detections", *, resamples: int = 0, **details: Any
+) -> Any:
+    """The context of a report on ``worker 1``, ``worker 2`` …, without intervals by default."""
+    load_plugin()
+    from annotator_agreement.agreement import make_config
+    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+
+    config = make_config([f"worker {k + 1}" for k in range(n_annotators)], resamples=resamples)
+    return ReportContext(config, config.annotators, ["(missing)", *classes], [kind], RunFacts(), details=details)
+
+
+def report_on(data: GeneratedBoxes) -> Any:
+    """The report without intervals and other thresholds."""
+    context = context_of(data.n_annotators, [f"class {k}" for k in range(int(data.label.max()) + 1)])
+    from annotator_agreement.agreement.families.family import build_report
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
+    from annotator_agreement.agreement.objects.records import record
+
+    return build_report(record(compute_agreement_of(batch_of(data), context.config)), context)
 
 
 def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: tuple[str, ...]) -> Iterator[dict]:
@@ -89,15 +127,8 @@ def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: tuple[str, ...]
     for index in range(data.n_samples):
         fields: list[list[dict]] = [[] for _ in names]
         for row in range(starts[index], starts[index + 1]):
-            fields[annotator[row]].append(
-                {
-                    "_id": ObjectId(),
-                    "_cls": "Detection",
-                    "tags": [],
-                    "label": f"class_{label[row]:02d}",
-                    "bounding_box": boxes[row],
-                }
-            )
+            drawn = {"label": f"class_{label[row]:02d}", "bounding_box": boxes[row]}
+            fields[annotator[row]].append({"_id": ObjectId(), "_cls": "Detection", "tags": [], **drawn})
         yield {
             "filepath": f"/nowhere/{index:06d}.jpg",
             "tags": [],

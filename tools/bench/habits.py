@@ -7,23 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.dev.plugin import load_plugin
+from .generated import context_of
 
 CLASSES = ("cat", "dog", "owl")
 _PREVALENCE = (0.6, 0.3, 0.1)
 _TAGS = ("night", "rain", "crowd", "snow", "glare")
 #: rows of a mask; it has twice as many columns, one half for each disc
 _SIDE = 20
-
-
-def _context(n_annotators: int, classes: tuple[str, ...], kind: str, **details: Any) -> Any:
-    load_plugin()
-    from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-
-    names = [f"worker {k + 1}" for k in range(n_annotators)]
-    config = make_config(names, resamples=0)
-    return ReportContext(config, names, ["(missing)", *classes], [kind], RunFacts(), details=details)
 
 
 def report_on_classes(
@@ -38,7 +28,7 @@ def report_on_classes(
         habit: share of the images that the first annotator calls an owl, whatever is there
         at_random: whether they call them one of the classes at random instead
     """
-    context = _context(n_annotators, CLASSES, "Classification", numbers=False)
+    context = context_of(n_annotators, CLASSES, "Classification", numbers=False)
     rng = np.random.default_rng(seed)
     shape = (n_images, n_annotators)
     truth = rng.choice(len(CLASSES), n_images, p=_PREVALENCE)[:, None]
@@ -51,7 +41,7 @@ def report_on_classes(
 
 def report_on_numbers(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
     """Ratings from 1 to 5; the first annotator gives so much more, on average."""
-    context = _context(n_annotators, (), "Regression", numbers=True)
+    context = context_of(n_annotators, (), "Regression", numbers=True)
     rng = np.random.default_rng(seed)
     noise = rng.normal(0.0, 0.7, (n_images, n_annotators))
     noise[:, 0] += habit
@@ -70,7 +60,7 @@ def _rated(ratings: NDArray[np.float64], rng: np.random.Generator, context: Any)
 
 def report_on_tags(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
     """Equally frequent tags, wrong on images that differ in difficulty; the first annotator leaves out a share."""
-    context = _context(n_annotators, _TAGS, "Classifications")
+    context = context_of(n_annotators, _TAGS, "Classifications")
     from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
     from annotator_agreement.agreement.tags.report import build_tag_report
 
@@ -87,7 +77,7 @@ def report_on_tags(n_images: int, n_annotators: int, seed: int, habit: float = 0
 def report_on_masks(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
     """Masks of two discs with borders that vary; the first annotator paints the second class wider by a share."""
     details = {"background": 0, "ignored": [], "names": {"1": "road", "2": "grass"}, "is_rgb": False}
-    context = _context(n_annotators, (), "Segmentation", **details)
+    context = context_of(n_annotators, (), "Segmentation", **details)
     from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
     from annotator_agreement.agreement.pixels.meaning import MaskValues
     from annotator_agreement.agreement.pixels.records import record_pixels

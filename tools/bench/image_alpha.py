@@ -8,8 +8,6 @@ pairs of annotations is from that of all.
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,8 @@ from numpy.typing import NDArray
 
 from tools.dev.plugin import load_plugin
 
-from .output import Row, at_most, say
+from .generated import GeneratedBoxes, context_of, report_on
+from .output import Row, at_most, say, timed
 from .shapes import N_ANNOTATORS, N_OBJECTS, draw
 
 N_IMAGES, N_TIMED = 1_000, 5_000
@@ -63,29 +62,16 @@ def report_on_boxes(
         labels for _ in range(n_images) for labels in _annotations(rng, n_annotators, n_classes, rng.poisson(n_objects))
     ]
     order = rng.permutation(len(drawn)) if exchanged else np.arange(len(drawn))
-    return _report([drawn[k] for k in order], n_annotators, n_classes)
+    return _report([drawn[k] for k in order], n_annotators)
 
 
-def _report(drawn: list[NDArray[np.float64]], n_annotators: int, n_classes: int) -> Any:
+def _report(drawn: list[NDArray[np.float64]], n_annotators: int) -> Any:
     """The report on boxes with their class, ``(N, 5)``, of every annotator of every image."""
-    load_plugin()
-    from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.families.family import build_report
-    from annotator_agreement.agreement.matching.batch import Batch
-    from annotator_agreement.agreement.matching.compute import compute_agreement_of
-    from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-    from annotator_agreement.metrics import Objects
-    from annotator_agreement.metrics.geometry.boxes import Boxes
-
     image, annotator = np.divmod(np.repeat(np.arange(len(drawn)), [len(each) for each in drawn]), n_annotators)
     labels = np.concatenate(drawn)
-    config = make_config([f"worker {k + 1}" for k in range(n_annotators)], resamples=0)
-    objects = Objects(image, annotator, labels[:, 4].astype(np.int64))
-    batch = Batch(objects, Boxes(labels[:, :4]), np.ones((len(drawn) // n_annotators, n_annotators), np.bool_))
-    classes = ["(missing)", *(f"class {k + 1}" for k in range(n_classes))]
-    context = ReportContext(config, config.annotators, classes, ["Detections"], RunFacts())
-    return build_report(record(compute_agreement_of(batch, config)), context)
+    boxes = np.hstack([labels[:, :2], labels[:, 2:4] - labels[:, :2]])
+    data = (image, annotator, labels[:, 4].astype(np.int64) - 1, boxes)
+    return report_on(GeneratedBoxes(*data, len(drawn) // n_annotators, n_annotators))
 
 
 def _annotations(
@@ -109,13 +95,11 @@ def _boxes(rng: np.random.Generator, n: int, n_classes: int) -> NDArray[np.float
 
 def outline_seconds() -> list[Row]:
     """The time that outlines of the polygons of 5,000 images take, against comparing these by their boxes."""
-    load_plugin()
-    from annotator_agreement.agreement import make_config
+    context = context_of(N_ANNOTATORS, ["cell"], "Polylines")
     from annotator_agreement.agreement.matching.batch import Batch
     from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.object_distances import object_distances
     from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
     from annotator_agreement.metrics import Objects, Regions, polygons_from_rings
 
     rings = draw(N_TIMED)
@@ -124,14 +108,12 @@ def outline_seconds() -> list[Row]:
     regions = Regions.of_polygons(drawn)
     block = np.repeat(np.arange(N_TIMED * N_ANNOTATORS), N_OBJECTS)
     objects = Objects(*np.divmod(block, N_ANNOTATORS), np.ones_like(block))
-    config = make_config([f"worker {k + 1}" for k in range(N_ANNOTATORS)], resamples=0)
     batch = Batch(objects, regions, np.ones((N_TIMED, N_ANNOTATORS), np.bool_))
-    records = record(compute_agreement_of(batch, config))
-    context = ReportContext(config, config.annotators, ["(missing)", "cell"], ["Polylines"], RunFacts())
+    records = record(compute_agreement_of(batch, context.config))
     without = {name: column for name, column in records.parts[0].items() if name != "outline"}
     by_boxes = dataclasses.replace(records, parts=(without,))
     (by_outline, outline), (by_box, box), (made, _) = (
-        _timed(work)
+        timed(work, 3, min)
         for work in (
             lambda: object_distances(records, context),
             lambda: object_distances(by_boxes, context),
@@ -142,19 +124,9 @@ def outline_seconds() -> list[Row]:
     say(f"seconds: making outlines {made:.2f}, distances by outlines {by_outline:.2f}, by boxes {by_box:.2f}")
     n_bytes = records.parts[0]["outline"].nbytes / N_TIMED
     return [
-        Row("outlines of 5,000 x 3 x 7 polygons: seconds more", made + by_outline - by_box, None, None, at_most(1)),
-        Row("outlines: bytes of an image of 21 polygons", n_bytes, None, None, None),
+        Row("outlines of 5,000 x 3 x 7 polygons: seconds more", made + by_outline - by_box, at_most(1)),
+        Row("outlines: bytes of an image of 21 polygons", n_bytes),
     ]
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Least seconds of three times, and the result."""
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        found = work()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds), found
 
 
 def largest_error() -> float:
@@ -173,7 +145,7 @@ def largest_error() -> float:
                 box = places[[place]]
                 box[:, :2] += rng.uniform(0.0, 0.05, 2) * (rng.random() < new)
                 drawn.append(box[: int(rng.random() >= empty)])
-        found = _report(drawn, n_annotators, 3).image_alpha
+        found = _report(drawn, n_annotators).image_alpha
         image, is_drawn = np.arange(len(drawn)) // n_annotators, np.array([len(box) > 0 for box in drawn])
         boxes = np.concatenate([box if len(box) else [[0.0, 0.0, 1.0, 1.0, 0.0]] for box in drawn])
         corners, code = boxes[:, :4].astype(np.float32).astype(np.float64), boxes[:, 4]
@@ -211,9 +183,9 @@ def measure() -> list[Row]:
             numbers = (report.existence.f1, report.score.mean, report.image_alpha.expected, report.image_alpha.value)
             say(f"| {n_objects} | {n} | {' | '.join(f'{number:.3f}' for number in numbers)} |")
     return [
-        Row("alpha of images, 2 to 8 annotators: greatest difference", spread, None, None, at_most(0.02)),
-        Row("alpha of images, against all pairs of annotations: error", largest_error(), None, None, at_most(0.005)),
-        Row("alpha of images, annotations exchanged: distance from 0", by_chance, None, None, at_most(0.01)),
+        Row("alpha of images, 2 to 8 annotators: greatest difference", spread, at_most(0.02)),
+        Row("alpha of images, against all pairs of annotations: error", largest_error(), at_most(0.005)),
+        Row("alpha of images, annotations exchanged: distance from 0", by_chance, at_most(0.01)),
         *outline_seconds(),
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,8 @@ import numpy as np
 from tools.dev.other_programs import KALOS, OtherProgram
 from tools.dev.plugin import load_plugin
 
-from .generated import GeneratedBoxes, generate
-from .output import Limit, Row, at_least, say
+from .generated import GeneratedBoxes, batch_of, generate
+from .output import Limit, Row, at_least, say, timed
 
 N_SAMPLES = 5_000
 REPETITIONS = 3
@@ -41,20 +40,16 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
     """Seconds of matching, verdicts and per-sample numbers, and the pooled alpha."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.matching.batch import Batch
     from annotator_agreement.agreement.matching.compute import compute_agreement_of
-    from annotator_agreement.metrics import NominalTally, Objects
-    from annotator_agreement.metrics.geometry.boxes import Boxes
+    from annotator_agreement.metrics import NominalTally
 
-    boxes = data.boxes_xywh_rel.copy()
-    boxes[:, 2:] += boxes[:, :2]
-    names = [f"annotator_{k:03d}" for k in range(data.n_annotators)]
-    config = make_config(names, classes=classes, **conventions)
-    started = time.perf_counter()
-    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), data.assigned)
-    ratings = compute_agreement_of(batch, config).ratings
-    alpha = NominalTally.from_counts(ratings.unit, ratings.category, ratings.count).alpha()
-    return time.perf_counter() - started, alpha
+    config = make_config([f"annotator_{k:03d}" for k in range(data.n_annotators)], classes=classes, **conventions)
+
+    def run() -> float:
+        ratings = compute_agreement_of(batch_of(data), config).ratings
+        return float(NominalTally.from_counts(ratings.unit, ratings.category, ratings.count).alpha())
+
+    return timed(run)
 
 
 def _where_all_drew(data: GeneratedBoxes) -> GeneratedBoxes:
@@ -92,11 +87,11 @@ def measure() -> list[Row]:
             ours.append(our_run(data, classes)[0])
             theirs.append(kalos.ask("greedy", cost)[0])
         own, other = statistics.median(ours), statistics.median(theirs)
-        rows.append(Row(f"kalos greedy {cost} / ours {classes}", other, own, other / own, at_least(times)))
+        rows.append(Row(f"kalos greedy {cost} / ours {classes}", other, at_least(times), own))
         _, alpha = our_run(_where_all_drew(data), classes, empty="agree", undefined="one")
         _, reference = kalos.ask("mgm", cost)
         title, near = f"pooled alpha, {classes}: ours, kalos mgm {cost}", Limit(-0.001, 0.001, of_difference=True)
-        rows.append(Row(title, alpha, reference, None, near))
+        rows.append(Row(title, alpha, near, reference))
         say(f"  {classes}: alpha ours {alpha:.6f}, kalos mgm {reference:.6f}, difference {alpha - reference:+.6f}")
     kalos.close()
     return rows

@@ -35,7 +35,7 @@ def measure() -> list[Row]:
             seconds = _decide(page)
         dataset.delete()
     say(f"keyboard: {_N} decisions: {sum(seconds):.0f} s")
-    return [Row("App, a decision by keyboard, median (s)", statistics.median(seconds), None, None, at_most(1))]
+    return [Row("App, a decision by keyboard, median (s)", statistics.median(seconds), at_most(1))]
 
 
 def _decide(page: Page) -> list[float]:

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
-from .output import Row, at_most, say
+from .output import Row, at_most, in_process, say
 
 #: samples of the run, and of the one that the panel is compared with
 N_SAMPLES, N_FEW = int(os.environ.get("SAMPLES", 1_000_000)), 50_000
@@ -44,17 +43,17 @@ def measure() -> list[Row]:
             )
             of = f"{n_samples:,} samples, {WORKERS} workers"
             rows += [
-                Row(f"{of}: minutes", found["seconds"] / 60, None, None, None),
-                Row(f"{of}: peak of the reducing process, GiB", found["peak"] / 1024, None, None, at_most(3)),
-                Row(f"{of}: peak of a worker, GiB", max(found["workers"]) / 1024, None, None, at_most(1)),
+                Row(f"{of}: minutes", found["seconds"] / 60),
+                Row(f"{of}: peak of the reducing process, GiB", found["peak"] / 1024, at_most(3)),
+                Row(f"{of}: peak of a worker, GiB", max(found["workers"]) / 1024, at_most(1)),
             ]
             opened[n_samples] = _in_process("open", name)
             say(f"million: panel, {n_samples:,} samples: {opened[n_samples]}; {_load()}")
         finally:
             _in_process("delete", name)
     for what, seconds in opened[N_SAMPLES].items():
-        few = opened[N_FEW][what]
-        rows.append(Row(f"panel, {what}, s at {N_SAMPLES:,} / at {N_FEW:,}", seconds, few, seconds / few, at_most(2)))
+        title = f"panel, {what}, s at {N_SAMPLES:,} / at {N_FEW:,}"
+        rows.append(Row(title, seconds, at_most(2), opened[N_FEW][what]))
     return rows
 
 
@@ -62,9 +61,7 @@ def _load() -> str:
     return f"load {os.getloadavg()[0]:.1f}"
 
 
-def _in_process(what: str, *arguments: Any) -> Any:
-    command = [sys.executable, "-m", "tools.bench.million", what, *map(str, arguments)]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
+_in_process = functools.partial(in_process, "tools.bench.million")
 
 
 def make(name: str, n_samples: int) -> float:
@@ -97,51 +94,33 @@ def compute(name: str, workers: int) -> dict[str, Any]:
     import fiftyone as fo
     import psutil
 
-    from tools.dev.plugin import load_plugin
+    from .memory import measured_run, peak_mib
 
-    from .memory import peak_mib
-
-    plugin = load_plugin()
-    dataset = fo.load_dataset(name)
-    plugin.compute(dataset.limit(50), list(ANNOTATORS), run_key="warm_up", progress=False)
-    plugin.load(dataset, "warm_up").delete()
-    idle, peaks, last = psutil.Process().memory_info().rss / 2**20, {}, [0.0]
-    ended = threading.Event()
+    peaks, last, ended = dict[int, float](), [0.0], threading.Event()
 
     def watch() -> None:
+        idle = psutil.Process().memory_info().rss / 2**20
         while not ended.wait(0.5):
             for child in psutil.Process().children():
-                peak = _peak_of(child.pid)
+                peak = peak_mib(child.pid)
                 if peak > idle / 2:  # not the helper of Python's own
                     peaks[child.pid], last[0] = peak, time.perf_counter()
 
     threading.Thread(target=watch, daemon=True).start()
-    started = time.perf_counter()
-    report = plugin.compute(dataset, list(ANNOTATORS), workers=workers, progress=False)
+    found = measured_run(name, ANNOTATORS, workers=workers)
     done = time.perf_counter()
     ended.set()
-    statistics = dataset._sample_collection.database.command("collstats", dataset._sample_collection_name)
-    records = dataset._sample_collection.database.fs.files.find({"_id": {"$regex": "^annotator_agreement/"}})
+    collection = fo.load_dataset(name)._sample_collection
+    size = collection.database.command("collstats", collection.name)["size"]
+    records = collection.database.fs.files.find({"_id": {"$regex": "^annotator_agreement/"}})
     return {
-        "seconds": done - started,
+        **found,
+        "report": None,
         "reduce": done - last[0],
-        "n_objects": report.n_objects,
-        "idle": idle,
-        "peak": peak_mib(),
+        "n_objects": found["report"].n_objects,
         "workers": sorted(peaks.values())[-workers:],
-        "stored": {
-            "samples": statistics["size"] / 2**20,
-            "records": sum(each["length"] for each in records) / 2**20,
-        },
+        "stored": {"samples": size / 2**20, "records": sum(each["length"] for each in records) / 2**20},
     }
-
-
-def _peak_of(pid: int) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def open_panel(name: str) -> dict[str, float]:

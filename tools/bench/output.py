@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+import statistics
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +41,17 @@ def at_least(low: float) -> Limit:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison: two measured values and their ratio, or one value against a limit."""
+    """A measured value, what is asked of it, and what it is compared with."""
 
     what: str
     value: float
-    reference: float | None
-    ratio: float | None
-    limit: Limit | None
+    limit: Limit | None = None
+    reference: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """The value in relation to its reference."""
+        return None if self.reference is None else self.value / self.reference
 
     @property
     def verdict(self) -> str:
@@ -50,6 +62,25 @@ class Row:
         if self.limit.of_difference:
             number = self.value - (self.reference or 0.0)
         return "ok" if self.limit.low <= number <= self.limit.high else "over"
+
+
+def timed(
+    work: Callable[[], T], times: int = 1, typical: Callable[[list[float]], float] = statistics.median
+) -> tuple[float, T]:
+    """The median, or another typical one, of the seconds that some calls take; and the result of the last."""
+    seconds = []
+    for _ in range(times):
+        started = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - started)
+    return typical(seconds), result
+
+
+def in_process(module: str, *arguments: Any) -> Any:
+    """What a module says last, as JSON, in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return json.loads(said[-1])
 
 
 def say(text: str) -> None:

@@ -5,15 +5,13 @@ Also the first opening in a new process: ``python -m tools.bench.panel DATASET``
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .output import Row, at_most, say
+from .output import Row, at_most, in_process, say, timed
 
 SIZES = (5_000, 50_000)
 _REPEATS = 10
@@ -83,29 +81,28 @@ def _of(dataset: Any, n_samples: int) -> list[Row]:
     for what, seconds in found.items():
         p50, p95 = np.percentile(seconds, [50, 95]).tolist()
         say(f"panel, {n_samples:,} samples, {what}: p50 {p50:.3f} s, p95 {p95:.3f} s")
-        rows.append(Row(f"panel, {n_samples:,} samples, {what}, p95 (s)", p95, 1.0, p95, at_most(1)))
+        rows.append(Row(f"panel, {n_samples:,} samples, {what}, p95 (s)", p95, at_most(1)))
     return rows
 
 
 def _click(dataset: Any, name: str) -> tuple[float, dict[str, Any]]:
     """Seconds of a click on a number, and the state that it leaves."""
     tab, method, params = _CLICKS[name]
-    return _sent(method, dataset, {"tab": tab}, **params)
+    return sent(method, dataset, {"tab": tab}, **params)[:2]
 
 
 def seconds_of_new_process(dataset_name: str) -> float:
-    command = [sys.executable, "-m", "tools.bench.panel", dataset_name]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+    return float(in_process("tools.bench.panel", dataset_name))
 
 
 def seconds_of(method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any) -> float:
-    return _sent(method, dataset, state, view, **params)[0]
+    return sent(method, dataset, state, view, **params)[0]
 
 
-def _sent(
+def sent(
     method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any
-) -> tuple[float, dict[str, Any]]:
-    """Seconds of a handler, and the state that it leaves.
+) -> tuple[float, dict[str, Any], list[dict[str, Any]]]:
+    """Seconds of a handler, the state that it leaves, and the parameters of what it asks the App for.
 
     Raises:
         RuntimeError: if it only had an error to tell
@@ -121,14 +118,12 @@ def _sent(
     if view is not None:
         request["view"] = view._serialize()
     ctx = ExecutionContext(request, executor=Executor(), operator_uri=_URI)
-    started = time.perf_counter()
-    panel.execute(ctx)
-    seconds = time.perf_counter() - started
-    sent = ctx.executor.to_json()["requests"]
-    told = [entry["params"]["message"] for entry in sent if entry["operator_uri"].endswith("notify")]
+    seconds, _ = timed(lambda: panel.execute(ctx))
+    asked = ctx.executor.to_json()["requests"]
+    told = [entry["params"]["message"] for entry in asked if entry["operator_uri"].endswith("notify")]
     if told:
         raise RuntimeError(f"{method} {params} must lead somewhere, got: {told[0]}")
-    return seconds, dict(ctx.panel_state)
+    return seconds, dict(ctx.panel_state), [entry["params"] for entry in asked]
 
 
 def _print_first_opening(dataset_name: str) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import statistics
-import time
+import functools
+from typing import Any
 
 import numpy as np
 
-from tools.dev.plugin import load_plugin
-
-from .generated import ANNOTATORS, N_CLASSES, SEED, generate
-from .output import Row, at_most, say
+from .generated import ANNOTATORS, N_CLASSES, SEED, GeneratedBoxes, batch_of, context_of, generate
+from .output import Row, at_most, say, timed
 
 N_SAMPLES = 5_000
 N_MANY = 100_000
@@ -22,32 +19,21 @@ REPETITIONS = 3
 _BATCH = 1_000
 
 
-def _records_and_context(n_samples: int) -> tuple:
+def _records_and_context(n_samples: int) -> tuple[Any, Any]:
     """The records of a run on generated boxes, and the context of its report."""
-    load_plugin()
-    from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.matching.batch import Batch
+    context = context_of(len(ANNOTATORS), [f"class_{k:02d}" for k in range(N_CLASSES)], resamples=1000)
     from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-    from annotator_agreement.metrics import Objects
-    from annotator_agreement.metrics.geometry.boxes import Boxes
 
-    config = make_config(list(ANNOTATORS))
-    data = generate(n_samples)
-    boxes = data.boxes_xywh_rel.copy()
-    boxes[:, 2:] += boxes[:, :2]
-    total = None
-    starts = np.searchsorted(data.sample, np.arange(0, n_samples + _BATCH, _BATCH))
-    for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
-        first = number * _BATCH
-        n = min(_BATCH, n_samples - first)
-        objects = Objects(data.sample[start:end] - first, data.annotator[start:end], data.label[start:end] + 1)
-        batch = Batch(objects, Boxes(boxes[start:end]), np.ones((n, len(ANNOTATORS)), np.bool_))
-        records = record(compute_agreement_of(batch, config))
+    data, total = generate(n_samples), None
+    columns = (data.sample, data.annotator, data.label, data.boxes_xywh_rel)
+    for first in range(0, n_samples, _BATCH):
+        rows = slice(*np.searchsorted(data.sample, [first, first + _BATCH]))
+        sample, *others = (column[rows] for column in columns)
+        of_batch = GeneratedBoxes(sample - first, *others, min(_BATCH, n_samples - first), data.n_annotators)
+        records = record(compute_agreement_of(batch_of(of_batch), context.config))
         total = records if total is None else total + records
-    class_names = ["(missing)", *(f"class_{k:02d}" for k in range(N_CLASSES))]
-    return total, ReportContext(config, config.annotators, class_names, ["Detections"], RunFacts())
+    return total, context
 
 
 def _seconds(n_samples: int, repetitions: int) -> tuple[float, float]:
@@ -56,14 +42,10 @@ def _seconds(n_samples: int, repetitions: int) -> tuple[float, float]:
     from annotator_agreement.agreement.objects.build import build_object_report
 
     without = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
-    numbers, everything = [], []
-    for _ in range(repetitions):
-        for options, seconds in ((without, numbers), (context, everything)):
-            started = time.perf_counter()
-            build_object_report(records, options)
-            seconds.append(time.perf_counter() - started)
-    own = statistics.median(numbers)
-    return own, statistics.median(everything) - own
+    own, everything = (
+        timed(functools.partial(build_object_report, records, each), repetitions)[0] for each in (without, context)
+    )
+    return own, everything - own
 
 
 def _apart(n_samples: int) -> float:
@@ -92,15 +74,10 @@ def measure() -> list[Row]:
     say(f"report: {N_SAMPLES} samples, {len(ANNOTATORS)} annotators, {N_CLASSES} classes; then {N_MANY} samples")
     own, intervals = _seconds(N_SAMPLES, REPETITIONS)
     _, of_many = _seconds(N_MANY, 1)
+    apart = _apart(N_MANY)
     return [
-        Row(f"report of {N_SAMPLES} samples without intervals, s", own, None, None, at_most(1.5)),
-        Row("1,000 resamples of them, s", intervals, None, None, at_most(1)),
-        Row(f"intervals of {N_MANY} samples by the delta method, s", of_many, None, None, at_most(30)),
-        Row(
-            f"delta method / BCa on {N_MANY} samples: ends apart, of the width",
-            _apart(N_MANY),
-            None,
-            None,
-            at_most(0.02),
-        ),
+        Row(f"report of {N_SAMPLES} samples without intervals, s", own, at_most(1.5)),
+        Row("1,000 resamples of them, s", intervals, at_most(1)),
+        Row(f"intervals of {N_MANY} samples by the delta method, s", of_many, at_most(30)),
+        Row(f"delta method / BCa on {N_MANY} samples: ends apart, of the width", apart, at_most(0.02)),
     ]

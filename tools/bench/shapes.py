@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 import time
 from collections.abc import Callable
 
@@ -16,7 +15,7 @@ from pycocotools import mask as coco_mask
 
 from tools.dev.plugin import load_plugin
 
-from .output import Row, at_least, say
+from .output import Row, at_least, say, timed
 
 N_SAMPLES = 2_000
 N_ANNOTATORS = 3
@@ -158,16 +157,6 @@ def coco_seconds(crops: list[tuple[NDArray[np.bool_], int, int]]) -> tuple[float
     return seconds, total
 
 
-def _median_seconds(run: Callable[[], float], repetitions: int = REPETITIONS) -> tuple[float, float]:
-    run()
-    seconds, result = [], 0.0
-    for _ in range(repetitions):
-        started = time.perf_counter()
-        result = run()
-        seconds.append(time.perf_counter() - started)
-    return statistics.median(seconds), result
-
-
 def measure() -> list[Row]:
     """Time all of them on the same shapes."""
     drawn = draw(N_SAMPLES)
@@ -175,28 +164,17 @@ def measure() -> list[Row]:
     say(f"shapes: {N_SAMPLES} samples x {N_ANNOTATORS} annotators x {N_OBJECTS} objects, {N_VERTICES} vertices each")
     n_few = N_OF_FIFTYONE * N_ANNOTATORS * N_OBJECTS
     scale = N_SAMPLES / N_OF_FIFTYONE
-    polygon_seconds, polygon_sum = _median_seconds(our_polygons(drawn))
-    mask_seconds, mask_sum = _median_seconds(our_masks(crops, N_SAMPLES))
-    their_polygons, their_polygon_sum = _median_seconds(fiftyone_run(polylines(drawn[:N_OF_FIFTYONE])), 1)
-    their_masks, _ = _median_seconds(fiftyone_run(detections(crops[:n_few]), use_masks=True), 1)
+    ours = our_polygons(drawn), our_masks(crops, N_SAMPLES)
+    ours[0](), ours[1]()  # warm up
+    (polygon_seconds, polygon_sum), (mask_seconds, mask_sum) = (timed(run, REPETITIONS) for run in ours)
+    their_polygons, their_polygon_sum = timed(fiftyone_run(polylines(drawn[:N_OF_FIFTYONE])))
+    their_masks, _ = timed(fiftyone_run(detections(crops[:n_few]), use_masks=True))
     coco, coco_sum = coco_seconds(crops)
     few = our_polygons(drawn[:N_OF_FIFTYONE])()
     say(f"  sum of IoU, polygons of {N_OF_FIFTYONE} samples: ours {few:.6f}, FiftyOne {their_polygon_sum:.6f}")
     say(f"  sum of IoU, masks:    ours {mask_sum:.6f}, pycocotools {coco_sum:.6f}; polygons {polygon_sum:.1f}")
     return [
-        Row(
-            "polygons: compute_ious / ours",
-            their_polygons * scale,
-            polygon_seconds,
-            their_polygons * scale / polygon_seconds,
-            at_least(10),
-        ),
-        Row(
-            "masks: compute_ious / ours",
-            their_masks * scale,
-            mask_seconds,
-            their_masks * scale / mask_seconds,
-            at_least(10),
-        ),
-        Row("masks: pycocotools with encoding / ours", coco, mask_seconds, coco / mask_seconds, at_least(1)),
+        Row("polygons: compute_ious / ours", their_polygons * scale, at_least(10), polygon_seconds),
+        Row("masks: compute_ious / ours", their_masks * scale, at_least(10), mask_seconds),
+        Row("masks: pycocotools with encoding / ours", coco, at_least(1), mask_seconds),
     ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
-import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from tools.dev.plugin import load_plugin
 
 from .database import make_dataset
 from .generated import ANNOTATORS
-from .output import Row, at_most, say
+from .output import Row, at_most, say, timed
 
 N_SAMPLES = 50_000
 N_EDITED = 100
@@ -32,8 +32,8 @@ def measure() -> list[Row]:
             for _ in range(repetitions):
                 _edit(dataset, rng.choice(ids, N_EDITED, replace=False).tolist())
                 for _ in range(_QUESTIONS):
-                    found["changed"].append(_seconds(plugin.load(dataset).changed))
-                seconds = _seconds(plugin.load(dataset).update, progress=False)
+                    found["changed"].append(timed(plugin.load(dataset).changed)[0])
+                seconds, _ = timed(functools.partial(plugin.load(dataset).update, progress=False))
                 found.setdefault(f"update, {resamples} resamples", []).append(seconds)
     finally:
         dataset.delete()
@@ -42,9 +42,9 @@ def measure() -> list[Row]:
         say(f"update: {N_SAMPLES:,} samples, {N_EDITED} edited, {what}: {seconds:.3f} s")
     own, intervals = median["update, 0 resamples"], median["update, 1000 resamples"]
     return [
-        Row(f"run.changed(), {N_SAMPLES:,} samples (s)", median["changed"], None, None, at_most(0.05)),
-        Row(f"run.update(), {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, at_most(3)),
-        Row("the same with intervals (s)", intervals, None, None, at_most(5)),
+        Row(f"run.changed(), {N_SAMPLES:,} samples (s)", median["changed"], at_most(0.05)),
+        Row(f"run.update(), {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, at_most(3)),
+        Row("the same with intervals (s)", intervals, at_most(5)),
     ]
 
 
@@ -55,9 +55,3 @@ def _edit(dataset: Any, ids: list[str]) -> None:
         if labels is not None and labels.detections:
             labels.detections = labels.detections[1:]
         sample.save()
-
-
-def _seconds(function: Any, *arguments: Any, **options: Any) -> float:
-    started = time.perf_counter()
-    function(*arguments, **options)
-    return time.perf_counter() - started

@@ -18,7 +18,7 @@ from tools.dev.plugin import load_plugin
 
 from .database import make_dataset
 from .generated import ANNOTATORS
-from .output import Row, at_least, say
+from .output import Row, at_least, say, timed
 
 N_SAMPLES = 20_000
 #: samples of a shard of the reading alone
@@ -44,18 +44,21 @@ def measure() -> list[Row]:
     plain, shared = found["whole run, this process"], found["whole run, 1 worker"]
     own, of_mongodb = found["whole run, its own processor"], found[f"whole run, {spent}"]
     both, started = found["whole run, 2 workers"], found["whole run, 2 workers that are started"]
-    alone = [Row(f"MongoDB alone, {what}: 1 process / {n}, s", found[f"{what} by 1"], found[f"{what} by {n}"],
-                 found[f"{what} by 1"] / found[f"{what} by {n}"], None) for what in _ALONE for n in (2, 4)]  # fmt: skip
+    alone = [
+        Row(f"MongoDB alone, {what}: 1 process / {n}, s", found[f"{what} by 1"], None, found[f"{what} by {n}"])
+        for what in _ALONE
+        for n in (2, 4)
+    ]
     stamped = found[f"writing time stamps by 1, {spent}"]
     free = found[f"writing time stamps by 1, without their index, {spent}"]
     return [
         *alone,
-        Row("MongoDB's processor, time stamps: with / without their index, s", stamped, free, stamped / free, None),
-        Row(f"reading and kernels of {N_SAMPLES} samples: 1 process / 2, s", one, two, one / two, at_least(1.7)),
-        Row("whole run: its own processor / that of MongoDB, s", own, of_mongodb, own / of_mongodb, None),
-        Row("whole run: 1 worker / this process, s", shared, plain, shared / plain, None),
-        Row("whole run: this process / 2 workers, s", plain, both, plain / both, None),
-        Row("whole run: this process / 2 workers that are started, s", plain, started, plain / started, None),
+        Row("MongoDB's processor, time stamps: with / without their index, s", stamped, None, free),
+        Row(f"reading and kernels of {N_SAMPLES} samples: 1 process / 2, s", one, at_least(1.7), two),
+        Row("whole run: its own processor / that of MongoDB, s", own, None, of_mongodb),
+        Row("whole run: 1 worker / this process, s", shared, None, plain),
+        Row("whole run: this process / 2 workers, s", plain, None, both),
+        Row("whole run: this process / 2 workers that are started, s", plain, None, started),
     ]
 
 
@@ -180,10 +183,5 @@ def _whole(dataset: fo.Dataset) -> dict[str, float]:
     return found
 
 
-def _best(function: Callable[[], None]) -> float:
-    seconds = []
-    for _ in range(_REPETITIONS):
-        started = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
+def _best(work: Callable[[], None]) -> float:
+    return timed(work, _REPETITIONS, min)[0]

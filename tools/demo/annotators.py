@@ -18,78 +18,44 @@ from .outlines import Box, TrueObject, box_area, cut_to_box, largest_part, mean_
 
 ANNOTATORS = ("alice", "bob", "carol")
 
-#: standard deviation of every edge of a careful box, as share of the box's width or height, and of every corner of a
-#: careful outline, as share of the object's mean width
-CAREFUL_JITTER = 0.012
-#: an outline leaves the true one by up to this share of the object's mean width, to save corners
-CAREFUL_COARSENESS = 0.012
-#: chance that a careful annotator does not label one of an object's points
-CAREFUL_POINT_SKIP_RATE = 0.03
-#: chance that a careful annotator overlooks an object of any size
-CAREFUL_MISS_RATE = 0.01
-#: bob overlooks objects with an area below this quantile of the areas in the image ...
-MISS_AREA_QUANTILE = 0.35
-#: ... with this chance
-SMALL_MISS_RATE = 0.9
-#: carol moves edges of a box outwards by this share of its width or height, an outline by this share of its mean width
-LOOSE_MARGIN = 0.11
-LOOSE_JITTER = 0.025
-LOOSE_COARSENESS = 0.06
-LOOSE_MISS_RATE = 0.03
-LOOSE_POINT_SKIP_RATE = 0.15
-#: the classes that carol mixes up, and how often
+#: the classes that carol mixes up
 CONFUSED_PAIR = ("round galaxy", "elongated galaxy")
-CONFUSION_RATE = 0.4
-#: chance that carol draws one box on nothing in an image
-SPURIOUS_RATE = 0.2
 SPURIOUS_ATTEMPTS = 20
-#: chance that an annotator rates a whole photograph slightly differently
-SLIP_RATE = 0.08
-#: chance that carol rates a photograph one better
-GENEROUS_RATE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Habit:
     """How one annotator differs from the truth; every field that is 0 is a mistake the annotator does not make."""
 
-    jitter: float
-    coarseness: float
-    miss_rate: float
-    point_skip_rate: float
-    slip_rate: float = SLIP_RATE
+    #: standard deviation of every edge of a box, as share of the box's width or height, and of every corner of an
+    #: outline, as share of the object's mean width
+    jitter: float = 0.012
+    #: an outline leaves the true one by up to this share of the object's mean width, to save corners
+    coarseness: float = 0.012
+    miss_rate: float = 0.01  #: chance to overlook an object of any size
+    point_skip_rate: float = 0.03  #: chance not to label one of an object's points
+    slip_rate: float = 0.08  #: chance to rate a whole photograph slightly differently
+    #: edges of a box move outwards by this share of its width or height, an outline by this share of its mean width
     margin: float = 0.0
-    small_quantile: float = 0.0
-    small_miss_rate: float = 0.0
-    confusion_rate: float = 0.0
-    spurious_rate: float = 0.0
-    generous_rate: float = 0.0
+    small_quantile: float = 0.0  #: objects with an area below this quantile of the areas in the image …
+    small_miss_rate: float = 0.0  #: … are overlooked with this chance
+    confusion_rate: float = 0.0  #: how often two classes are mixed up
+    spurious_rate: float = 0.0  #: chance to draw one box on nothing in an image
+    generous_rate: float = 0.0  #: chance to rate a photograph one better
 
 
 HABITS = {
-    "alice": Habit(
-        jitter=CAREFUL_JITTER,
-        coarseness=CAREFUL_COARSENESS,
-        miss_rate=CAREFUL_MISS_RATE,
-        point_skip_rate=CAREFUL_POINT_SKIP_RATE,
-    ),
-    "bob": Habit(
-        jitter=CAREFUL_JITTER,
-        coarseness=CAREFUL_COARSENESS,
-        miss_rate=CAREFUL_MISS_RATE,
-        point_skip_rate=CAREFUL_POINT_SKIP_RATE,
-        small_quantile=MISS_AREA_QUANTILE,
-        small_miss_rate=SMALL_MISS_RATE,
-    ),
+    "alice": Habit(),
+    "bob": Habit(small_quantile=0.35, small_miss_rate=0.9),
     "carol": Habit(
-        jitter=LOOSE_JITTER,
-        coarseness=LOOSE_COARSENESS,
-        miss_rate=LOOSE_MISS_RATE,
-        point_skip_rate=LOOSE_POINT_SKIP_RATE,
-        margin=LOOSE_MARGIN,
-        confusion_rate=CONFUSION_RATE,
-        spurious_rate=SPURIOUS_RATE,
-        generous_rate=GENEROUS_RATE,
+        jitter=0.025,
+        coarseness=0.06,
+        miss_rate=0.03,
+        point_skip_rate=0.15,
+        margin=0.11,
+        confusion_rate=0.4,
+        spurious_rate=0.2,
+        generous_rate=0.7,
     ),
 }
 

@@ -8,58 +8,37 @@ import numpy as np
 from .annotators import HABITS, annotate, confused, draw_nothing
 from .images import Scene
 
-#: source -> the class of its images, and alternative names
-SCENE_CLASSES = {
-    "astronaut": ("people", "objects"),
-    "camera": ("people", "landscape"),
-    "cat": ("animal", "texture"),
-    "cell": ("microscopy", "sky"),
-    "china": ("landscape", "objects"),
-    "coffee": ("objects", "texture"),
-    "coins": ("objects", "text"),
-    "flower": ("plant", "texture"),
-    "galaxies": ("sky", "texture"),
-    "grass": ("texture", "plant"),
-    "gravel": ("texture", "landscape"),
-    "horse": ("animal", "objects"),
-    "moon": ("sky", "landscape"),
-    "motorcycle": ("objects", "people"),
-    "nuclei": ("microscopy", "texture"),
-    "page": ("text", "texture"),
-    "retina": ("microscopy", "sky"),
-    "rocket": ("landscape", "objects"),
+#: source -> the class of its images, an alternative one, and their quality, 1 (poor) to 5 (good)
+SCENES = {
+    "astronaut": ("people", "objects", 5),
+    "camera": ("people", "landscape", 3),
+    "cat": ("animal", "texture", 4),
+    "cell": ("microscopy", "sky", 2),
+    "china": ("landscape", "objects", 5),
+    "coffee": ("objects", "texture", 4),
+    "coins": ("objects", "text", 2),
+    "flower": ("plant", "texture", 5),
+    "galaxies": ("sky", "texture", 3),
+    "grass": ("texture", "plant", 4),
+    "gravel": ("texture", "landscape", 3),
+    "horse": ("animal", "objects", 1),
+    "moon": ("sky", "landscape", 2),
+    "motorcycle": ("objects", "people", 4),
+    "nuclei": ("microscopy", "texture", 1),
+    "page": ("text", "texture", 2),
+    "retina": ("microscopy", "sky", 4),
+    "rocket": ("landscape", "objects", 3),
 }
 #: the two classes of images that a confused annotator mixes up
 CONFUSED_SCENES = ("sky", "microscopy")
 
-#: source -> quality of its images, 1 (poor) to 5 (good)
-QUALITIES = {
-    "astronaut": 5,
-    "camera": 3,
-    "cat": 4,
-    "cell": 2,
-    "china": 5,
-    "coffee": 4,
-    "coins": 2,
-    "flower": 5,
-    "galaxies": 3,
-    "grass": 4,
-    "gravel": 3,
-    "horse": 1,
-    "moon": 2,
-    "motorcycle": 4,
-    "nuclei": 1,
-    "page": 2,
-    "retina": 4,
-    "rocket": 3,
-}
 BEST_QUALITY = 5
 
 
 def scene_class(scene: Scene, annotator: str, rng: np.random.Generator) -> fo.Classification:
     """The class that one annotator gives to an image."""
     habit = HABITS[annotator]
-    first, second = SCENE_CLASSES[scene.source]
+    first, second, _ = SCENES[scene.source]
     label = second if rng.random() < habit.slip_rate else first
     return fo.Classification(label=confused(label, CONFUSED_SCENES, habit, rng))
 
@@ -73,7 +52,7 @@ def tags(scene: Scene, annotator: str, rng: np.random.Generator) -> fo.Classific
 def quality(scene: Scene, annotator: str, rng: np.random.Generator) -> int:
     """The rating of the quality of an image by one annotator, 1 to 5."""
     habit = HABITS[annotator]
-    rating = QUALITIES[scene.source]
+    *_, rating = SCENES[scene.source]
     if rng.random() < habit.slip_rate:
         rating += int(rng.choice([-1, 1]))
     if rng.random() < habit.generous_rate:

@@ -10,16 +10,7 @@ import fiftyone as fo
 import numpy as np
 from PIL import Image
 
-from .annotators import (
-    ANNOTATORS,
-    CONFUSED_PAIR,
-    CONFUSION_RATE,
-    GENEROUS_RATE,
-    LOOSE_MARGIN,
-    LOOSE_POINT_SKIP_RATE,
-    MISS_AREA_QUANTILE,
-    SMALL_MISS_RATE,
-)
+from .annotators import ANNOTATORS, CONFUSED_PAIR, HABITS
 from .classes import CONFUSED_SCENES, quality, scene_class, tags
 from .images import Scene, demo_scenes
 from .keypoints import EDGES, POINTS, keypoints
@@ -82,18 +73,19 @@ DESCRIPTION = (
     "semantic masks, keypoints, classes, tags and ratings (fields alice_polygons ...); see dataset.info."
 )
 
+_BOB, _CAROL = HABITS["bob"], HABITS["carol"]
 HABITS_TOLD = {
     "alice": "careful: tight shapes, right classes, misses almost nothing",
     "bob": (
-        f"as careful as alice, but skips {SMALL_MISS_RATE:.0%} of the objects among the smallest "
-        f"{MISS_AREA_QUANTILE:.0%} of an image; paints instance masks at half the resolution"
+        f"as careful as alice, but skips {_BOB.small_miss_rate:.0%} of the objects among the smallest "
+        f"{_BOB.small_quantile:.0%} of an image; paints instance masks at half the resolution"
     ),
     "carol": (
-        f"loose boxes, {LOOSE_MARGIN:.0%} too far out on every side, and loose outlines with few corners; gives "
-        f"{CONFUSION_RATE:.0%} of the objects of the classes {CONFUSED_PAIR[0]!r} and {CONFUSED_PAIR[1]!r}, and of "
-        f"the images of the classes {CONFUSED_SCENES[0]!r} and {CONFUSED_SCENES[1]!r}, the other one; now and then a "
-        f"shape on nothing; leaves out {LOOSE_POINT_SKIP_RATE:.0%} of the points; rates {GENEROUS_RATE:.0%} of the "
-        "images one better; keeps masks in files"
+        f"loose boxes, {_CAROL.margin:.0%} too far out on every side, and loose outlines with few corners; gives "
+        f"{_CAROL.confusion_rate:.0%} of the objects of the classes {CONFUSED_PAIR[0]!r} and {CONFUSED_PAIR[1]!r}, and "
+        f"of the images of the classes {CONFUSED_SCENES[0]!r} and {CONFUSED_SCENES[1]!r}, the other one; now and then "
+        f"a shape on nothing; leaves out {_CAROL.point_skip_rate:.0%} of the points; rates "
+        f"{_CAROL.generous_rate:.0%} of the images one better; keeps masks in files"
     ),
 }
 

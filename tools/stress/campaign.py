@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,13 @@ class Outcome(NamedTuple):
     tried: int  #: how often something was tried
     failed: int  #: how often it broke a promise
     examples: list[str]  #: some of the failures, a line each, with what is needed to see them again
+
+
+def outcome_of(rounds: Iterable[tuple[int, Sequence[str]]]) -> Outcome:
+    """What came of some rounds, each with its seed and sentences on what was wrong in it."""
+    played = list(rounds)
+    examples = [f"seed {seed}: {sentence}" for seed, wrong in played for sentence in wrong]
+    return Outcome(len(played), sum(bool(wrong) for _, wrong in played), examples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tools.dev.private_fiftyone import PrivateFiftyOne
 
-from .campaign import Campaign, Outcome
-from .workers import Answer, Command, Worker, workers
+from .campaign import Campaign, Outcome, outcome_of
+from .workers import Command, Worker, workers
 
 OURS = f"{__package__}.on_dataset"
 _FIELDS = ["frames.alice", "frames.bob", "frames.carol"]
@@ -23,21 +23,18 @@ _LONGEST = 0.8
 
 def kill_database(seed: int, rounds: int) -> Outcome:
     """Kill a database of the campaign's own during runs; afterwards everything works, and users lost nothing."""
-    n_failed, examples, environment = 0, [], dict(os.environ)
+    environment = dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         private = PrivateFiftyOne(Path(folder))
         private.start()
         try:
             with workers(2) as (runner, opener):
-                for number in range(seed, seed + rounds):
-                    wrong = _one_round(number, private, runner, opener)
-                    n_failed += bool(wrong)
-                    examples += [f"seed {number}: {sentence}" for sentence in wrong]
+                numbers = range(seed, seed + rounds)
+                return outcome_of((number, _one_round(number, private, runner, opener)) for number in numbers)
         finally:
             os.environ.clear()
             os.environ.update(environment)
             private.stop()
-    return Outcome(rounds, n_failed, examples)
 
 
 def _one_round(seed: int, private: PrivateFiftyOne, runner: Worker, opener: Worker) -> list[str]:
@@ -57,16 +54,12 @@ def _one_round(seed: int, private: PrivateFiftyOne, runner: Worker, opener: Work
     opened = opener.do(Command(f"{OURS}:open_and_list", [dataset]))
     deleted = opener.do(Command(f"{OURS}:delete_everything", [dataset, ["k0"]]))
     after = opener.do(Command(f"{OURS}:values_of_user", [dataset]))
-    wrong = [_shown(answer) for answer in (made, before, again, opened, deleted, after) if answer.error is not None]
+    wrong = [answer.told for answer in (made, before, again, opened, deleted, after) if answer.error is not None]
     if first.error is not None and first.error not in _OF_DATABASE:
-        wrong.append(_shown(first))
+        wrong.append(first.told)
     if before.value != after.value:
         wrong.append("values of the user differ, or values of the run are left")
     return wrong
-
-
-def _shown(answer: Answer) -> str:
-    return f"{answer.error}: {answer.message[:200]}"
 
 
 CAMPAIGNS = (Campaign("crash", "kill the database while frames are compared; then all works again", kill_database, 8),)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import fiftyone as fo
 
 from tests.datasets import user_values
 
-from .campaign import Campaign, Outcome
+from .campaign import Campaign, Outcome, outcome_of
 from .together import calls, compute, new_dataset, work_at_once
-from .workers import Answer, Command, Worker, all_at_once, workers
+from .workers import Command, Worker, all_at_once, workers
 
 _KEY, _GOLD = "k0", "agreement_gold"
 _VERDICTS = ("agreed", "class_conflict", "missed", "lone")
@@ -55,18 +52,14 @@ def _prepared(dataset: fo.Dataset, worker: Worker) -> list[str]:
         worker.do(calls(dataset, "decide", _KEY, verdict=["agreed", "missed"])),
         worker.do(calls(dataset, "apply_decisions", _KEY, annotators="bob", changes=list(_CHANGES))),
     ]
-    return [_shown(answer) for answer in answers if answer.error is not None]
-
-
-def _shown(answer: Answer) -> str:
-    return f"{answer.error}: {answer.message[:200]}"
+    return [answer.told for answer in answers if answer.error is not None]
 
 
 def _broken_promises(dataset: fo.Dataset, labels: list[object], opener: Worker) -> list[str]:
     """What is wrong with decisions, and with the annotators' labels after everything was taken back."""
     found = opener.do(calls(dataset, "decisions_taken_back"))
     if found.error is not None:
-        return [_shown(found)]
+        return [found.told]
     dataset.reload()
     is_same = user_values(dataset, [_KEY, _GOLD]) == labels
     return [*found.value, *([] if is_same else ["labels are not what they were before the decisions"])]
@@ -85,22 +78,22 @@ def _at_once(seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Wor
         commands = [_any_command(rng, dataset) for _ in range(rng.randint(2, len(team)))]
         told += [command.title for command in commands]
         answers = all_at_once(team[: len(commands)], commands)
-        wrong += [_shown(each) for each in answers if each.error not in (None, "AgreementInputError")]
+        wrong += [each.told for each in answers if each.error not in (None, "AgreementInputError")]
     wrong += _broken_promises(dataset, labels, opener)
     return [", ".join(told), *wrong] if wrong else []
 
 
 def killed(seed: int, rounds: int) -> Outcome:
     """Kill a process in the middle of a call about decisions, twice on each dataset."""
-    n_failed, examples = 0, []
-    for start in range(seed, seed + rounds, _VICTIMS // 2):
-        n = min(_VICTIMS // 2, seed + rounds - start)
-        with workers(2 * n + 1) as (*victims, opener):
-            for number in range(start, start + n):
-                wrong = _killed(number, [victims.pop(), victims.pop()], opener)
-                n_failed += bool(wrong)
-                examples += [f"seed {number}: {sentence}" for sentence in wrong]
-    return Outcome(rounds, n_failed, examples)
+
+    def played() -> Iterator[tuple[int, list[str]]]:
+        for start in range(seed, seed + rounds, _VICTIMS // 2):
+            n = min(_VICTIMS // 2, seed + rounds - start)
+            with workers(2 * n + 1) as (*victims, opener):
+                for number in range(start, start + n):
+                    yield number, _killed(number, [victims.pop(), victims.pop()], opener)
+
+    return outcome_of(played())
 
 
 def _killed(seed: int, victims: Sequence[Worker], opener: Worker) -> list[str]:
@@ -109,13 +102,10 @@ def _killed(seed: int, victims: Sequence[Worker], opener: Worker) -> list[str]:
         labels = user_values(dataset, [_KEY, _GOLD])
         wrong, told = _prepared(dataset, opener), []
         for victim in victims:
-            process = victim.do(Command("os:getpid")).value
             command = _any_command(rng, dataset)
             told.append(command.title)
             victim.do(calls(dataset, "touch"))
-            victim.send(command)
-            time.sleep(rng.uniform(0.0, _LONGEST))
-            os.kill(process, signal.SIGKILL)
+            victim.kill(command, rng.uniform(0.0, _LONGEST))
         wrong += _broken_promises(dataset, labels, opener)
     finally:
         dataset.reload()

@@ -173,7 +173,7 @@ def hostile_files(seed: int, rounds: int, size: int = _FULL_SIZE) -> Outcome:
 
 def _wrong(answer: Answer) -> str:
     if answer.error is not None:
-        return f"{answer.error}: {answer.message[:200]} (within {PATIENCE} s)"
+        return f"{answer.told} (within {PATIENCE} s)"
     found = answer.value
     if found["bytes"] > _MOST_BYTES or found["seconds"] > _MOST_SECONDS:
         return f"{found['bytes'] >> 20} MB, {found['seconds']:.1f} s of the processor: {found['said'][:100]}"

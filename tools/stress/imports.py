@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import stat
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
 
-from .campaign import Campaign, Outcome
-from .workers import Answer, Command, Worker, workers
+from .campaign import Campaign, Outcome, outcome_of
+from .workers import Command, Worker, workers
 
-_IMPORT = "annotator_agreement.dataset_io:import_annotations"
+_IMPORT, _EXPORT = (f"annotator_agreement.dataset_io:{name}_annotations" for name in ("import", "export"))
 _N_IMAGES = 40
 _ANNOTATORS = ("ann", "bob")
 #: seconds within which an import or export is killed after it began
@@ -84,18 +83,18 @@ def _left(dataset: fo.Dataset) -> list[str]:
 
 def at_once(seed: int, rounds: int) -> Outcome:
     """Two to four imports for the same annotators at once."""
-    examples: list[str] = []
-    n_failed = 0
     with tempfile.TemporaryDirectory() as folder, workers(4) as team:
-        for number in range(seed, seed + rounds):
-            dataset = new_dataset(f"imports-{os.getpid()}-{number}")
-            try:
-                wrong = _at_once(random.Random(number), dataset, team, Path(folder))
-            finally:
-                dataset.delete()
-            n_failed += bool(wrong)
-            examples += [f"seed {number}: {sentence}" for sentence in wrong]
-    return Outcome(rounds, n_failed, examples)
+        numbers = range(seed, seed + rounds)
+        return outcome_of((number, _on_new_dataset(number, _at_once, team, Path(folder))) for number in numbers)
+
+
+def _on_new_dataset(number: int, play: Callable[..., list[str]], *given: Any) -> list[str]:
+    """Play a round on a dataset of its own, with random numbers of its own."""
+    dataset = new_dataset(f"imports-{os.getpid()}-{number}")
+    try:
+        return play(random.Random(number), dataset, *given)
+    finally:
+        dataset.delete()
 
 
 def _at_once(rng: random.Random, dataset: fo.Dataset, team: Sequence[Worker], folder: Path) -> list[str]:
@@ -110,7 +109,7 @@ def _at_once(rng: random.Random, dataset: fo.Dataset, team: Sequence[Worker], fo
         worker.send(Command(_IMPORT, [{"dataset": dataset.name}, path], {"overwrite": overwrite[k]}))
         time.sleep(rng.choice([0.0, 0.0, 0.2]))
     answers = [worker.answer() for worker in working]
-    wrong = [_shown(answer) for answer in answers if answer.error not in (None, "AgreementInputError")]
+    wrong = [answer.told for answer in answers if answer.error not in (None, "AgreementInputError")]
     done = [k for k, answer in enumerate(answers) if answer.error is None]
     wrong += [f"overwrite=True was refused: {answers[k].message}" for k in range(len(files))
               if overwrite[k] and k not in done]  # fmt: skip
@@ -127,27 +126,14 @@ def _at_once(rng: random.Random, dataset: fo.Dataset, team: Sequence[Worker], fo
 
 def killed(seed: int, rounds: int) -> Outcome:
     """Kill imports and exports at random times; then all labels, or the file, are the old ones or the new ones."""
-    examples: list[str] = []
-    n_failed = 0
     with tempfile.TemporaryDirectory() as folder, workers(rounds) as team:
-        for number, worker in enumerate(team, seed):
-            rng = random.Random(number)
-            dataset = new_dataset(f"killed-{os.getpid()}-{number}")
-            try:
-                wrong = (_export if rng.random() < 0.3 else _import)(rng, dataset, worker, Path(folder))
-            finally:
-                dataset.delete()
-            n_failed += bool(wrong)
-            examples += [f"seed {number}: {sentence}" for sentence in wrong]
-    return Outcome(rounds, n_failed, examples)
+        return outcome_of(
+            (number, _on_new_dataset(number, _killed, worker, Path(folder))) for number, worker in enumerate(team, seed)
+        )
 
 
-def _kill(rng: random.Random, worker: Worker, command: Command) -> None:
-    pid = worker.do(Command("os:getpid")).value
-    worker.send(command)
-    time.sleep(rng.uniform(0.0, _LONGEST))
-    os.kill(pid, signal.SIGKILL)
-    worker.answer()
+def _killed(rng: random.Random, *given: Any) -> list[str]:
+    return (_export if rng.random() < 0.3 else _import)(rng, *given)
 
 
 def _import(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Path) -> list[str]:
@@ -156,7 +142,7 @@ def _import(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Pat
     old, new = _drawn(rng, "before"), _drawn(rng, "new")
     import_annotations(dataset, _written(folder / "old.json", old))
     path = _written(folder / "new.json", new)
-    _kill(rng, worker, Command(_IMPORT, [{"dataset": dataset.name}, path], {"overwrite": True}))
+    worker.kill(Command(_IMPORT, [{"dataset": dataset.name}, path], {"overwrite": True}), rng.uniform(0.0, _LONGEST))
     found = labels_of(dataset)
     wrong = [] if found in (old, {**old, **new}) else ["neither the old nor the new labels"]
     import_annotations(dataset, path, overwrite=True)
@@ -173,15 +159,11 @@ def _export(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Pat
     path.write_text('"old"', "utf-8")
     path.chmod(0o600)
     options = {"format": "coco", "overwrite": True}
-    _kill(rng, worker, Command("annotator_agreement.dataset_io:export_annotations",
-                               [{"dataset": dataset.name}, list(_ANNOTATORS), str(path)], options))  # fmt: skip
+    arguments = [{"dataset": dataset.name}, list(_ANNOTATORS), str(path)]
+    worker.kill(Command(_EXPORT, arguments, options), rng.uniform(0.0, _LONGEST))
     content: Any = json.loads(path.read_text("utf-8"))
     wrong = [] if content == "old" or content["annotations"] else ["neither the old file nor the new one"]
     return wrong + ([] if stat.S_IMODE(path.stat().st_mode) == 0o600 else ["the mode of the file changed"])
-
-
-def _shown(answer: Answer) -> str:
-    return f"{answer.error}: {answer.message[:300]}"
 
 
 CAMPAIGNS = (

@@ -9,7 +9,7 @@ import itertools
 import os
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,120 +156,46 @@ class Labels:
             self._collection.insert_many(self._documents)
 
 
+#: valid values of arguments that have no default, or another one than here, by function
+_OF_FUNCTIONS: dict[str, dict[str, Any]] = {
+    "compute_agreement": {"fields": FIELDS, "run_key": "other", "overwrite": True, "workers": 1},
+    "export_agreement": {"path": "x.json", "format": "json", "overwrite": True},
+    "check_agreement": {"requirements": {"requirements": {"all": {"number": "existence.f1", "at_least": 0.5}}}},
+    "compare_agreement": {"key_a": BASE, "key_b": SECOND},
+    "rename_agreement": {"new_run_key": "renamed"},
+    "resolve_units": {"overwrite": True},
+    "decide": {"choice": "none", "all": True},
+    "decided_against": {"annotator": FIELDS[0]},
+    "export_decided_against": {"annotator": FIELDS[0], "path": "x.csv", "overwrite": True},
+    "export_decided": {"path": "x.json", "overwrite": True},
+    "update_agreement": {"progress": False},
+    "import_annotations": {"source": "labels.json", "prefix": "of_"},
+    "export_annotations": {"labels": FIELDS, "path": "exported.json", "format": "coco", "overwrite": True},
+}
+#: functions and operators that import or export labels, on a dataset of their own
+_OF_LABELS = ("import_annotations", "export_annotations")
+
+
 def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
-    """The public functions, and the methods of what they return that take arguments."""
-    engine = {"workers": 1, "executor": None}
-    compute = {
-        "samples": dataset,
-        "fields": FIELDS,
-        "run_key": "other",
-        "overwrite": True,
-        "annotators": None,
-        "annotator_attribute": None,
-        "assigned_field": None,
-        "reference": None,
-        "models": (),
-        "confidence_threshold": None,
-        "iou": 0.5,
-        "geometry": "auto",
-        "classes": "prefer",
-        "missing": "category",
-        "attributes": (),
-        "aliases": None,
-        "empty": "skip",
-        "undefined": "none",
-        "method": "optimal",
-        "similarity": "iou",
-        "crowd_attribute": "iscrowd",
-        "invalid": "error",
-        "no_labels": "not_assigned",
-        "resamples": 0,
-        "seed": 51,
-        **engine,
-        "resume": False,
-        "progress": None,
-        "level": "auto",
-        "categories": (),
-        "tolerance": 0.0,
-        "set_distance": "masi",
-        "background": "auto",
-        "ignore_values": (),
-        "boundaries": False,
-        "boundary_tolerance": 2.0,
-        "boundary_width": None,
-        "disagreement_map": False,
-        "map_folder": None,
-        "rasterize": None,
-        "line_tolerance": None,
-        "sigmas": None,
-        "point_radius": None,
-    }
-    run = {"run_key": BASE}
-    yield Call("compute_agreement", dataset_io.compute_agreement, compute)
-    yield Call("load_agreement", dataset_io.load_agreement, {"dataset": dataset, **run})
-    yield Call("list_agreements", dataset_io.list_agreements, {"dataset": dataset})
-    yield Call("delete_agreement", dataset_io.delete_agreement, {"dataset": dataset, **run})
-    exported = {"path": "x.json", "format": "json", "overwrite": True}
-    exported |= {"by": (), "requirements": None}
-    yield Call("export_agreement", dataset_io.export_agreement, {"dataset": dataset, **run, **exported})
-    wanted = {"requirements": {"requirements": {"all": {"number": "existence.f1", "at_least": 0.5}}}}
-    yield Call("check_agreement", dataset_io.check_agreement, {"dataset": dataset, **run, **wanted})
-    yield Call("agreement_on", dataset_io.agreement_on, {"view": dataset, **run, "resamples": 0})
-    yield Call("agreement_samples", dataset_io.agreement_samples, {"dataset": dataset, **run})
-    keys = {"key_a": BASE, "key_b": SECOND, "resamples": 0, "seed": 51}
-    yield Call("compare_agreement", dataset_io.compare_agreement, {"dataset": dataset, **keys})
-    yield Call("rename_agreement", dataset_io.rename_agreement, {"dataset": dataset, **run, "new_run_key": "renamed"})
-    shown = dict.fromkeys(
-        (
-            "verdict",
-            "annotators",
-            "missed_by",
-            "classes",
-            "confusion",
-            "votes",
-            "min_score",
-            "max_score",
-            "reference",
-            "model",
-        )
-    )
-    yield Call("view_agreement", dataset_io.view_agreement, {"samples": dataset, **run, **shown})
-    yield Call("save_agreement_views", dataset_io.save_agreement_views, {"dataset": dataset, **run})
-    settings = {"sidebar": False, "indexes": False, "color_by": None}
-    yield Call("configure_agreement_app", dataset_io.configure_agreement_app, {"dataset": dataset, **run, **settings})
-    derived = {"shapes": "medoid", "overwrite": False, "progress": None}
-    yield Call("add_units", dataset_io.add_units, {"dataset": dataset, **run, **derived})
-    yield Call(
-        "resolve_units",
-        dataset_io.resolve_units,
-        {"dataset": dataset, **run, "quorum": 0.5, "ties": "leave_out", **derived, "overwrite": True},
-    )
-    patches = {"verdict": None, "max_units": None}
-    yield Call("agreement_patches", dataset_io.agreement_patches, {"samples": dataset, **run, **patches})
-    rule = dict.fromkeys(
-        ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
-    )
-    rule |= {"choice": "none", "min_votes": 1, "one_class": False, "all": True, "overwrite": False, "preview": False}
-    gold = {"gold": "agreement_gold"}
-    yield Call("decide", dataset_io.decide, {"samples": dataset, **run, **rule, **gold})
-    yield Call("list_decisions", dataset_io.list_decisions, {"dataset": dataset, **gold})
-    yield Call("undo_decisions", dataset_io.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
-    yield Call("delete_decisions", dataset_io.delete_decisions, {"dataset": dataset, **gold})
-    applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None}
-    yield Call("apply_decisions", dataset_io.apply_decisions, {"samples": dataset, **run, **gold, **applied})
-    yield Call("undo_applied", dataset_io.undo_applied, {"dataset": dataset, **gold, "step": None})
-    yield Call("record_own_labels", dataset_io.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
-    yield Call("report_decisions", dataset_io.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
-    against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
-    yield Call("decided_against", dataset_io.decided_against, against)
-    listed = {**against, "path": "x.csv", "overwrite": True, "reference": False}
-    yield Call("export_decided_against", dataset_io.export_decided_against, listed)
-    exported = {"samples": dataset, **gold, "path": "x.json", "overwrite": True, "progress": None}
-    yield Call("export_decided", dataset_io.export_decided, exported)
-    yield Call("changed_since", dataset_io.changed_since, {"dataset": dataset, **run})
-    yield Call("update_agreement", dataset_io.update_agreement, {"dataset": dataset, **run, "progress": False})
-    for name, valid in _of_labels(labels).items():
-        yield Call(name, getattr(dataset_io, name), valid, mend=labels.mend)
+    """The public functions, and the methods of what they return that take arguments.
+
+    Raises:
+        ValueError: if an argument of one has neither a default nor a value here
+    """
+    without = {"compute", "list_runs", "load", "run_agreement", "trend"}
+    for name in sorted(set(dataset_io.__all__) - without):
+        function = getattr(dataset_io, name)
+        if not inspect.isfunction(function):
+            continue
+        of = labels.dataset if name in _OF_LABELS else dataset
+        common = {**dict.fromkeys(("dataset", "samples", "view"), of), "run_key": BASE, "resamples": 0}
+        taken = [each for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
+        given = common | _OF_FUNCTIONS.get(name, {})
+        valid = {each.name: given.get(each.name, each.default) for each in taken}
+        missing = [argument for argument, value in valid.items() if value is inspect.Parameter.empty]
+        if missing:
+            raise ValueError(f"All arguments of public functions must be tried, got none for {name}: {missing}")
+        yield Call(name, function, valid, mend=labels.mend if name in _OF_LABELS else None)
     report = dataset_io.load_agreement(dataset, BASE)
     yield Call("to_dataframe", report.to_dataframe, {"table": "pairs"})
     yield Call("plot_pairs", report.plot_pairs, {"value": "alpha"})
@@ -280,183 +206,61 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("comparison.to_dataframe", comparison.to_dataframe, {"table": "numbers"})
 
 
-def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
-    """Calls that import or export labels."""
-    written = {"overwrite": False, "progress": None}
-    of_file = {
-        "remove_others": False,
-        "aliases": None,
-        "no_labels": "not_assigned",
-        "format": "auto",
-        "label_types": None,
-        "columns": None,
-        "clip": False,
-        "media_dir": None,
-        "preview": False,
-    }
-    of_fields = {"into": "fields", "prefix": "of_", "field": "annotations", "match": "filename", "annotators": None}
-    who = {"annotator_attribute": None, "assigned_field": None, "no_labels": "not_assigned", "annotators": None}
-    exported = {"path": "exported.json", "format": "coco", "overwrite": True, "progress": None}
-    dataset = {"dataset": labels.dataset}
-    return {
-        "import_annotations": {
-            **dataset,
-            "source": "labels.json",
-            **of_file,
-            **of_fields,
-            **written,
-            "remove_others": False,
-        },
-        "export_annotations": {"samples": labels.dataset, "labels": FIELDS, **who, **exported},
-    }
+#: valid values of operators, besides those with which their forms open
+_OF_OPERATORS: dict[str, dict[str, Any]] = {
+    "compute_agreement": {"fields": FIELDS, "run_key": "other", "overwrite": True, "resamples": 0},
+    "decide": {
+        "choice": "version",
+        "annotator": FIELDS[0],
+        "min_votes": 1,
+        "all": True,
+        "by": "mia",
+        "overwrite": True,
+    },
+    "undo_decisions": {"step": None},
+    "apply_decisions": {"by": "mia", "sure": True},
+    "undo_applied": {"gold": DEFAULT_GOLD_FIELD, "step": None},
+    "resolve_units": {"overwrite": True, "quorum": 0.5},
+    "export_decided_against": {"format": "csv", "folder": ".", "download": False, "overwrite": True},
+    "export_decided": {"path": "x.json", "download": False, "overwrite": True},
+    "check_agreement": {"requirements": "requirements.yaml"},
+    "compare_agreement": {"other_run_key": SECOND},
+    "export_agreement": {"format": "json", "path": "x.json", "download": False, "overwrite": True},
+    "rename_agreement": {"new_run_key": "renamed"},
+    "import_annotations": {
+        "file": {"absolute_path": "labels.json"},
+        "path_1": {"absolute_path": "labels.json"},
+        "annotator_1": "alice",
+        "folder": None,
+        "prefix": "of_",
+    },
+    "export_annotations": {"given": "fields", "fields": FIELDS, "path": "exported.json", "overwrite": True},
+}
 
 
 def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     """The forms and the executions of the operators."""
-    run = {"run_key": BASE}
-    parameters: dict[str, dict[str, Any]] = {
-        "compute_agreement": {
-            "fields": FIELDS,
-            "run_key": "other",
-            "overwrite": True,
-            "resamples": 0,
-            "iou": 0.5,
-            "iou_from_data": False,
-            "classes": "prefer",
-            "aliases": [],
-            "attributes": [],
-            "annotators": None,
-            "annotator_attribute": "",
-            "assigned_field": "",
-            "invalid": "error",
-            "seed": 51,
-            "method": "optimal",
-            "similarity": "iou",
-            "crowd_attribute": "iscrowd",
-            "categories": [],
-            "map_folder": "",
-            "background": "auto",
-            "ignore_values": [],
-            "line_tolerance": None,
-            "sigmas": None,
-            "point_radius": None,
-            "view_target": "DATASET",
-        },
-        "show_agreement": {**run, "samples": "run"},
-        "open_agreement_panel": run,
-        "view_agreement": {
-            **run,
-            "verdict": "any",
-            "annotators": [],
-            "missed_by": "any",
-            "classes": [],
-            "confusion": [],
-            "least_votes": None,
-            "most_votes": None,
-            "min_score": None,
-            "max_score": None,
-            "within_view": False,
-        },
-        "save_agreement_views": run,
-        "add_agreement_units": {**run, "shapes": "medoid", "overwrite": False},
-        "agreement_patches": {**run, "verdict": [], "max_units": None, "within_view": False, "make_units": True},
-        "resolve_units": {**run, "shapes": "medoid", "overwrite": True, "quorum": 0.5},
-        "decide": {
-            **run,
-            "choice": "version",
-            "annotator": FIELDS[0],
-            "verdict": [],
-            "min_votes": 1,
-            "min_iou": None,
-            "one_class": False,
-            "all": True,
-            "by": "mia",
-            "overwrite": True,
-            "within_view": False,
-            "count": False,
-        },
-        "undo_decisions": {"gold": "agreement_gold", "by": None, "step": None},
-        "apply_decisions": {
-            **run,
-            "gold": "agreement_gold",
-            "annotators": [],
-            "class": True,
-            "delete": False,
-            "add": True,
-            "by": "mia",
-            "within_view": False,
-            "count": False,
-            "sure": True,
-        },
-        "undo_applied": {"gold": "agreement_gold", "step": None},
-        "export_decided_against": {
-            **run,
-            "annotator": FIELDS[0],
-            "format": "csv",
-            "folder": ".",
-            "download": False,
-            "overwrite": True,
-        },
-        "export_decided": {
-            "gold": "agreement_gold",
-            "path": "x.json",
-            "within_view": False,
-            "count": False,
-            "download": False,
-            "overwrite": True,
-        },
-        "configure_agreement_app": {
-            **run,
-            "sidebar": False,
-            "indexes": False,
-            "color_by": None,
-        },
-        "check_agreement": {**run, "requirements": "requirements.yaml"},
-        "label_convergence": run,
-        "compare_agreement": {**run, "other_run_key": SECOND},
-        "export_agreement": {**run, "format": "json", "path": "x.json", "overwrite": True},
-        "update_agreement": run,
-        "delete_agreement": run,
-        "rename_agreement": {**run, "new_run_key": "renamed"},
-        "import_annotations": {
-            "given": "file",
-            "file": {"absolute_path": "labels.json"},
-            "folder": None,
-            "annotator_1": "alice",
-            "path_1": {"absolute_path": "labels.json"},
-            "format": "auto",
-            "into": "fields",
-            "prefix": "of_",
-            "field": "annotations",
-            "match": "filename",
-            "label_types": None,
-            "media_dir": None,
-            "clip": False,
-            "existing": "add",
-        },
-        "export_annotations": {
-            "given": "fields",
-            "fields": FIELDS,
-            **run,
-            "annotator_attribute": "",
-            "assigned_field": "",
-            "no_labels": "not_assigned",
-            "format": "coco",
-            "path": "exported.json",
-            "overwrite": True,
-        },
-    }
-    for name, valid in parameters.items():
+    for name in manifest_operators():
         operator = foo.get_operator(f"{PLUGIN}/{name}")
-        of_labels = name in _of_labels(labels)
-        of, mend = (labels.dataset, labels.mend) if of_labels else (dataset, None)
+        of, mend = (labels.dataset, labels.mend) if name in _OF_LABELS else (dataset, None)
         is_metric = isinstance(operator, getattr(foo, "EvaluationMetric", ()))  # which FiftyOne's evaluation computes
+        valid = {"run_key": BASE, **_OF_OPERATORS.get(name, {})}
+        if not is_metric:
+            valid = {**_inputs(_called(operator, of, "form")(**valid)["type"]), **valid}
         for offset, part in enumerate(("form",) if is_metric else ("form", "execution")):
             after = _nothing if part == "form" else mend
             yield Call(f"{name} ({part})", _called(operator, of, part), valid, json_values, offset, 2, after)
-    unknown = set(manifest_operators()) - set(parameters)
-    if unknown:
-        raise ValueError(f"All operators must be tried, got none for {sorted(unknown)}")
+
+
+def _inputs(form: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of a form, those of its folded part beside the others, and the values with which it opens."""
+    found: dict[str, Any] = {}
+    for name, entry in form["properties"].items():
+        if entry["type"]["name"] == "Object":
+            found |= _inputs(entry["type"])
+        elif entry["type"]["name"] != "Void":  # a notice
+            found[name] = entry["default"]
+    return found
 
 
 def _nothing() -> None:
@@ -467,22 +271,6 @@ def manifest_operators() -> list[str]:
     """The operators that ``fiftyone.yml`` names."""
     lines = (ROOT / "fiftyone.yml").read_text(encoding="utf-8").partition("operators:")[2].splitlines()[1:]
     return [line.strip(" -") for line in itertools.takewhile(lambda line: line.startswith("  - "), lines)]
-
-
-def _require_all(calls: Sequence[Call]) -> None:
-    """Refuse to leave out a public function, or an argument of one."""
-    tried = {call.name: call for call in calls}
-    missing = []
-    for name in set(dataset_io.__all__) - {"compute", "list_runs", "load", "run_agreement", "trend"}:
-        function = getattr(dataset_io, name)
-        if inspect.isfunction(function):
-            valid = tried[name].valid if name in tried else {}
-            arguments = inspect.signature(function).parameters.values()
-            missing += [
-                f"{name}({one.name})" for one in arguments if one.name not in valid and one.kind != one.VAR_KEYWORD
-            ]
-    if missing:
-        raise ValueError(f"All arguments of public functions must be tried, got none for {sorted(missing)}")
 
 
 def _called(operator: Any, dataset: fo.Dataset, part: str) -> Callable[..., Any]:
@@ -542,9 +330,7 @@ def play(seed: int, first: int, end: int) -> tuple[int, int, list[str]]:
         with own_folder():
             runs = Runs(dataset)
             labels = Labels(spare)
-            functions = list(_functions(dataset, labels))
-            _require_all(functions)
-            for call in [*functions, *_operators(dataset, labels)]:
+            for call in [*_functions(dataset, labels), *_operators(dataset, labels)]:
                 numbers = range(first + call.offset, end, call.step)
                 tried += len(numbers)
                 examples += malformed_calls(call, seed, numbers, runs.mend)

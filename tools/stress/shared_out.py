@@ -20,7 +20,7 @@ from pymongo.errors import PyMongoError
 
 from tools.dev.private_fiftyone import PrivateFiftyOne
 
-from .campaign import Campaign, Outcome
+from .campaign import Campaign, Outcome, outcome_of
 from .crash import _OF_DATABASE as OF_DATABASE
 from .together import FIELDS
 from .workers import Answer, Command, Worker, workers
@@ -43,24 +43,26 @@ def shared_runs(seed: int, rounds: int) -> Outcome:
 
     Every other round is done by Dask where it is installed.
     """
-    environment, told, failures = dict(os.environ), Counter[str](), list[str]()
-    n_failed = 0
+    environment, told = dict(os.environ), Counter[str]()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         private = PrivateFiftyOne(Path(folder))
         private.start()
         stack.callback(_restore, environment, private)
         cluster = stack.enter_context(_dask())
-        for start in range(seed, seed + rounds, _VICTIMS):
-            numbers = range(start, min(start + _VICTIMS, seed + rounds))
-            with workers(len(numbers) + 1) as (*runners, opener):
-                for number, runner in zip(numbers, runners, strict=True):
-                    by_dask = cluster if number % 2 else None
-                    wrong = _Round(number, private, by_dask, runner, opener, told).play()
-                    n_failed += bool(wrong)
-                    failures += [f"seed {number}: {sentence}" for sentence in wrong]
+
+        def played() -> Iterator[tuple[int, list[str]]]:
+            for start in range(seed, seed + rounds, _VICTIMS):
+                numbers = range(start, min(start + _VICTIMS, seed + rounds))
+                with workers(len(numbers) + 1) as (*runners, opener):
+                    for number, runner in zip(numbers, runners, strict=True):
+                        by_dask = cluster if number % 2 else None
+                        yield number, _Round(number, private, by_dask, runner, opener, told).play()
+
+        outcome = outcome_of(played())
     if cluster is None:
         told["Dask is not installed"] += 1
-    return Outcome(rounds, n_failed, [", ".join(f"{what}: {n}" for what, n in sorted(told.items())), *failures])
+    happened = ", ".join(f"{what}: {n}" for what, n in sorted(told.items()))
+    return outcome._replace(examples=[happened, *outcome.examples])
 
 
 def _restore(environment: dict[str, str], private: PrivateFiftyOne) -> None:
@@ -110,9 +112,9 @@ class _Round:
         completed = answer.error is None
         if not completed:
             self._told[f"ended with {answer.error}"] += 1
-            self._what_happened.append(_shown(answer))
+            self._what_happened.append(answer.told)
             if answer.error not in {"AgreementInputError", "Died", *OF_DATABASE}:
-                self._wrong.append(f"{_shown(answer)} {answer.trace[-600:]}")
+                self._wrong.append(f"{answer.told} {answer.trace[-600:]}")
             completed = self._continued()
         if completed:
             self._compare()
@@ -201,7 +203,7 @@ class _Round:
             each in answer.message for each in ("needs a run that was shared out", "must be an agreement run")
         )
         if not is_early:
-            self._wrong.append(f"{how}: {_shown(answer)} {answer.trace[-600:]}")
+            self._wrong.append(f"{how}: {answer.told} {answer.trace[-600:]}")
         return False
 
     def _compare(self) -> None:
@@ -212,18 +214,14 @@ class _Round:
             self._do(Command("annotator_agreement.dataset_io:update_agreement", [{"dataset": self._name}, _KEY]))
         found = self._ours("hashes_of_contents", _KEY)
         self._ours("delete_everything", [_KEY])
-        self._do(self._alone())
+        compute = "annotator_agreement.dataset_io:compute_agreement"
+        self._do(Command(compute, [{"dataset": self._name}, FIELDS], self._options))
         alone = self._ours("hashes_of_contents", _KEY)
         if found is None or alone is None:
             return
         compared = ["values"] if n_changed else list(alone)
         self._wrong += [f"other {name} than of one process" for name in compared if found[name] != alone[name]]
         self._told["same as of one process"] += found == alone
-
-    def _alone(self) -> Command:
-        return Command(
-            "annotator_agreement.dataset_io:compute_agreement", [{"dataset": self._name}, FIELDS], self._options
-        )
 
     # ---- calls ----
 
@@ -233,7 +231,7 @@ class _Round:
     def _do(self, command: Command) -> Any:
         answer = self._opener.do(command)
         if answer.error is not None:
-            self._wrong.append(f"{command.title}: {_shown(answer)} {answer.trace[-600:]}")
+            self._wrong.append(f"{command.title}: {answer.told} {answer.trace[-600:]}")
         return answer.value
 
 
@@ -249,10 +247,6 @@ def _is_spawned(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
         return "spawn_main" in " ".join(process.cmdline())
     return False
-
-
-def _shown(answer: Answer) -> str:
-    return f"{answer.error}: {answer.message[:300]}"
 
 
 CAMPAIGNS = (

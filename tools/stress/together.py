@@ -18,7 +18,7 @@ from fiftyone.core.odm import get_db_conn
 
 from tests.datasets import boxes_dataset, random_annotators, stored, user_values
 
-from .campaign import Campaign, Outcome
+from .campaign import Campaign, Outcome, outcome_of
 from .workers import Answer, Command, Worker, all_at_once, workers
 from annotator_agreement.dataset_io.record.stored_records import delete_orphans
 
@@ -82,13 +82,13 @@ def broken_promises(
         answers: what came of the commands, of which the plugin may have refused some with a sentence
         opener: a process that has not seen the dataset yet
     """
-    wrong = [f"{entry.error}: {entry.message[:200]}" for entry in answers if not _is_fine(entry)]
+    wrong = [entry.told for entry in answers if not _is_fine(entry)]
     opened = opener.do(calls(dataset, "open_and_list"))
     if opened.error is not None:
-        return [*wrong, f"does not open: {opened.error}: {opened.message[:200]}"]
+        return [*wrong, f"does not open: {opened.told}"]
     deleted = opener.do(calls(dataset, "delete_everything", list(keys)))
     if deleted.error is not None:
-        return [*wrong, f"cannot be deleted: {opened.value}: {deleted.error}: {deleted.message[:200]}"]
+        return [*wrong, f"cannot be deleted: {opened.value}: {deleted.told}"]
     left, values = stored(dataset), user_values(dataset, [])
     fields = {entry["name"] for entry in left["dataset"]["sample_fields"]}
     wrong += [f"user's field {name!r} is lost" for name in sorted(expected.fields - fields)]
@@ -135,19 +135,18 @@ Round = Callable[[int, fo.Dataset, Sequence[Worker], Worker], list[str]]
 
 def work_at_once(seed: int, rounds: int, n_processes: int, one_round: Round) -> Outcome:
     """Play rounds, each on a dataset of its own; a round returns what is wrong."""
-    n_failed, examples = 0, []
+
+    def play(number: int, team: Sequence[Worker], opener: Worker) -> list[str]:
+        dataset = new_dataset(number)
+        try:
+            return one_round(number, dataset, team, opener)
+        finally:
+            with contextlib.suppress(Exception):  # a dataset that does not open is to be deleted, too
+                dataset.reload()
+            dataset.delete()
+
     with workers(n_processes + 1) as (*team, opener):
-        for number in range(rounds):
-            dataset = new_dataset(seed + number)
-            try:
-                wrong = one_round(seed + number, dataset, team, opener)
-            finally:
-                with contextlib.suppress(Exception):  # a dataset that does not open is to be deleted, too
-                    dataset.reload()
-                dataset.delete()
-            n_failed += bool(wrong)
-            examples += [f"seed {seed + number}: {sentence}" for sentence in wrong]
-    return Outcome(rounds, n_failed, examples)
+        return outcome_of((number, play(number, team, opener)) for number in range(seed, seed + rounds))
 
 
 def delete_beside_units(seed: int, rounds: int) -> Outcome:
@@ -160,7 +159,7 @@ def _delete_beside_units(seed: int, dataset: fo.Dataset, team: Sequence[Worker],
     for worker, key in zip(team, ("k0", "k1"), strict=False):
         made = worker.do(compute(dataset, key))
         if made.error is not None:
-            return [f"{made.error}: {made.message}"]
+            return [made.told]
     all_at_once(team, [calls(dataset, "touch")] * 3)
     commands = [
         calls(dataset, "delete_agreement", "k0"),
@@ -185,7 +184,7 @@ def any_operations(seed: int, rounds: int) -> Outcome:
 def _any_operations(folder: Path, seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Worker) -> list[str]:
     expected = Expected.of(dataset)
     made = all_at_once(team[:2], [compute(dataset, key) for key in _KEYS[:2]])
-    wrong = [f"{answer.error}: {answer.message}" for answer in made if answer.error is not None]
+    wrong = [answer.told for answer in made if answer.error is not None]
     rng = random.Random(seed)
     commands = [_any_command(rng, dataset, expected, folder) for _ in range(rng.randint(2, len(team)))]
     working = rng.sample(list(team), len(commands))

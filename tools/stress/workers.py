@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,11 @@ class Answer(NamedTuple):
     error: str | None  #: class of the error; None if there was none
     message: str  #: its message
     trace: str  #: where it came from
+
+    @property
+    def told(self) -> str:
+        """The error, for examples of failures."""
+        return f"{self.error}: {self.message[:300]}"
 
 
 class Worker:
@@ -83,6 +89,13 @@ class Worker:
         """Call a function and wait for its answer."""
         self.send(command)
         return self.answer(patience)
+
+    def kill(self, command: Command, seconds: float) -> None:
+        """Start a command, and kill the process so many seconds later."""
+        self.send(command)
+        time.sleep(seconds)
+        os.kill(self.pid, signal.SIGKILL)
+        self.answer()
 
     def _read(self, patience: float = PATIENCE) -> dict[str, Any]:
         if not select.select([self._connection], [], [], patience)[0]:
