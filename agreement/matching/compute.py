@@ -5,21 +5,22 @@ Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
+from ...metrics.bootstrap.draws import sparse
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, iou_from_areas
 from ...metrics.matching import Matching, match_objects
 from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..settings.config import AgreementConfig
+from ..statistics.numbers import ratio
 from ..statistics.records import Columns, compact, packed
-from .batch import Batch, SamplePairs
-from .tables import MatchedPairs, Tables, means, pairs_of_units
+from .batch import Batch
+from .tables import MatchedPairs, SamplePairs, Tables, pairs_of_units
 from .verdicts import object_verdicts, unit_verdicts
 
 #: an object lies mostly within a crowd region if they share at least this part of the smaller one
@@ -29,14 +30,12 @@ MOSTLY_INSIDE = 0.5
 ALPHA_REASONS = ("", "one_annotator", "no_objects", "single_category", "no_pairable_values")
 
 
-@dataclass(frozen=True, kw_only=True)
 class MatchedBatch(Tables):
     """The agreement on a batch, together with its labels and matching."""
 
     batch: Batch  #: the objects that count
     counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
     matching: Matching  #: unit of every object
-    overlaps: Overlaps  #: overlapping pairs of objects
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
@@ -97,17 +96,10 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         columns["otherwise"] = packed(batch.otherwise)
     if batch.size_px is not None:
         columns["size_px"] = batch.size_px.astype(np.float32)
-    if batch.tracks is not None:
-        columns["track"] = batch.tracks.track
-    found = MatchedBatch(
-        part=columns,
-        n_annotators=batch.assigned.shape[1],
-        config=config,
-        batch=batch,
-        counted=counted,
-        matching=matching,
-        overlaps=overlaps,
-    )
+    if batch.track is not None:
+        columns["track"] = batch.track
+    found = MatchedBatch(columns, batch.assigned.shape[1], config)
+    found.batch, found.counted, found.matching = batch, counted, matching
     meetings = found.sample_pairs
     alpha, reason = sample_alpha(found)
     columns |= {
@@ -116,7 +108,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         "cost": sample_costs(found.pair_score, meetings, n_samples),
         "alpha": alpha,
         "alpha_reason": reason.astype(np.uint8),
-        "best_iou": _best_iou(objects, overlaps, meetings, batch.assigned),
+        "best_iou": _best_iou(found, overlaps),
     }
     if matching.aligned is not None:
         columns["aligned"] = _aligned(objects, overlaps, meetings, matching.aligned)
@@ -178,7 +170,7 @@ def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: 
     """Mean over the scored pairs of every sample, shape ``(S,)``; nan without scored pairs."""
     scored = ~np.isnan(pair_score)
     of_sample = sample_pairs.sample[scored]
-    return means(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
+    return ratio(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
 
 
 def sample_costs(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: int) -> FloatArray:
@@ -194,8 +186,7 @@ def sample_costs(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: i
 def sample_alpha(t: Tables) -> tuple[FloatArray, IntArray]:
     """Alpha of every sample and why it is undefined, both ``(S,)``."""
     ratings, n_assigned, n_samples = t.ratings, t.n_assigned, t.n_samples
-    columns = (ratings.unit, ratings.category, ratings.count, ratings.sample)
-    alpha = alpha_by_group(*columns, n_samples, t.config.undefined)
+    alpha = alpha_by_group(ratings.unit, ratings.category, ratings.count, ratings.sample, n_samples, t.config.undefined)
     is_empty = t.rated & (t.n_objects == 0)
     if t.config.empty == "agree":
         alpha[is_empty] = 1.0
@@ -209,30 +200,18 @@ def sample_alpha(t: Tables) -> tuple[FloatArray, IntArray]:
     return alpha, reason
 
 
-def _best_iou(
-    objects: Objects,
-    overlaps: Overlaps,
-    shared: SamplePairs,
-    assigned: BoolArray,
-) -> FloatArray:
+def _best_iou(t: Tables, overlaps: Overlaps) -> FloatArray:
     """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
-    n_samples, n_annotators = assigned.shape
-    iou = overlaps.iou
-    width = int(assigned.sum(axis=1).max(initial=0))
+    objects, seats, meetings = t.objects, t.seats, t.sample_pairs
+    rank, width = meetings.rank, int(t.n_assigned.max(initial=0))
     best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
-    block = objects.sample * n_annotators + objects.annotator
-    starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
-    sums = np.zeros((n_samples * width, width))
-    if len(starts):
-        rank = shared.rank(objects.sample[starts], objects.annotator[starts])
-        sums[objects.sample[starts] * width + rank] = np.add.reduceat(best.reshape(-1, width), starts, axis=0)
-    rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
-    a_to_b = sums[shared.sample * width + rank_a, rank_b]
-    b_to_a = sums[shared.sample * width + rank_b, rank_a]
-    n_a, n_b = np.where(shared.n_a > 0, shared.n_a, np.nan), np.where(shared.n_b > 0, shared.n_b, np.nan)
-    return np.column_stack([a_to_b / n_a, b_to_a / n_b])
+        np.maximum.at(best, own * width + rank[objects.sample[other], objects.annotator[other]], overlaps.iou)
+    n = len(objects)
+    of_seat = sparse(seats.own, np.arange(n), np.ones(n), (len(seats.sample), n)) @ best.reshape(n, width)
+    sample, a, b = meetings.sample, meetings.a, meetings.b
+    a_to_b, b_to_a = of_seat[seats.at[sample, a], rank[sample, b]], of_seat[seats.at[sample, b], rank[sample, a]]
+    return np.column_stack([ratio(a_to_b, meetings.n_a), ratio(b_to_a, meetings.n_b)])
 
 
 def _aligned(objects: Objects, overlaps: Overlaps, shared: SamplePairs, aligned: IntArray) -> FloatArray:

@@ -1,27 +1,28 @@
 """The agreement on some samples as tables, with the columns that several parts of a report need.
 
 A row of *labels* (``objects``), *units*, *pairs* of labels of one unit, *seats* (a sample and an annotator who was
-asked) and *meetings* (``sample_pairs``: a sample and two of them): nearly every number is a count over one of them.
+asked), *meetings* (``sample_pairs``: a sample and two of them) and *opinions* (a label, and a class that others gave):
+nearly every number is a count over one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ...metrics.consensus.consensus import majority_of_others, medians_by_group
+from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import Objects, dice_from_iou
 from ...metrics.matching.pairs import panoptic_quality
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, ranges, sums_by
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig, Empty, Missing
 from ..statistics.codes import MISSING
+from ..statistics.numbers import ratio
 from ..statistics.records import AnyColumns, unpacked
-from .batch import SamplePairs
 from .verdicts import AGREED, NO_VERDICT
 
 #: measures of the bias of boxes, in this order
@@ -61,37 +62,6 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
-    """The rules for the ratings that alpha counts, on rated images; they stand only here.
-
-    Every annotator who drew an object rates it with the class. If ``missing`` is a category, every other assigned
-    annotator rates it as missing.
-    """
-
-    missing: Missing
-    empty: Empty
-
-    @classmethod
-    def of(cls, config: AgreementConfig) -> Counting:
-        """The rules of a run."""
-        return cls(config.missing, config.empty)
-
-    @property
-    def rates_missing(self) -> bool:
-        """True if not drawing an object counts as a rating."""
-        return self.missing == "category"
-
-    @property
-    def rates_empty(self) -> bool:
-        """True if an image that everybody left empty counts as a unit that everybody rated as missing."""
-        return self.rates_missing and self.empty == "agree"
-
-    def n_ratings(self, votes: IntArray, assigned: IntArray) -> IntArray:
-        """Number of ratings of units, from their members and the annotators who were assigned; any one shape."""
-        return assigned if self.rates_missing else votes
-
-
-@dataclass(frozen=True, slots=True)
 class Seats:
     """The ``V`` (sample, annotator who was asked) of some samples."""
 
@@ -100,72 +70,101 @@ class Seats:
     at: IntArray  #: shape ``(S, R)``, row of every (sample, annotator) among these
     own: IntArray  #: shape ``(N,)``, row of every label
 
-    def count(self, labels: BoolArray) -> IntArray:
-        """Number of labels in a mask ``(N,)``, shape ``(V,)``."""
-        return np.bincount(self.own[labels], minlength=len(self.sample))
 
-    def count_kinds(self, labels: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
-        """Number of labels in a mask ``(N,)``, by kind, shape ``(n_kinds, V)``."""
-        cells = kind[labels] * len(self.sample) + self.own[labels]
-        return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
+@dataclass(frozen=True, slots=True)
+class SamplePairs:
+    """The meetings: pairs of annotators assigned to the same sample, ordered by (sample, a, b)."""
 
-    def sums(self, row: IntArray, values: FloatArray) -> FloatArray:
-        """Sums of values by row, shape ``(V,)``."""
-        return sums_by(row, values, len(self.sample))
+    sample: IntArray  #: shape ``(Q,)``
+    a: IntArray  #: shape ``(Q,)``, first annotator
+    b: IntArray  #: shape ``(Q,)``
+    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample
+    n_b: IntArray  #: shape ``(Q,)``
+    rank: IntArray  #: shape ``(S, R)``, position of an annotator among those assigned to the sample
+    _first: IntArray  #: shape ``(S, R)``, what the rank of ``b`` is added to for the row of a pair
+
+    @classmethod
+    def of(cls, objects: Objects, assigned: BoolArray) -> SamplePairs:
+        """All pairs of annotators assigned to a sample, from the assignment ``(S, R)``."""
+        n, rank = assigned.sum(axis=1, keepdims=True), np.cumsum(assigned, axis=1) - 1
+        sample, annotator = np.nonzero(assigned)
+        first, second = pairs_within(sample)
+        a, b, of = annotator[first], annotator[second], sample[first]
+        cells = objects.sample * assigned.shape[1] + objects.annotator
+        n_objects = np.bincount(cells, minlength=assigned.size).reshape(assigned.shape)
+        n_pairs = n * (n - 1) // 2
+        start = np.cumsum(n_pairs)[:, None] - n_pairs
+        return cls(of, a, b, n_objects[of, a], n_objects[of, b], rank, start + rank * n - rank * (rank + 3) // 2 - 1)
+
+    def row(self, sample: IntArray, a: IntArray, b: IntArray) -> IntArray:
+        """Row of the pair ``a`` before ``b`` of a sample."""
+        row: IntArray = self._first[sample, a] + self.rank[sample, b]
+        return row
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tables:
     """Some samples: ``N`` labels in ``U`` units, ``P`` pairs of labels, ``V`` seats, ``Q`` meetings.
 
-    ``part`` are their columns as a run keeps them (:class:`~..objects.records.ObjectRecords`); a table is unpacked when
-    it is asked for.
+    Args:
+        part: their columns as a run keeps them (:class:`~..objects.records.ObjectRecords`)
+        n_annotators: number ``R`` of annotators
+        config: the options of the run
+        n_categories: number ``K`` of category codes, including *missing*
+        met: the pairs of annotators of the report; None: those of these samples
+        sizes: gives the index into ``SIZES`` of all units; None if nobody asks
     """
 
-    part: AnyColumns
-    n_annotators: int  #: number ``R`` of annotators
-    config: AgreementConfig  #: the options of the run
-    n_categories: int = 0  #: number ``K`` of category codes, including *missing*
-    met_in_report: AnnotatorPairs | None = None  #: the pairs of annotators of the report; None: those of these samples
-    sizes: Callable[[Tables], IntArray] | None = None  #: index into ``SIZES`` of all units; None if nobody asks
+    def __init__(
+        self,
+        part: AnyColumns,
+        n_annotators: int,
+        config: AgreementConfig,
+        *,
+        n_categories: int = 0,
+        met: AnnotatorPairs | None = None,
+        sizes: Callable[[Tables], IntArray] | None = None,
+    ) -> None:
+        self.part, self.config, self.n_annotators, self.n_categories = part, config, n_annotators, n_categories
+        self._met, self._sizes = met, sizes
+        #: if not drawing an object counts as a rating; and an image that everybody left empty as a unit
+        self.rates_missing = config.missing == "category"
+        self.rates_empty = self.rates_missing and config.empty == "agree"
+
+        # samples
+        self.n_objects = part["n_objects"].astype(np.int64)  #: shape ``(S,)``
+        self.n_units = part["n_units"].astype(np.int64)  #: shape ``(S,)``
+        self.n_samples = len(self.n_objects)  #: number of samples ``S``
+        self.assigned = unpacked(part["assigned"], n_annotators)  #: who was asked, shape ``(S, R)``
+        self.n_assigned: IntArray = self.assigned.sum(axis=1)  #: shape ``(S,)``
+        self.rated = self.n_assigned >= 2  #: samples with at least two assigned annotators, shape ``(S,)``
+
+        # labels; crowd is left out
+        sample = np.repeat(np.arange(self.n_samples), self.n_objects)
+        category = part["category"].astype(np.int64)
+        #: the objects that count, sorted by sample and annotator
+        self.objects = Objects(sample, part["annotator"].astype(np.int64), category)
+        first = np.cumsum(self.n_units) - self.n_units
+        #: the unit of every label, shape ``(N,)``; units are numbered across samples
+        self.unit = part["unit"].astype(np.int64) + first[sample]
+        #: index into ``VERDICTS``, shape ``(N,)``; ``NO_VERDICT`` where the sample is not rated
+        self.object_verdict = part["verdict"].astype(np.int64)
+        #: area in the unit of the geometry, shape ``(N,)``, in seven digits: more would mean nothing
+        self.area = part["area"].astype(np.float32).astype(np.float64)
+
+        # units
+        of_unit = np.repeat(np.arange(self.n_samples), self.n_units)
+        votes, verdict = np.bincount(self.unit, minlength=len(of_unit)), part["unit_verdict"].astype(np.int64)
+        self.units = Units(of_unit, votes, self.n_assigned[of_unit], verdict)
+        self.rated_unit = self.units.verdict != NO_VERDICT  #: units of samples that are rated, shape ``(U,)``
+
+        # pairs of labels of one unit
+        i, j = pairs_of_units(self.unit)
+        self.pairs = MatchedPairs(i, j, part["iou"], category[i] == category[j])
+        self.pair_sample = sample[i]  #: shape ``(P,)``
+        self.pair_ends = np.concatenate([i, j])  #: first, then second labels of the pairs, shape ``(2 P,)``
+        self.n_matched = np.bincount(self.pair_sample, minlength=self.n_samples)  #: pairs of every sample, ``(S,)``
 
     # ---- samples ----
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples ``S``."""
-        return len(self.part["n_objects"])
-
-    @cached_property
-    def assigned(self) -> BoolArray:
-        """Who was asked, shape ``(S, R)``."""
-        return unpacked(self.part["assigned"], self.n_annotators)
-
-    @cached_property
-    def n_assigned(self) -> IntArray:
-        """Annotators assigned to every sample, shape ``(S,)``."""
-        n: IntArray = self.assigned.sum(axis=1)
-        return n
-
-    @property
-    def rated(self) -> BoolArray:
-        """Samples with at least two assigned annotators, shape ``(S,)``."""
-        return self.n_assigned >= 2
-
-    @cached_property
-    def n_objects(self) -> IntArray:
-        """Objects of every sample, shape ``(S,)``."""
-        return self.part["n_objects"].astype(np.int64)
-
-    @cached_property
-    def n_units(self) -> IntArray:
-        """Units of every sample, shape ``(S,)``."""
-        return self.part["n_units"].astype(np.int64)
-
-    @property
-    def n_disputed(self) -> IntArray:
-        """Units of every sample without full agreement, shape ``(S,)``."""
-        return np.bincount(self.units.sample[self.units.verdict > AGREED], minlength=self.n_samples)
 
     @property
     def score(self) -> FloatArray:
@@ -183,57 +182,25 @@ class Tables:
         return self.part["cost"]
 
     @property
-    def size_px(self) -> FloatArray:
-        """Width and height of the images, shape ``(S, 2)``; nan where unknown."""
-        known = self.part.get("size_px")
-        return np.full((self.n_samples, 2), np.nan) if known is None else known.astype(np.float64)
+    def n_disputed(self) -> IntArray:
+        """Units of every sample without full agreement, shape ``(S,)``."""
+        return np.bincount(self.units.sample[self.units.verdict > AGREED], minlength=self.n_samples)
 
     @property
     def iou(self) -> FloatArray:
         """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without matches."""
-        return self._mean_of_pairs(self.pairs.iou)
+        return ratio(sums_by(self.pair_sample, self.pairs.iou, self.n_samples), self.n_matched)
 
     @property
     def dice(self) -> FloatArray:
         """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without matches."""
-        return self._mean_of_pairs(dice_from_iou(self.pairs.iou))
-
-    def _mean_of_pairs(self, values: FloatArray) -> FloatArray:
-        n = np.bincount(self.pair_sample, minlength=self.n_samples)
-        return means(sums_by(self.pair_sample, values, self.n_samples), n)
-
-    @cached_property
-    def label_area(self) -> FloatArray:
-        """Total area of the labels of every sample, shape ``(S,)``, for ties."""
-        return sums_by(self.objects.sample, self.area, self.n_samples)
+        return ratio(sums_by(self.pair_sample, dice_from_iou(self.pairs.iou), self.n_samples), self.n_matched)
 
     # ---- labels ----
 
-    @cached_property
-    def objects(self) -> Objects:
-        """The objects that count, sorted by sample and annotator; crowd is left out."""
-        sample = np.repeat(np.arange(self.n_samples), self.n_objects)
-        return Objects(sample, self.part["annotator"].astype(np.int64), self.part["category"].astype(np.int64))
-
-    @cached_property
-    def unit(self) -> IntArray:
-        """The unit of every label, shape ``(N,)``; units are numbered across samples."""
-        first = np.cumsum(self.n_units) - self.n_units
-        return self.part["unit"].astype(np.int64) + np.repeat(first, self.n_objects)
-
-    @cached_property
-    def object_verdict(self) -> IntArray:
-        """Index into ``VERDICTS``, shape ``(N,)``; ``NO_VERDICT`` where the sample is not rated."""
-        return self.part["verdict"].astype(np.int64)
-
-    @cached_property
-    def area(self) -> FloatArray:
-        """Area of every label in the unit of the geometry, shape ``(N,)``, in seven digits: more would mean nothing."""
-        return self.part["area"].astype(np.float32).astype(np.float64)
-
-    @cached_property
+    @property
     def boxes_xyxy(self) -> FloatArray | None:
-        """Bounding boxes in that unit, shape ``(N, 4)``; None if objects have none."""
+        """Bounding boxes in the unit of the geometry, shape ``(N, 4)``; None if objects have none."""
         return self.part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in self.part else None
 
     @cached_property
@@ -245,24 +212,37 @@ class Tables:
     def object_iou(self) -> FloatArray:
         """Mean IoU of every object with the other members of its unit, shape ``(N,)``; nan without others."""
         n = len(self.objects)
-        return means(sums_by(self.pair_ends, np.tile(self.pairs.iou, 2), n), np.bincount(self.pair_ends, minlength=n))
+        return ratio(sums_by(self.pair_ends, np.tile(self.pairs.iou, 2), n), np.bincount(self.pair_ends, minlength=n))
 
     @cached_property
-    def n_same(self) -> IntArray:
-        """Members of the label's unit with its class, itself included, shape ``(N,)``."""
-        same = self.pairs.same_class
-        ends = np.concatenate([self.pairs.i[same], self.pairs.j[same]])
-        return 1 + np.bincount(ends, minlength=len(self.objects))
+    def opinions(self) -> tuple[IntArray, IntArray, IntArray]:
+        """What the other members of its unit say of every label of a rated sample: label, class, and how many of them.
+
+        Shapes ``(O,)``, ascending by label, then class.
+        """
+        ratings = self.ratings
+        drawn = ratings.category != MISSING
+        unit, category, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
+        n = np.bincount(unit, minlength=len(self.units.votes))
+        n, first = n[self.unit], (np.cumsum(n) - n)[self.unit]
+        label, row = np.repeat(np.arange(len(n)), n), ranges(first, n)
+        others = count[row] - (category[row] == self.objects.category[label])
+        kept = others > 0
+        return label[kept], category[row[kept]], others[kept]
 
     @cached_property
-    def others_class(self) -> FloatArray:
-        """The class that more than half of the others who drew an object gave it, shape ``(N,)``; nan without.
+    def others_class(self) -> IntArray:
+        """The class that more than half of the others who drew an object gave it, shape ``(N,)``; -1 without.
 
         At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the
         other.
         """
+        label, category, n = self.opinions
         at_least = MIN_OTHERS if self.n_annotators > MIN_OTHERS else 1
-        return majority_of_others(self.unit, self.objects.category, self.n_same, len(self.units.votes), at_least)
+        most = (2 * n > self.units.votes[self.unit[label]] - 1) & (n >= at_least)
+        found = np.full(len(self.unit), -1)
+        found[label[most]] = category[most]
+        return found
 
     @cached_property
     def offsets(self) -> tuple[IntArray, FloatArray]:
@@ -272,10 +252,11 @@ class Tables:
             rows of the labels ``(M,)`` in units whose median box has a width and height, and their offsets in per cent,
             shape ``(M, 5)``, in the order of ``MEASURES``
         """
-        if self.boxes_xyxy is None:
+        boxes = self.boxes_xyxy
+        if boxes is None:
             return np.empty(0, np.int64), np.empty((0, len(MEASURES)))
         rows = np.flatnonzero(self.units.votes[self.unit] >= 2)
-        own, unit = self.boxes_xyxy[rows], self.unit[rows]
+        own, unit = boxes[rows], self.unit[rows]
         median = medians_by_group(unit, own, len(self.units.votes))[unit]
         sides = median[:, [2, 3, 2, 3]] - median[:, [0, 1, 0, 1]]
         kept = (sides > 0).all(axis=1)  # False for nan
@@ -286,27 +267,15 @@ class Tables:
     # ---- units ----
 
     @cached_property
-    def units(self) -> Units:
-        """The units."""
-        sample = np.repeat(np.arange(self.n_samples), self.n_units)
-        votes = np.bincount(self.unit, minlength=len(sample))
-        return Units(sample, votes, self.n_assigned[sample], self.part["unit_verdict"].astype(np.int64))
-
-    @cached_property
     def size(self) -> IntArray:
         """Index into ``SIZES`` of every unit, shape ``(U,)``; -1 where unknown."""
-        return np.full(len(self.units.sample), -1) if self.sizes is None else self.sizes(self)
-
-    @cached_property
-    def rated_unit(self) -> BoolArray:
-        """Units of samples that are rated, shape ``(U,)``."""
-        rated: BoolArray = self.units.verdict != NO_VERDICT
-        return rated
+        return np.full(len(self.units.sample), -1) if self._sizes is None else self._sizes(self)
 
     @cached_property
     def ratings(self) -> Ratings:
         """Ratings that alpha counts."""
-        return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, Counting.of(self.config))
+        rules = self.config.missing, self.config.empty
+        return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, *rules)
 
     @cached_property
     def lead(self) -> IntArray:
@@ -314,40 +283,10 @@ class Tables:
         ratings = self.ratings
         drawn = ratings.category != MISSING  # the others may be of images without any label
         unit, category, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
-        leads = self.rated_unit[unit] & (2 * count > self.units.votes[unit])
+        leads = 2 * count > self.units.votes[unit]
         lead = np.full(len(self.units.votes), -1)
         lead[unit[leads]] = category[leads]
         return lead
-
-    # ---- pairs of labels ----
-
-    @cached_property
-    def pairs(self) -> MatchedPairs:
-        """Pairs of labels of one unit."""
-        i, j = pairs_of_units(self.unit)
-        category = self.objects.category
-        return MatchedPairs(i, j, self.part["iou"], category[i] == category[j])
-
-    @cached_property
-    def visibility(self) -> FloatArray | None:
-        """Share of points that both labelled, shape ``(P,)``, of matched keypoints; None for other labels."""
-        return self.part["visibility"].astype(np.float64) if "visibility" in self.part else None
-
-    @cached_property
-    def pair_sample(self) -> IntArray:
-        """Sample of every pair of labels, shape ``(P,)``."""
-        return self.objects.sample[self.pairs.i]
-
-    @cached_property
-    def pair_meeting(self) -> IntArray:
-        """Meeting of every pair of labels, shape ``(P,)``."""
-        annotator = self.objects.annotator
-        return self.sample_pairs.row(self.pair_sample, annotator[self.pairs.i], annotator[self.pairs.j])
-
-    @cached_property
-    def pair_ends(self) -> IntArray:
-        """First, then second labels of the pairs, shape ``(2 P,)``."""
-        return np.concatenate([self.pairs.i, self.pairs.j])
 
     # ---- seats and meetings ----
 
@@ -355,13 +294,18 @@ class Tables:
     def seats(self) -> Seats:
         """The seats."""
         at = (np.cumsum(self.assigned) - 1).reshape(self.assigned.shape)
-        sample, annotator = np.nonzero(self.assigned)
-        return Seats(sample, annotator, at, at[self.objects.sample, self.objects.annotator])
+        return Seats(*np.nonzero(self.assigned), at, at[self.objects.sample, self.objects.annotator])
 
     @cached_property
     def sample_pairs(self) -> SamplePairs:
-        """The meetings: pairs of annotators on samples."""
+        """The meetings."""
         return SamplePairs.of(self.objects, self.assigned)
+
+    @cached_property
+    def pair_meeting(self) -> IntArray:
+        """Meeting of every pair of labels, shape ``(P,)``."""
+        annotator = self.objects.annotator
+        return self.sample_pairs.row(self.pair_sample, annotator[self.pairs.i], annotator[self.pairs.j])
 
     @cached_property
     def pair_score(self) -> FloatArray:
@@ -371,21 +315,12 @@ class Tables:
     @cached_property
     def met(self) -> AnnotatorPairs:
         """The pairs of annotators."""
-        return AnnotatorPairs.of(self.assigned) if self.met_in_report is None else self.met_in_report
+        return AnnotatorPairs.of(self.assigned) if self._met is None else self._met
 
     @cached_property
     def meeting_met(self) -> IntArray:
         """Pair of annotators of every meeting, shape ``(Q,)``."""
         return self.met.rows(self.sample_pairs.a, self.sample_pairs.b)
-
-    def with_columns(self, **columns: FloatArray | IntArray | BoolArray) -> Tables:
-        """The same samples with other columns."""
-        return replace(self, part={**self.part, **columns})
-
-
-def means(total: FloatArray, count: IntArray) -> FloatArray:
-    """Sums by counts; nan where nothing was counted."""
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def pairs_of_units(unit: IntArray) -> tuple[IntArray, IntArray]:
@@ -411,40 +346,40 @@ def pair_scores(
     pair_iou = sums_by(rows, pairs.iou[pairs.same_class], len(sample_pairs.sample))
     score = panoptic_quality(pair_iou, sample_pairs.n_a, sample_pairs.n_b)
     both_empty = sample_pairs.n_a + sample_pairs.n_b == 0
-    somebody_drew = n_objects[sample_pairs.sample] > 0
-    score[both_empty & (somebody_drew | (empty == "agree"))] = 1.0
+    score[both_empty & ((n_objects[sample_pairs.sample] > 0) | (empty == "agree"))] = 1.0
     return score
 
 
 def ratings_of(
-    objects: Objects,
-    unit: IntArray,
-    sample: IntArray,
-    n_assigned: IntArray,
-    rules: Counting,
+    objects: Objects, unit: IntArray, sample: IntArray, n_assigned: IntArray, missing: Missing, empty: Empty
 ) -> Ratings:
-    """Ratings that alpha counts: classes of the members of units, and *missing*.
+    """Ratings that alpha counts on rated images: classes of the members of units, and *missing*.
+
+    Every annotator who drew an object rates it with the class. If ``missing`` is a category, every other assigned
+    annotator rates it as missing; and if ``empty`` agrees, an image that everybody left empty is a unit that everybody
+    rated as missing.
 
     Args:
         unit: shape ``(N,)``, unit of every object
         sample: shape ``(U,)``, sample of every unit; units without an object are left out
         n_assigned: shape ``(S,)``, annotators assigned to every sample
-        rules: what counts
+        missing: as the option of a run
+        empty: likewise
     """
     rated = n_assigned[objects.sample] >= 2
     n_categories = int(objects.category.max(initial=0)) + 1
     keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
-    of_unit, category = keys // n_categories, keys % n_categories
-    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample]
-    absent = rules.n_ratings(votes, assigned) - votes
-    incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (assigned >= 2))
-    all_empty = np.empty(0, np.int64)
-    if rules.rates_empty:
-        n_objects = np.bincount(objects.sample, minlength=len(n_assigned))
-        all_empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
+    incomplete = all_empty = absent = np.empty(0, np.int64)
+    if missing == "category":
+        votes = np.bincount(unit, minlength=len(sample))
+        absent = n_assigned[sample] - votes
+        incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (n_assigned[sample] >= 2))
+        if empty == "agree":
+            n_objects = np.bincount(objects.sample, minlength=len(n_assigned))
+            all_empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
     return Ratings(
-        np.concatenate([of_unit, incomplete, len(sample) + np.arange(len(all_empty))]),
-        np.concatenate([category, np.full(len(incomplete) + len(all_empty), MISSING)]),
+        np.concatenate([keys // n_categories, incomplete, len(sample) + np.arange(len(all_empty))]),
+        np.concatenate([keys % n_categories, np.full(len(incomplete) + len(all_empty), MISSING)]),
         np.concatenate([count, absent[incomplete], n_assigned[all_empty]]),
         np.concatenate([sample, all_empty]),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.tables import MEASURES, MIN_OTHERS, Tables
 from ..matching.verdicts import VERDICTS
 from ..settings.annotators import AnnotatorPairs
@@ -24,52 +24,36 @@ from .sizes import SIZES
 MAX_LISTED = 20
 #: columns whose sums are in the report
 _COUNTED = ("n_missed", "n_could_miss", "n_majority", "n_other_class")
-#: columns of seats by name, shape ``(V,)``
-_Columns = dict[str, FloatArray | IntArray]
-
-#: numbers of an annotator as quotients of two columns, by name; those of the consensus, and of the bias of boxes
-_RATIOS = {
-    "miss_rate": ("n_missed", "n_could_miss"),
-    **{f"miss_rate_by_size.{size}": (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
-    **{f"verdict_shares.{verdict}": (verdict, "n_judged") for verdict in VERDICTS},
-    "other_class": ("n_other_class", "n_majority"),
-    "score": ("score", "n_scored"),
-    "mean_iou": ("iou", "n_matched"),
+#: numbers of an annotator as quotients of two columns of seats, by the part of the summary that they belong to
+_RATIOS: dict[str, dict[str, tuple[str, str]]] = {
+    "": {
+        "miss_rate": ("n_missed", "n_could_miss"),
+        **{f"miss_rate_by_size.{size}": (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
+        **{f"verdict_shares.{verdict}": (verdict, "n_judged") for verdict in VERDICTS},
+        "other_class": ("n_other_class", "n_majority"),
+        "score": ("score", "n_scored"),
+        "mean_iou": ("iou", "n_matched"),
+    },
+    "consensus": {
+        "precision": ("n_both", "n_objects"),
+        "recall": ("n_both", "n_units"),
+        "f1": ("twice_both", "n_objects_and_units"),
+        "mean_iou": ("iou_both", "n_pairs_both"),
+    },
+    "bias": {name: (name, "n_boxes") for name in MEASURES},
 }
-_OF_CONSENSUS = {
-    "precision": ("n_both", "n_objects"),
-    "recall": ("n_both", "n_units"),
-    "f1": ("twice_both", "n_objects_and_units"),
-    "mean_iou": ("iou", "n_pairs"),
-}
-_OF_BIAS = {name: (name, "n_boxes") for name in MEASURES}
+#: columns of which the report has sums only
+_ALSO = ("n_with_class", "n_same_class")
 
 
 def annotator_numbers(t: Tables, annotators: Sequence[str]) -> Iterator[GroupNumbers]:
     """The numbers of all annotators except vitality: quotients of two sums over the samples they were asked for."""
-    seats, meetings, (labels, offsets) = t.seats, t.sample_pairs, t.offsets
-    n, known, scored, of_box = len(seats.sample), ~np.isnan(t.others_class), ~np.isnan(t.pair_score), seats.own[labels]
-    ends, rows = seats.own[t.pair_ends], [seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)]
-    in_meetings = np.concatenate(rows)
-    own: _Columns = {
-        **missed_columns(t),
-        **verdict_columns(t),
-        "n_majority": seats.count(known),  # labels to whose objects most of the others gave one class
-        "n_other_class": seats.count(known & (t.others_class != t.objects.category)),
-        "score": seats.sums(in_meetings, np.tile(t.pair_score[scored], 2)),
-        "n_scored": np.bincount(in_meetings, minlength=n),
-        "iou": seats.sums(ends, np.tile(t.pairs.iou, 2)),
-        "n_matched": np.bincount(ends, minlength=n),
-    }
-    bias: _Columns = {name: seats.sums(of_box, offsets[:, k]) for k, name in enumerate(MEASURES)}
-    bias["n_boxes"] = np.bincount(of_box, minlength=n)
-    consensus = _consensus_columns(t)
-    parts = (((), _RATIOS, own), (("consensus",), _OF_CONSENSUS, consensus), (("bias",), _OF_BIAS, bias))
-    for part, ratios, columns in parts:
+    columns, everybody = seat_columns(t), np.arange(len(annotators))
+    for part, ratios in _RATIOS.items():
         names, formula, below = ratio_formula(ratios)
         yield GroupNumbers(
-            table=".".join(("annotators", *part)),
-            keys={k: ("annotators", name, *part) for k, name in enumerate(annotators)},
+            table=f"annotators {part}",
+            keys={k: ("annotators", name, *([part] if part else [])) for k, name in enumerate(annotators)},
             n_groups=len(annotators),
             names=tuple(ratios),
             group=t.seats.annotator,
@@ -77,93 +61,92 @@ def annotator_numbers(t: Tables, annotators: Sequence[str]) -> Iterator[GroupNum
             columns={name: columns[name] for name in names},
             formula=formula,
             basis=below,
-            resampled=np.arange(len(annotators)),
-            also={name: column for name, column in columns.items() if name not in names},
+            resampled=everybody,
+            also={name: columns[name] for name in _ALSO} if part == "consensus" else {},
         )
 
 
-def missed_columns(t: Tables) -> _Columns:
-    """Units of two or more other annotators: how many each annotator missed, and could have missed; also by size."""
-    seats, units, unit, n_sizes = t.seats, t.units, t.unit, len(SIZES) + 1  # unknown size comes last
-    size = t.size % n_sizes
-    several = t.rated_unit & (units.votes >= 2)
-    cells = size[several] * t.n_samples + units.sample[several]
-    of_sample = np.bincount(cells, minlength=n_sizes * t.n_samples).reshape(n_sizes, t.n_samples)
-    drawn, drawn_by_three = (
-        seats.count_kinds(units_kept[unit], size[unit], n_sizes)
-        for units_kept in (several, several & (units.votes >= 3))
-    )
-    missed = of_sample[:, seats.sample] - drawn
-    could_miss = missed + drawn_by_three
-    columns: _Columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
-    for k, name in enumerate(SIZES):
-        columns |= {f"n_missed_{name}": missed[k], f"n_could_miss_{name}": could_miss[k]}
-    return columns
+def seat_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
+    """The columns of all numbers of annotators by name, shape ``(V,)``."""
+    seats, meetings, units, unit, category = t.seats, t.sample_pairs, t.units, t.unit, t.objects.category
+    n, ends, iou, (labels, offsets) = len(seats.sample), seats.own[t.pair_ends], np.tile(t.pairs.iou, 2), t.offsets
 
+    def count(chosen: BoolArray) -> IntArray:
+        return np.bincount(seats.own[chosen], minlength=n)
 
-def verdict_columns(t: Tables) -> _Columns:
-    """Labels with every verdict."""
-    counts = t.seats.count_kinds(t.object_verdict >= 0, t.object_verdict, len(VERDICTS))
-    return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
-
-
-def _consensus_columns(t: Tables) -> _Columns:
-    """Labels against the units that at least half of the others drew, where two or more others were asked."""
-    seats, units, unit = t.seats, t.units, t.unit
+    known, scored, of_box = t.others_class >= 0, ~np.isnan(t.pair_score), seats.own[labels]
+    met = np.concatenate([seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)])
+    # consensus of the others: units that at least half of them drew, where two or more others were asked
     enough = units.assigned > MIN_OTHERS
     both = (enough & (2 * (units.votes - 1) >= units.assigned - 1))[unit]
     without = enough & (2 * units.votes >= units.assigned - 1)
-    n_both, n_objects = seats.count(both), seats.count(enough[unit])
+    n_both, n_objects, in_both = count(both), count(enough[unit]), both[t.pair_ends]
     # the others have all votes of a unit, minus one if this annotator drew it: so take out the units that this
     # annotator drew, then put back those with enough votes of the others
     n_units = np.bincount(units.sample[without], minlength=t.n_samples)[seats.sample]
-    n_units = n_units - seats.count(without[unit]) + n_both
-    kept = both[t.pair_ends]
-    of_pair = seats.own[t.pair_ends[kept]]
-    judged, same = _class_by_others(t, both)
+    n_units = n_units - count(without[unit]) + n_both
+    # its class is the most frequent one of the others, if there is no tie
+    label, given, n_given = t.opinions
+    most = np.zeros(len(unit), np.int64)
+    np.maximum.at(most, label, n_given)
+    label, given = label[n_given == most[label]], given[n_given == most[label]]
+    with_class, same_class = both & (np.bincount(label, minlength=len(unit)) == 1), np.zeros(len(unit), np.bool_)
+    same_class[label[given == category[label]]] = True
     return {
+        **missed_columns(t),
+        **verdict_columns(t),
+        "n_majority": count(known),  # labels to whose objects most of the others gave one class
+        "n_other_class": count(known & (t.others_class != category)),
+        "score": sums_by(met, np.tile(t.pair_score[scored], 2), n),
+        "n_scored": np.bincount(met, minlength=n),
+        "iou": sums_by(ends, iou, n),
+        "n_matched": np.bincount(ends, minlength=n),
         "n_both": n_both,
         "twice_both": 2 * n_both,
         "n_objects": n_objects,
         "n_units": n_units,
         "n_objects_and_units": n_objects + n_units,
-        "n_pairs": np.bincount(of_pair, minlength=len(seats.sample)),
-        "iou": seats.sums(of_pair, np.tile(t.pairs.iou, 2)[kept]),
-        "n_with_class": seats.count(judged),
-        "n_same_class": seats.count(same),
+        "iou_both": sums_by(ends[in_both], iou[in_both], n),
+        "n_pairs_both": np.bincount(ends[in_both], minlength=n),
+        "n_with_class": count(with_class),
+        "n_same_class": count(with_class & same_class),
+        **{name: sums_by(of_box, offsets[:, k], n) for k, name in enumerate(MEASURES)},
+        "n_boxes": np.bincount(of_box, minlength=n),
     }
 
 
-def _class_by_others(t: Tables, both: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """Labels in the consensus of the others where these have a majority class (no tie), and those that have it.
+def missed_columns(t: Tables) -> dict[str, IntArray]:
+    """Units of two or more other annotators: how many each annotator missed, and could have missed; also by size."""
+    seats, units, unit, n, n_sizes = t.seats, t.units, t.unit, len(t.seats.sample), len(SIZES) + 1  # unknown comes last
+    size, several = t.size % n_sizes, t.rated_unit & (units.votes >= 2)
+    cells = (size * t.n_samples + units.sample)[several]
+    of_sample = np.bincount(cells, minlength=n_sizes * t.n_samples).reshape(n_sizes, t.n_samples)
+    cells = size[unit] * n + seats.own
+    drawn, drawn_by_three = (
+        np.bincount(cells[chosen[unit]], minlength=n_sizes * n).reshape(n_sizes, n)
+        for chosen in (several, several & (units.votes >= 3))
+    )
+    missed = of_sample[:, seats.sample] - drawn
+    could_miss = missed + drawn_by_three
+    columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
+    for k, name in enumerate(SIZES):
+        columns |= {f"n_missed_{name}": missed[k], f"n_could_miss_{name}": could_miss[k]}
+    return columns
 
-    Args:
-        both: shape ``(N,)``, labels in the consensus of the others
 
-    Returns:
-        two masks ``(N,)``
-    """
-    n_units, own = len(t.units.votes), t.n_same
-    # the three largest class counts of every unit; one label for every (unit, class)
-    _, first = np.unique(t.unit * t.n_categories + t.objects.category, return_index=True)
-    order = first[np.lexsort((-own[first], t.unit[first]))]
-    unit = t.unit[order]
-    place = np.arange(len(unit)) - np.searchsorted(unit, np.arange(n_units + 1))[unit]
-    largest = np.zeros((3, n_units), np.int64)
-    largest[place[place < 3], unit[place < 3]] = own[order][place < 3]
-    top = largest[:, t.unit]
-    # without the label itself: the largest class count of the others, and the next one
-    most = np.where(own == top[0], top[1], top[0])
-    next_most = np.where(own >= top[1], top[2], top[1])
-    same = both & (own - 1 > most)
-    return same | (both & (own - 1 < most) & (next_most < most)), same
+def verdict_columns(t: Tables) -> dict[str, IntArray]:
+    """Labels with every verdict, and with any."""
+    judged, n = t.object_verdict >= 0, len(t.seats.sample)
+    cells = (t.object_verdict * n + t.seats.own)[judged]
+    counts = np.bincount(cells, minlength=len(VERDICTS) * n).reshape(len(VERDICTS), n)
+    return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
 
 
 def add_annotators(rest: Rest, t: Tables) -> None:
     """Add what is said of annotators besides numbers: other classes than most gave, and how much the bias varies."""
     category, annotator = t.objects.category, t.objects.annotator
-    other = np.flatnonzero(~np.isnan(t.others_class) & (t.others_class != category))
-    given = t.others_class[other].astype(np.int64)
+    other = np.flatnonzero((t.others_class >= 0) & (t.others_class != category))
+    given = t.others_class[other]
     rest.add_counts({"other_classes": count_codes(annotator[other], category[other], given)})
     labels, offsets = t.offsets
     cells = annotator[labels][:, None] * len(MEASURES) + np.arange(len(MEASURES))
@@ -180,7 +163,7 @@ def annotator_summaries(
         met: the pairs of annotators
         records: of all samples, also of those with one annotator
     """
-    own, persons, assigned = joined.of_groups("annotators"), persons_of(context.config), records.assigned
+    own, persons, assigned = joined.of_groups("annotators "), persons_of(context.config), records.assigned
     n, class_names = len(context.annotators), context.class_names
     sample, annotator, category = records.labels()
     drew = np.zeros(assigned.shape, np.bool_)
@@ -198,7 +181,7 @@ def annotator_summaries(
     has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
     n_assigned, n_drew_nothing = assigned.sum(axis=0), (assigned & ~drew).sum(axis=0)
     n_crowd = np.bincount(records.column("crowd_annotator").astype(np.int64), minlength=n)
-    of_consensus = {name: sums for name, sums in joined.of_groups("annotators.consensus").items() if name != "iou"}
+    of_consensus = joined.of_groups("annotators consensus")
     boxes, _, squares = rest.moments("bias").reshape(3, n, len(MEASURES))
     summaries = []
     for k, name in enumerate(context.annotators):

@@ -56,8 +56,9 @@ from .pairs import (
     pair_summaries,
     session_numbers,
     sessions,
+    track_consistency,
 )
-from .records import ObjectRecords, track_counts
+from .records import ObjectRecords
 from .report import ObjectReport
 from .rest import Rest
 from .sizes import SizeRule, add_sizes, size_summaries
@@ -94,7 +95,7 @@ class Blocks:
 
     def blocks(self) -> Iterator[Tables]:
         """The tables of the samples, about 100,000 labels at a time."""
-        known = {"n_categories": self.n_categories, "met_in_report": self.met, "sizes": self.sizes.of_units}
+        known = {"n_categories": self.n_categories, "met": self.met, "sizes": self.sizes.of_units}
         return self.records.tables(self.context.config, **known)
 
     def _subjects(self) -> Iterator[list[_Subject]]:
@@ -116,7 +117,7 @@ class Blocks:
         yield [
             headline_numbers,
             *(pairs_in(some) for some in groups[:1]),
-            lambda t: count_numbers(t, names, chosen),
+            count_numbers,
             lambda t: session_numbers(t, names, by_sample=all_chosen),
             lambda t: class_numbers(t, codes, self.context.class_names),
             lambda t: annotator_numbers(t, names),
@@ -211,7 +212,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     confused = class_pairs(rest.counts("confused"), class_names)
     tracks = None
     if "track" in records.parts[0] and context.clusters is not None:
-        tracks = track_counts(records, context.clusters)
+        tracks = track_consistency(records, context.clusters)
     pairs = pair_summaries(fields, of_pairs, rest, met, tracks, context)
     classes, n_classes_unlisted = class_summaries(fields, rest, own.n_labels, confused, class_names)
     tested = findings_on_objects(effects, of_rated, own.n_labels, met, of_pairs["n_a"] + of_pairs["n_b"])

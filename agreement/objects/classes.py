@@ -15,7 +15,7 @@ from ...metrics.bootstrap.draws import sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused
 from ..evidence.ranking import in_order, natural_key
-from ..matching.tables import Counting, Tables
+from ..matching.tables import Tables
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
@@ -139,7 +139,7 @@ def add_classes(rest: Rest, t: Tables) -> None:
     of_pair = np.where(pairs.same_class, category[pairs.i], NO_CLASS)
     rest.add({"pair_class": of_pair.astype(np.int32)})
     i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
-    n_ratings = Counting.of(t.config).n_ratings(units.votes, units.assigned)
+    n_ratings = units.assigned if t.rates_missing else units.votes
     rest.add_counts({"conflicts": count_codes(n_ratings[unit[i]], category[i], category[j])})
 
 

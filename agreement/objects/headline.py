@@ -100,8 +100,8 @@ def main_numbers(t: Tables) -> Iterator[Numbers]:
 
 def _sample_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
     """Columns of samples by name, shape ``(S,)``."""
-    n, pairs, meetings, visibility = t.n_samples, t.pairs, t.sample_pairs, t.visibility
-    n_matched = np.bincount(t.pair_sample, minlength=n)
+    n, pairs, meetings, n_matched = t.n_samples, t.pairs, t.sample_pairs, t.n_matched
+    visibility = t.part.get("visibility")
     n_a_and_b = sums_by(meetings.sample, meetings.n_a + meetings.n_b, n)
     n_drew = np.bincount(t.seats.sample[np.unique(t.seats.own)], minlength=n)
     return {
@@ -200,9 +200,10 @@ def headline_otherwise(
         have an alpha of their own
     """
     joined, scores = Joined(by_sample=False), []
-    for read in records.tables(config, n_categories=n_categories):
-        t = read.with_columns(assigned=read.part["otherwise"])
-        t = t.with_columns(alpha=sample_alpha(t)[0])
+    for read in records.tables(config):
+        part = {**read.part, "assigned": read.part["otherwise"]}
+        t = Tables(part, records.n_annotators, config, n_categories=n_categories)
+        part["alpha"] = sample_alpha(t)[0]
         joined.add(0, main_numbers(t), t.n_samples)
         scores.append(np.column_stack([sample_scores(t.pair_score, t.sample_pairs, t.n_samples), t.alpha]))
     value = {
@@ -224,7 +225,7 @@ def headline_otherwise(
 def add_headline(rest: Rest, t: Tables) -> None:
     """Add what the headline says of some samples besides numbers."""
     meetings, pairs, units = t.sample_pairs, t.pairs, t.units
-    n_matched = np.bincount(t.pair_sample, minlength=t.n_samples)
+    n_matched = t.n_matched
     n_differ = np.bincount(t.pair_sample[~pairs.same_class], minlength=t.n_samples)
     n_labels = sums_by(meetings.sample, meetings.n_a + meetings.n_b, t.n_samples)
     f1 = f1_score(n_matched, n_labels, 0)
@@ -235,7 +236,7 @@ def add_headline(rest: Rest, t: Tables) -> None:
         "iou": np.where((n_matched > 0) & (iou < 1.0 - TIE), iou, np.nan),
         "n_labels": n_labels,
         "n_matched": n_matched,
-        "area": t.label_area,
+        "area": sums_by(t.objects.sample, t.area, t.n_samples),
     }
     rest.add({"samples": np.column_stack(list(columns.values())), "pair_iou": pairs.iou, "pair_score": t.pair_score})
     rest.add_counts({"votes": count_codes(units.assigned[t.rated_unit], units.votes[t.rated_unit])})

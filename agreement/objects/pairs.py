@@ -13,11 +13,11 @@ from ...metrics.alpha.kappas import coefficients_by_pair
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
 from ..image_alpha.expected import pair_alpha
-from ..matching.batch import TrackCounts
-from ..matching.tables import Counting, Tables
+from ..matching.batch import NO_TRACK
+from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig
 from ..statistics.codes import MISSING
@@ -27,6 +27,7 @@ from ..statistics.numbers import GroupNumbers, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import listed_by_row
+from .records import ObjectRecords
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .rest import Rest, count_codes, moments
 
@@ -46,21 +47,28 @@ _RATIOS = {
     "percent_agreement": ("n_agreed", "n_units"),
     "distance": ("distance", "n_shared"),
 }
-_COLUMNS, _QUOTIENTS, _ = ratio_formula(_RATIOS)
+_OF_RATIOS, _QUOTIENTS, _ = ratio_formula(_RATIOS)
+_COLUMNS = (*_OF_RATIOS, "difference", "square")
 _AT = {name: place for place, name in enumerate(_COLUMNS)}
 _NAMES = tuple(_RATIOS)
+#: of the best IoU of the labels of two annotators
+_DIRECTIONS = ("a_to_b", "b_to_a", "symmetric")
 #: numbers averaged over the intra and inter pairs
 _MEANS = ("score", "f1", "mean_iou")
 
 
-def meeting_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
-    """The columns of ``_RATIOS`` by name, shape ``(Q,)``. Units are those that at least one of the two drew."""
-    meetings, pairs, rules = t.sample_pairs, t.pairs, Counting.of(t.config)
-    n, row = len(meetings.sample), t.pair_meeting
+def meeting_columns(t: Tables) -> tuple[dict[str, FloatArray | IntArray], SparseColumns]:
+    """The columns of ``_COLUMNS`` by name, shape ``(Q,)``, and the ratings of every category for alpha, ``(Q, K)``.
+
+    Units are those that at least one of the two drew.
+    """
+    meetings, pairs, row, category = t.sample_pairs, t.pairs, t.pair_meeting, t.objects.category
+    n = len(meetings.sample)
     n_matched = np.bincount(row, minlength=n)
     n_same_class = np.bincount(row[pairs.same_class], minlength=n)
-    n_both = meetings.n_a + meetings.n_b
-    n_lone, n_empty = _units_besides(t, n_matched)
+    n_both, difference = meetings.n_a + meetings.n_b, (meetings.n_a - meetings.n_b).astype(np.float64)
+    n_lone = (n_both - 2 * n_matched) * t.rates_missing
+    n_empty = ((t.n_objects[meetings.sample] == 0) & t.rates_empty).astype(np.int64)
     columns = {
         "score": np.nan_to_num(t.pair_score),
         "n_scored": ~np.isnan(t.pair_score),
@@ -71,46 +79,23 @@ def meeting_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
         "n_same_class": n_same_class,
         "iou": sums_by(row, pairs.iou, n),
         "dice": sums_by(row, dice_from_iou(pairs.iou), n),
-        "n_agreed": n_same_class + n_empty * rules.rates_empty,
+        "n_agreed": n_same_class + n_empty,
         "n_units": n_matched + n_lone + n_empty,
         # 0 where everybody drew nothing
         "distance": 1.0 - np.nan_to_num(t.pair_score, nan=1.0),
         "n_shared": np.ones(n),
+        "difference": difference,
+        "square": difference**2,
     }
-    return {name: columns[name] for name in _COLUMNS}
-
-
-def _units_besides(t: Tables, n_matched: IntArray) -> tuple[IntArray, IntArray]:
-    """Units of every meeting besides the matched ones: labels that only one of the two drew, images without any."""
-    meetings, rules = t.sample_pairs, Counting.of(t.config)
-    n_lone = (meetings.n_a + meetings.n_b - 2 * n_matched) * rules.rates_missing
-    n_empty = ((t.n_objects[meetings.sample] == 0) & rules.rates_empty).astype(np.int64)
-    return n_lone, n_empty
-
-
-def _rated_classes(t: Tables) -> SparseColumns:
-    """Ratings of every category at every meeting, for alpha, shape ``(Q, K)``."""
-    meetings, objects, row = t.sample_pairs, t.objects, t.pair_meeting
-    n = len(meetings.sample)
-    n_lone, n_empty = _units_besides(t, np.bincount(row, minlength=n))
-    if Counting.of(t.config).rates_missing:  # all labels of both
-        cell = objects.sample * t.n_annotators + objects.annotator  # labels of one of them on one sample are neighbours
-        rows, labels = [], []
-        for annotator in (meetings.a, meetings.b):
-            first, end = (
-                np.searchsorted(cell, meetings.sample * t.n_annotators + annotator, side) for side in ("left", "right")
-            )
-            rows.append(np.repeat(np.arange(n), end - first))
-            labels.append(ranges(first, end - first))
-        rated, category = np.concatenate(rows), objects.category[np.concatenate(labels)]
+    if t.rates_missing:  # all labels of both
+        seats, n_labels = t.seats, len(category)
+        of_seat = sparse(seats.own, category, np.ones(n_labels), (len(seats.sample), t.n_categories))
+        a, b = (seats.at[meetings.sample, side] for side in (meetings.a, meetings.b))
+        rated = of_seat[a] + of_seat[b]
     else:
-        rated, category = np.tile(row, 2), objects.category[t.pair_ends]
-    return sparse(
-        np.concatenate([np.arange(n), rated]),
-        np.concatenate([np.full(n, MISSING), category]),
-        np.concatenate([n_lone + 2 * n_empty, np.ones(len(rated), np.int64)]),
-        (n, t.n_categories),
-    )
+        rated = sparse(np.tile(row, 2), category[t.pair_ends], np.ones(2 * len(row)), (n, t.n_categories))
+    missing = sparse(np.arange(n), np.full(n, MISSING), n_lone + 2 * n_empty, (n, t.n_categories))
+    return {name: columns[name] for name in _COLUMNS}, rated + missing
 
 
 def pair_numbers(
@@ -118,13 +103,19 @@ def pair_numbers(
 ) -> Iterator[GroupNumbers]:
     """The numbers of some pairs of annotators.
 
+    Agreement on the number of objects of every image, without crowd, is the mean difference over shared images, and the
+    limits that contain 95 % of the differences if these are normally distributed.
+
     Args:
         annotators: their names
         wanted: the pairs
         resampled: those with intervals
         expected: expected distance of annotations of different images
+
+    References:
+        J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
     """
-    names, columns, classes, meetings = t.met.names(annotators), meeting_columns(t), _rated_classes(t), t.sample_pairs
+    names, meetings, (columns, classes) = t.met.names(annotators), t.sample_pairs, meeting_columns(t)
     n, row, same = len(meetings.sample), t.pair_meeting, t.pairs.same_class
     # columns of which the report has sums
     also: dict[str, FloatArray | IntArray] = {
@@ -134,9 +125,9 @@ def pair_numbers(
     }
     if "aligned" in t.part:
         also |= zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True)
-    if t.visibility is not None:
-        also["visibility"] = sums_by(row, t.visibility, n)
-    alpha, group, sample = _alpha_formula(t.config), t.meeting_met, t.sample_pairs.sample
+    if "visibility" in t.part:
+        also["visibility"] = sums_by(row, t.part["visibility"], n)
+    alpha, group, sample = _alpha_formula(t.config), t.meeting_met, meetings.sample
     if len(wanted) < len(t.met):
         rows = np.flatnonzero(np.isin(group, wanted))
         group, sample, classes = group[rows], sample[rows], classes[rows]
@@ -144,19 +135,23 @@ def pair_numbers(
 
     def formula(sums: FloatArray) -> FloatArray:
         quotients = _QUOTIENTS(sums)
-        of_images = pair_alpha(quotients[..., -1], expected)
-        return np.concatenate([quotients[..., :-1], alpha(sums)[..., None], of_images[..., None]], axis=-1)
+        n, total, squares = (sums[..., _AT[name]] for name in ("n_shared", "difference", "square"))
+        mean, spread = ratio(total, n), np.sqrt(ratio(n * squares - total**2, n * (n - 1)))
+        more = [alpha(sums), pair_alpha(quotients[..., -1], expected), mean]
+        more += [mean - NORMAL_95 * spread, mean + NORMAL_95 * spread]
+        return np.concatenate([quotients[..., :-1], np.stack(more, axis=-1)], axis=-1)
 
+    found = (*_NAMES[:-1], "alpha", "image_alpha", "count_difference", "count_limit_low", "count_limit_high")
     yield GroupNumbers(
         table="pairs",
         keys={pair: ("pairs", *names[pair]) for pair in wanted.tolist()},
         n_groups=len(names),
-        names=(*_NAMES[:-1], "alpha", "image_alpha"),
+        names=found,
         group=group,
         sample=sample,
         columns=columns,
         formula=formula,
-        basis=np.full(len(_NAMES) + 1, _AT["n_shared"]),
+        basis=np.full(len(found), _AT["n_shared"]),
         resampled=resampled,
         categories=classes,
         also=also,
@@ -173,34 +168,18 @@ def _alpha_formula(config: AgreementConfig) -> Any:
     return alpha
 
 
-def count_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) -> Iterator[Numbers | GroupNumbers]:
-    """Agreement on the number of objects of every image, without crowd.
-
-    For all annotators: ICC(2,1) over the images that all were asked for. For every pair: the mean difference over
-    shared images, and the limits that contain 95 % of the differences if these are normally distributed.
+def count_numbers(t: Tables) -> Iterator[Numbers]:
+    """Agreement of all annotators on the number of objects of every image, without crowd: ICC(2,1) over the images that
+    all were asked for.
 
     References:
         P. E. Shrout, J. L. Fleiss, "Intraclass correlations: uses in assessing rater reliability", 1979
-        J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
     """
     cells = np.bincount(t.objects.sample * t.n_annotators + t.objects.annotator, minlength=t.assigned.size)
     counts = cells.reshape(t.assigned.shape).astype(np.float64)
     columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
     of_all = hstack([columns * (t.n_assigned == t.n_annotators)[:, None]])
     yield Numbers((("counts.icc",),), of_all, lambda sums: _icc(sums)[..., None], basis=np.array([0]), table="counts")
-    difference = (t.sample_pairs.n_a - t.sample_pairs.n_b).astype(np.float64)
-    yield GroupNumbers(
-        table="count_differences",
-        keys={pair: ("pairs", *both) for pair, both in enumerate(t.met.names(annotators))},
-        n_groups=len(t.met),
-        names=("count_difference", "count_limit_low", "count_limit_high"),
-        group=t.meeting_met,
-        sample=t.sample_pairs.sample,
-        columns={"n": np.ones(len(difference)), "difference": difference, "square": difference**2},
-        formula=_limits,
-        basis=np.zeros(3, np.int64),
-        resampled=resampled,
-    )
 
 
 def _icc(sums: FloatArray) -> FloatArray:
@@ -216,13 +195,6 @@ def _icc(sums: FloatArray) -> FloatArray:
     return ratio(images - rest, images + (k - 1) * rest + ratio(k * (annotators - rest), n))
 
 
-def _limits(sums: FloatArray) -> FloatArray:
-    """Mean difference and limits of agreement, from the sums over samples of 1, differences and their squares."""
-    n, total, squares = np.moveaxis(sums, -1, 0)
-    mean, spread = ratio(total, n), np.sqrt(ratio(n * squares - total**2, n * (n - 1)))
-    return np.stack([mean, mean - NORMAL_95 * spread, mean + NORMAL_95 * spread], axis=-1)
-
-
 def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) -> Iterator[Numbers]:
     """Agreement between sessions of one person (intra), between different persons (inter), and intra minus inter.
 
@@ -233,8 +205,9 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
     if not has_sessions(annotators, t.config):
         return
     intra = intra_pairs(t.met.names(annotators), t.config)
-    plain = np.column_stack(list(meeting_columns(t).values())).astype(np.float64)
-    of_meetings, n_plain = hstack([plain, _rated_classes(t)]), len(_COLUMNS)
+    columns, classes = meeting_columns(t)
+    plain = np.column_stack(list(columns.values())).astype(np.float64)
+    of_meetings, n_plain = hstack([plain, classes]), len(_COLUMNS)
     sample, met = t.sample_pairs.sample, t.meeting_met
     entries, width = hstack([plain]).tocoo(), of_meetings.shape[1]
     place = met[entries.row] * n_plain + entries.col
@@ -265,12 +238,53 @@ def add_pairs(rest: Rest, t: Tables) -> None:
     """Add what is said of pairs besides numbers: confused classes, and means of the best IoU over samples."""
     met, n, category = t.meeting_met, len(t.met), t.objects.category
     rest.add_counts({"confused": count_codes(met[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
-    a_to_b, b_to_a = t.part["best_iou"].T
-    neither = np.isnan(a_to_b) & np.isnan(b_to_a)
-    symmetric = np.where(neither, np.nan, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0)
-    for name, values in (("a_to_b", a_to_b), ("b_to_a", b_to_a), ("symmetric", symmetric)):
-        known = ~np.isnan(values)
-        rest.add_moments({name: moments(met[known], values[known], n)})
+    best = t.part["best_iou"].T
+    neither = np.isnan(best).all(axis=0)
+    values = np.vstack([best, np.where(neither, np.nan, np.nan_to_num(best).sum(axis=0) / 2.0)])
+    known = ~np.isnan(values)
+    cells = np.arange(len(_DIRECTIONS))[:, None] * n + met
+    rest.add_moments({"best_iou": moments(cells[known], values[known], len(_DIRECTIONS) * n)})
+
+
+def track_consistency(records: ObjectRecords, video: IntArray) -> FloatArray:
+    """Share of frames in which tracks keep their partner, for every pair of annotators.
+
+    For every track of ``a``: (frames matched with its most frequent partner among the tracks of ``b``) / (frames in
+    which it is drawn and ``b`` is assigned). These shares are averaged over tracks, weighted by frames, then over both
+    directions.
+
+    Args:
+        video: shape ``(S,)``, video of every frame
+
+    Returns:
+        shape ``(R, R)``, symmetric, in [0, 1]
+
+    Undefined:
+        nan if one of the two has no track, and on the diagonal
+    """
+    rest, n, done, first = Rest(), records.n_annotators, 0, 0
+    # numbers of tracks from 1; 0 for objects without a track
+    track = np.unique(np.append(records.column("track"), NO_TRACK), return_inverse=True)[1].ravel()
+    for t in records.tables():
+        of_video, own = video[done : done + t.n_samples], track[first : first + len(t.unit)]
+        done, first = done + t.n_samples, first + len(t.unit)
+        sample, annotator, pairs = t.objects.sample, t.objects.annotator, t.pairs
+        others = t.assigned[sample] & (own > 0)[:, None]
+        others[np.arange(len(own)), annotator] = False
+        partner = np.zeros(others.shape, np.int64)  # no match: 0
+        partner[pairs.i, annotator[pairs.j]] = own[pairs.j]
+        partner[pairs.j, annotator[pairs.i]] = own[pairs.i]
+        row, other = np.nonzero(others)
+        keys = of_video[sample[row]], annotator[row], own[row], other, partner[row, other]
+        rest.add_counts({"frames": count_codes(*keys)})
+    *of_track, partners, n_frames = rest.counts("frames")
+    _, a, _, b = of_track
+    starts = np.flatnonzero((np.diff(of_track, axis=1, prepend=-1) != 0).any(axis=0))
+    kept = np.maximum.reduceat(np.where(partners > 0, n_frames, 0), starts) if len(starts) else n_frames
+    of_pair, n_pairs = a * n + b, n * n
+    share = ratio(sums_by(of_pair[starts], kept, n_pairs), sums_by(of_pair, n_frames, n_pairs)).reshape(n, n)
+    both: FloatArray = (share + share.T) / 2.0
+    return both
 
 
 def pair_summaries(
@@ -278,7 +292,7 @@ def pair_summaries(
     sums: Mapping[str, FloatArray],
     rest: Rest,
     met: AnnotatorPairs,
-    tracks: TrackCounts | None,
+    tracks: FloatArray | None,
     context: ReportContext,
 ) -> list[PairSummary]:
     """The summaries of all pairs with a shared sample, in the order of the annotators.
@@ -286,6 +300,7 @@ def pair_summaries(
     Args:
         sums: of the columns of meetings by name, for all pairs ``(M,)``
         met: the pairs
+        tracks: see :func:`track_consistency`; None without tracks
     """
     config, names, n = context.config, context.annotators, len(met)
     pair_of, a, b, times = rest.counts("confused")
@@ -300,7 +315,7 @@ def pair_summaries(
         "sq": segmentation_quality(sums["iou_same_class"], sums["n_same_class"]),
         "rq": f1_score(sums["n_same_class"], sums["n_a"], sums["n_b"]),
         "visibility": ratio(sums["visibility"], sums["n_matched"]) if of_points else undefined,
-        "track_consistency": undefined if tracks is None else tracks.consistency(len(names))[met.a, met.b],
+        "track_consistency": undefined if tracks is None else tracks[met.a, met.b],
         "kappa": kappa,
         "ac1": ac1,
     }
@@ -308,15 +323,13 @@ def pair_summaries(
     columns |= {name: sums[name].astype(np.int64).tolist() for name in ("n_a", "n_b", "n_matched")}
     columns["n_samples"] = sums["n_shared"].astype(np.int64).tolist()
     columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (met.a, met.b))
-    directions = {}
-    for name in ("a_to_b", "b_to_a", "symmetric"):
-        n_means, mean, squares = rest.moments(name)
-        found = np.where(n_means > 0, mean, np.nan), np.sqrt(ratio(squares, n_means))
-        each = zip(*map(numbers_for_json, found), n_means.astype(np.int64).tolist(), strict=True)
-        directions[name] = [SampleMean(*values) for values in each]
-    columns["mean_max_iou"] = [
-        dict(zip(directions, found, strict=True)) for found in zip(*directions.values(), strict=True)
+    n_means, mean, squares = rest.moments("best_iou").reshape(3, len(_DIRECTIONS), n)
+    found = np.where(n_means > 0, mean, np.nan), np.sqrt(ratio(squares, n_means)), n_means
+    directions = [
+        [SampleMean(mean, std, int(n)) for mean, std, n in zip(*map(numbers_for_json, of), strict=True)]
+        for of in zip(*found, strict=True)
     ]
+    columns["mean_max_iou"] = [dict(zip(_DIRECTIONS, each, strict=True)) for each in zip(*directions, strict=True)]
     columns["confusion"] = [listed.entries for listed in confusions]
     columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
     columns["intra"] = intra_pairs(met.names(names), config).tolist()

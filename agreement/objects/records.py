@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import IntArray
-from ..matching.batch import TrackCounts, Tracks, count_tracks
 from ..matching.compute import MatchedBatch
 from ..matching.tables import Tables
 from ..matching.verdicts import AGREED
@@ -68,7 +67,7 @@ class ObjectRecords(Records):
         Without options only what does not depend on them may be asked for.
         """
         for part in self.blocks("n_objects", MAX_OBJECTS_AT_ONCE):
-            yield Tables(part=part, n_annotators=self.n_annotators, config=config, **known)
+            yield Tables(part, self.n_annotators, config, **known)
 
 
 def record(
@@ -84,17 +83,6 @@ def record(
     if label_ids is not None and field is not None:
         columns |= {"label_id": label_ids, "field": compact(field)}
     return ObjectRecords(agreement.n_annotators, (columns,))
-
-
-def track_counts(records: ObjectRecords, video: IntArray) -> TrackCounts:
-    """Number of frames in which the tracks of annotators are matched, from the video ``(S,)`` of every frame."""
-    total, done = TrackCounts(), 0
-    for t in records.tables():
-        tracks = Tracks(video[done : done + t.n_samples], t.part["track"].astype(np.int64))
-        pairs = t.pairs.i, t.pairs.j
-        total += count_tracks(tracks, t.objects.sample, t.objects.annotator, t.assigned, pairs)
-        done += t.n_samples
-    return total
 
 
 def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annotators: Sequence[str]) -> list[str]:

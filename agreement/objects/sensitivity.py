@@ -30,9 +30,9 @@ from ...metrics.matching.threshold import (
     threshold_from_data,
 )
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
-from ..matching.batch import Batch, SamplePairs
+from ..matching.batch import Batch
 from ..matching.compute import matching_of, without_crowd
-from ..matching.tables import Counting, MatchedPairs, Ratings, Tables, pair_scores, ratings_of
+from ..matching.tables import MatchedPairs, Ratings, SamplePairs, Tables, pair_scores, ratings_of
 from ..settings.config import AgreementConfig, Empty, Missing, Undefined
 from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
 from ..statistics.records import AnyColumns
@@ -155,7 +155,7 @@ def stored_geometry(part: AnyColumns) -> Boxes | Intervals:
 def stored_blocks(records: ObjectRecords) -> Iterator[Block]:
     """All samples of records with :func:`stored_geometry`."""
     for part in records.blocks("n_objects", MAX_OBJECTS_OF_BLOCK):
-        t = Tables(part=part, n_annotators=records.n_annotators, config=ANY_OPTIONS)
+        t = Tables(part, records.n_annotators, ANY_OPTIONS)
         hard, inexact = (np.repeat(np.arange(t.n_samples), part[name]) for name in ("n_hard", "n_inexact"))
         matching = Matching(t.unit, int(t.n_units.sum()), hard, inexact)
         yield Block(t.objects, stored_geometry(part).overlaps(t.objects), t.assigned, matching)
@@ -196,7 +196,7 @@ class ThresholdNumbers:
             unit, sample = matching.unit, np.zeros(matching.n_units, np.int64)
             sample[unit] = objects.sample
             votes = np.bincount(unit, minlength=matching.n_units)[n_assigned[sample] >= 2]
-            ratings = ratings_of(objects, unit, sample, n_assigned, Counting.of(config))
+            ratings = ratings_of(objects, unit, sample, n_assigned, config.missing, config.empty)
             self._tallies[at] += _tally(ratings)
             self._score[at] += share[unit[i] == unit[j]].sum()
             self._n_units[at] += len(votes)
@@ -255,7 +255,7 @@ class RuleNumbers:
             sample = np.zeros(matching.n_units, np.int64)
             sample[matching.unit] = objects.sample
             for missing in get_args(Missing):
-                found = ratings_of(objects, matching.unit, sample, n_assigned, Counting(missing, "skip"))
+                found = ratings_of(objects, matching.unit, sample, n_assigned, missing, "skip")
                 columns = (found.unit, found.category, found.count, found.sample, len(n_assigned))
                 tallies[rule, missing] = _tally(found)
                 for undefined in get_args(Undefined):
@@ -263,7 +263,7 @@ class RuleNumbers:
         for at, (rule, missing, empty, undefined) in enumerate(self._rules):
             before, total, n = self._found[at]
             tally, alpha = before + tallies[rule, missing], alphas[rule, missing, undefined]
-            if Counting(missing, empty).rates_empty:
+            if missing == "category" and empty == "agree":
                 tally += empty_images
             agreed = n_empty if empty == "agree" else 0
             n += int(np.count_nonzero(~np.isnan(alpha))) + agreed
@@ -399,5 +399,5 @@ def _threshold(batch: Batch, observed: FloatArray, config: AgreementConfig) -> T
 def stored_in_order(records: ObjectRecords, order: IntArray) -> Iterator[Batch]:
     """Rated samples of records with :func:`stored_geometry`, in an order of their rows; as many as can be needed."""
     (part,) = records.take(order[records.rated[order]][:MAX_SAMPLES]).parts
-    t = Tables(part=part, n_annotators=records.n_annotators, config=ANY_OPTIONS)
+    t = Tables(part, records.n_annotators, ANY_OPTIONS)
     yield Batch(t.objects, stored_geometry(part), t.assigned)

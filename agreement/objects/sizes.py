@@ -55,9 +55,9 @@ class SizeRule:
 
     def areas_of_units(self, t: Tables) -> FloatArray:
         """Median area of the labels of every unit, shape ``(U,)``; nan if a label has no area."""
-        area = own_areas(t.area, t.boxes_xyxy, t.visibility, t.config)
+        area = own_areas(t.area, t.boxes_xyxy, t.part.get("visibility"), t.config)
         if self.unit == "px²" and not self.in_pixels:
-            area = area * t.size_px.prod(axis=1)[t.objects.sample]
+            area = area * t.part["size_px"].astype(np.float64).prod(axis=1)[t.objects.sample]
         return medians_by_group(t.unit, area[:, None], len(t.units.sample))[:, 0]
 
     def of_units(self, t: Tables) -> IntArray:

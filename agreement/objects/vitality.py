@@ -12,7 +12,7 @@ from ...metrics.alpha.nominal import unit_disagreement
 from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack, sparse
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ..matching.tables import Counting, Ratings, Tables, ratings_of
+from ..matching.tables import Ratings, Tables, ratings_of
 from ..settings.config import Undefined
 from ..statistics.numbers import Numbers
 
@@ -117,4 +117,4 @@ def _ratings_without(t: Tables, sample: IntArray, annotator: IntArray) -> Rating
     case_of_unit = np.repeat(np.arange(len(sample)), n_of_case)
     objects = Objects(case, t.objects.annotator[rows], t.objects.category[rows])
     unit, n_assigned = t.unit[rows] + moved_by[case], t.n_assigned[sample] - 1
-    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(t.config))
+    return ratings_of(objects, unit, case_of_unit, n_assigned, t.config.missing, t.config.empty)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import joined
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges
-from ..matching.batch import Batch, SamplePairs
+from ..matching.batch import Batch
 from ..matching.compute import MatchedBatch, in_crowd, matched_pairs, matching_of
+from ..matching.tables import SamplePairs
 from ..settings.config import AgreementConfig
 from ..statistics.records import Columns, compact, packed
 

@@ -45,7 +45,7 @@ class Videos:
         self._labelled_later: dict[int, BoolArray] = {}
 
     def complete(self, row: dict[str, Any]) -> bool:
-        """Add facts of its video to the query result of a frame: ``video``, ``size``, ``assigned``, ``labelled``,
+        """Add facts of its video to the query result of a frame: ``size``, ``assigned``, ``labelled``,
         ``video_stamp``.
 
         Returns:
@@ -58,7 +58,6 @@ class Videos:
         number = self.number.get(video_id)
         if number is None:
             return False
-        row["video"] = number
         row["size"] = self._size[number]
         row["video_stamp"] = self._stamp[number]
         if self._source.config.assigned_field is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
+from ...agreement.matching.batch import NO_TRACK, Batch
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, verdict_names
@@ -166,16 +166,13 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         assignment = assigned_annotators(self.source, rows, samples, of_labels)
         drew = np.zeros_like(assignment.assigned)
         drew[of_labels] = True
-        tracks = None
-        if self.source.on_frames:
-            tracks = Tracks(np.array([row["video"] for row in rows], np.int64), columns["track"])
         labels = ObjectLabels(
             batch=Batch(
                 Objects(*of_labels, columns["category"]),
                 geometry.take(chosen),
                 assignment.assigned,
                 columns["crowd"],
-                tracks,
+                columns["track"] if self.source.on_frames else None,
                 tuple(np.ascontiguousarray(columns["attributes"].T)),
                 tuple(codes.numbers() for codes in self.attribute_codes),
                 size_px=sizes_px(rows),

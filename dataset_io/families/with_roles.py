@@ -45,7 +45,7 @@ _CONFIDENCE = "confidence"
 #: names of the labels in the decisions of the reference, in a query result; they end with the id of the label
 _DECIDED, _ID_LENGTH = "decided_labels", 24
 #: parts of a query result that all readers of a sample need
-_OF_SAMPLES = ("size", "assigned", "video", "_sample_id", "frame_number")
+_OF_SAMPLES = ("size", "assigned", "_sample_id", "frame_number")
 
 
 @dataclass(frozen=True, slots=True)

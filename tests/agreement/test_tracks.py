@@ -1,4 +1,4 @@
-"""Counting, batch by batch, whether tracks of two annotators stay matched to each other."""
+"""Counting, block by block, whether tracks of two annotators stay matched to each other."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agreement.agreement_oracle import config_of
 from tests.chance import examples
 
-from annotator_agreement.agreement.matching.batch import NO_TRACK, TrackCounts, Tracks, count_tracks
+from annotator_agreement.agreement.matching.batch import NO_TRACK, Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.pairs import track_consistency
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 N_ANNOTATORS = 3
 
@@ -33,8 +39,8 @@ def matched_frames(draw):
     return frames
 
 
-def _columns(frames):
-    """The frames as the arguments of :func:`count_tracks`."""
+def _records(frames):
+    """The records of the frames, and their videos; objects of one unit have the same box."""
     rows = [
         (frame, annotator, NO_TRACK if track is None else track, unit)
         for frame, (_, _, objects) in enumerate(frames)
@@ -45,15 +51,10 @@ def _columns(frames):
     assigned = np.zeros((len(frames), N_ANNOTATORS), np.bool_)
     for frame, (_, who, _) in enumerate(frames):
         assigned[frame, sorted(who)] = True
-    pairs = [
-        (i, j)
-        for i in range(len(rows))
-        for j in range(i + 1, len(rows))
-        if sample[i] == sample[j] and unit[i] == unit[j] and annotator[i] != annotator[j]
-    ]
-    i, j = np.array(pairs, np.int64).reshape(-1, 2).T
-    video = np.array([video for video, _, _ in frames], np.int64)
-    return Tracks(video, track), sample, annotator, assigned, (i, j)
+    left, zero = 2.0 * unit, np.zeros(len(unit))
+    boxes = Boxes(np.column_stack([left, zero, left + 1.0, zero + 1.0]))
+    batch = Batch(Objects(sample, annotator, np.ones(len(unit), np.int64)), boxes, assigned, track=track)
+    return record(compute_agreement_of(batch, config_of(N_ANNOTATORS)))
 
 
 def _consistency_by_loops(frames, a, b):
@@ -81,10 +82,10 @@ def _consistency_by_loops(frames, a, b):
 @examples(100)
 @given(matched_frames(), st.integers(1, 4))
 def test_consistency_is_that_of_loops_in_batches_of_any_size(frames, size):
-    total = TrackCounts()
-    for start in range(0, len(frames), size):
-        total = total + count_tracks(*_columns(frames[start : start + size]))
-    consistency = total.consistency(N_ANNOTATORS)
+    records = _records(frames[:size])
+    for start in range(size, len(frames), size):
+        records += _records(frames[start : start + size])
+    consistency = track_consistency(records, np.array([video for video, _, _ in frames], np.int64))
     assert consistency.shape == (N_ANNOTATORS, N_ANNOTATORS)
     for a in range(N_ANNOTATORS):
         assert np.isnan(consistency[a, a])
@@ -93,12 +94,3 @@ def test_consistency_is_that_of_loops_in_batches_of_any_size(frames, size):
                 expected = _consistency_by_loops(frames, a, b)
                 value = None if np.isnan(consistency[a, b]) else consistency[a, b]
                 assert value == (None if expected is None else pytest.approx(expected, abs=1e-12))
-
-
-def test_many_batches_are_added_without_sorting_everything_each_time():
-    frames = [(k, {0, 1}, {0: [(k, 0)], 1: [(k, 0)]}) for k in range(64)]
-    total = TrackCounts()
-    for frame in frames:
-        total = total + count_tracks(*_columns([frame]))
-        assert len(total.parts) <= 7
-    assert total.totals()[1].tolist() == [1] * 128
