@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Batch:
         n_objects = np.bincount(self.objects.sample, minlength=self.n_samples)
         rows = ranges((np.cumsum(n_objects) - n_objects)[samples], n_objects[samples])
         known = {name: getattr(self, name) for name in ("assigned", "otherwise", "size_px")}
-        kept = {name: None if column is None else column[samples] for name, column in known.items()}
+        kept: dict[str, Any] = {name: None if column is None else column[samples] for name, column in known.items()}
         return dataclasses.replace(self._with(rows, np.repeat(np.arange(len(samples)), n_objects[samples])), **kept)
 
     def among(self, rows: BoolArray) -> Batch:

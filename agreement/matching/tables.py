@@ -294,7 +294,8 @@ class Tables:
     def seats(self) -> Seats:
         """The seats."""
         at = (np.cumsum(self.assigned) - 1).reshape(self.assigned.shape)
-        return Seats(*np.nonzero(self.assigned), at, at[self.objects.sample, self.objects.annotator])
+        sample, annotator = np.nonzero(self.assigned)
+        return Seats(sample, annotator, at, at[self.objects.sample, self.objects.annotator])
 
     @cached_property
     def sample_pairs(self) -> SamplePairs:

@@ -293,7 +293,7 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
     return Numbers(keys, hstack(blocks), difference, by_sample=by_sample, is_difference=True, least=a.least, **used)
 
 
-def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+def ratio(above: FloatArray | IntArray, below: FloatArray | IntArray) -> FloatArray:
     """Quotients; nan where the divisor is 0 or less."""
     defined = below > 0
     return np.where(defined, above / np.where(defined, below, 1.0), np.nan)
