@@ -41,16 +41,18 @@ def object_outcome(report: ObjectReport) -> str:
     lost, f1, same = losses(report), report.existence.f1, report.class_given_match.percent_agreement
     if lost is None or f1 is None:
         return NOT_COMPARED
+    meet = {name for pair in report.pairs for name in (pair.a, pair.b)}
+    who = "annotators" if len(meet) >= len(report.annotators) else "annotators who share images"
     if sum(lost) < NOTHING:
         has_classes = any(name != NO_LABEL for entry in report.annotators for name in entry.classes)
-        return "The annotators agree: they drew the same objects, in the same places" + (
+        return f"The {who} agree: they drew the same objects, in the same places" + (
             ", with the same classes." if has_classes else "."
         )
     if same is None:
         return f"No object was drawn by two annotators (F1 {shown_number(f1)})."
     said = [f"Two annotators draw the same object in {shown_share(f1)} of their labels (F1 {shown_number(f1)})"]
     if f1 > 1.0 - 1e-9:
-        said = ["All annotators draw the same objects"]
+        said = [f"All {who} draw the same objects"]
     if same < 1.0 - 1e-9:
         said.append(f"give it the same class in {shown_share(same)} of cases")
     elif len(report.classes) + report.n_classes_unlisted > 1:

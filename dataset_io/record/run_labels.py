@@ -19,7 +19,7 @@ from ...agreement.families.family import Family
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
-from ..database.fiftyone_private import pipeline_of, sample_collection, stored_dataset
+from ..database.fiftyone_private import pipeline_of, sample_collection, stages_of, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
 from ..labels.source import Source, flattened, refuse_parts
@@ -106,8 +106,10 @@ class RunLabels:
         return Source(self.dataset, self.config, self.kinds, self.annotators, numbers)
 
     def source_of_run(self) -> Source:
-        """The labels that the run compared, in its view if it was computed on one."""
-        return dataclasses.replace(self.source(), samples=flattened(self.run.target(), on_frames=self.on_frames))
+        """The labels that the run compared, in its view if it was computed on one, which renames classes itself."""
+        config = AgreementConfig.from_dict(self.run.completed()["options"])
+        of_run = flattened(self.run.target(), on_frames=self.on_frames)
+        return dataclasses.replace(self.source(), samples=of_run, config=config)
 
     def annotators_asked(self, annotators: Any) -> tuple[str, ...]:
         """The annotators in an argument: one name, several, or None for none.
@@ -158,6 +160,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if kind is None:
             raise _gone(run_key, name)
         kinds.append(kind)
+    config = dataclasses.replace(config, aliases=_names_in_view(run, config))
     labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), annotators)
     with_values = [path for kind, path in zip(kinds, labels.label_paths, strict=True) if kind.is_label]
     of_values = [] if labels.have_attributes else [labels.path_of(names.DIFFERING_PAIRS)]
@@ -165,6 +168,19 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
+
+
+def _names_in_view(run: Run, config: AgreementConfig) -> dict[str, str]:
+    """The aliases of a run, and what its view calls classes that are stored under other names, in all of its fields."""
+    view, maps = run.target(), {field: dict[str, str]() for field in config.fields}
+    for stage in stages_of(view) if isinstance(view, fo.DatasetView) else ():
+        if isinstance(stage, fo.MapLabels) and stage.field in maps:
+            before = maps[stage.field]
+            maps[stage.field] = {**stage.map, **{name: stage.map.get(shown, shown) for name, shown in before.items()}}
+    of_view, *others = maps.values()
+    if any(each != of_view for each in others):  # one name then means other classes in other fields
+        return dict(config.aliases)
+    return {**config.aliases, **{name: config.aliases.get(shown, shown) for name, shown in of_view.items()}}
 
 
 def _gone(run_key: str, path: str) -> AgreementInputError:

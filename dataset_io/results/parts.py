@@ -24,8 +24,9 @@ from ...agreement.settings.errors import AgreementInputError, did_you_mean, show
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..database.fiftyone_private import is_generated, root_dataset, sample_collection
+from ..database.fiftyone_private import is_generated, pipeline_of, root_dataset, sample_collection
 from ..labels.paths import is_marked, is_of_frames, labels_have, where_labels_are
+from ..labels.source import flattened
 from ..record.run import Run, dataset_of
 from ..record.sample_index import SampleIndex, ids_of
 from .load import records_on
@@ -169,9 +170,15 @@ class OpenParts:
             *([{"$match": {"_id": {"$in": ids_of(keys)}}}] if few else []),
             {"$project": names},
         ]
+        pipelines = [stages]
+        compared = tuple(f"{field}." for field in self.context.config.fields)
+        view = Run(self.dataset, self.run_key).target() if any(p.startswith(compared) for p in divider.paths) else None
+        if isinstance(view, DatasetView):  # labels as it shows them; of samples that have left it, as they are stored
+            pipelines.append([*pipeline_of(flattened(view, on_frames=False)), *stages])
         found = {
             document["_id"].binary.rstrip(b"\0"): [*_flat(document.get(name) for name in names)]
-            for batch in collection.aggregate_raw_batches(stages)
+            for each in pipelines
+            for batch in collection.aggregate_raw_batches(each, allowDiskUse=True)
             for document in bson.decode_all(batch, collection.codec_options)
         }
         rows: list[int] = []

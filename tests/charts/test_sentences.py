@@ -169,7 +169,16 @@ OUTCOMES = [
 
 @pytest.mark.parametrize(("pairs", "found", "expected"), OUTCOMES)
 def test_the_outcome_says_what_is_seen_named_and_drawn_alike(pairs: list, found: dict, expected: str) -> None:
-    assert object_outcome(filled_report(pairs=pairs, **found)).startswith(expected)
+    two = filled_values()["annotators"][:2]
+    assert object_outcome(filled_report(pairs=pairs, annotators=two, **found)).startswith(expected)
+
+
+def test_annotators_who_share_no_image_with_others_are_not_said_to_agree() -> None:
+    for pairs, found, expected in (
+        ([_pair(4, 4, 4, 1.0, 1.0)], _found(1.0, 1.0, 1.0), "The annotators who share images agree: they drew"),
+        (SOME, _found(1.0, 1.0, 0.63), "All annotators who share images draw the same objects, "),
+    ):
+        assert object_outcome(filled_report(pairs=pairs, **found)).startswith(expected)  # of three, two in pairs
 
 
 @pytest.mark.parametrize("family", ["ratings", "tags"])
@@ -189,7 +198,7 @@ def test_where_nobody_gave_a_tag_none_is_in_common_and_one_category_is_no_plural
 
 def test_with_one_class_nothing_is_said_of_classes() -> None:
     found = {**_found(1.0, 1.0, 0.8), "classes": filled_values()["classes"][:1], "n_classes_unlisted": 0}
-    said = "All annotators draw the same objects and draw it with a mean IoU of 0.800."
+    said = "All annotators who share images draw the same objects and draw it with a mean IoU of 0.800."
     assert object_outcome(filled_report(pairs=SOME, **found)) == said
 
 

@@ -399,6 +399,18 @@ def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
     with pytest.raises(AgreementInputError, match=r"got 'kitty'; did you mean 'cat'[?]; classes are cat, dog"):
         view_agreement(dataset, classes="kitty")
     assert view_agreement(dataset, confusion=["dog", "cat"]).values("id") == ids[1:2]
+    # a view that gives classes other names does the same; names that differ between fields cannot be asked for
+    view = dataset
+    for name in ("alice", "bob"):
+        view = view.map_labels(name, {"kitty": "puss"}).map_labels(name, {"puss": "pet", "cat": "pet"})
+    compute_quickly(view, ["alice", "bob"], run_key="mapped", aliases={"pet": "animal"})
+    assert view_agreement(dataset, "mapped", classes="animal").values("id") == ids[:2]
+    assert view_agreement(dataset, "mapped", confusion=["dog", "animal"]).values("id") == ids[1:2]
+    with pytest.raises(AgreementInputError, match=r"got 'cat'; did you mean 'animal'[?]; classes are animal, dog"):
+        view_agreement(dataset, "mapped", classes="cat")
+    compute_quickly(dataset.map_labels("bob", {"kitty": "cat"}), ["alice", "bob"], run_key="of_bob")
+    with pytest.raises(AgreementInputError, match="classes are cat, dog, kitty"):
+        view_agreement(dataset, "of_bob", classes="pet")
 
 
 def test_labels_without_a_class_have_a_name(make_dataset):

@@ -364,6 +364,20 @@ def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
     second.delete()
 
 
+def test_values_of_labels_are_those_that_the_view_of_the_run_shows(make_dataset):
+    made = make_dataset(random_annotators(20))
+    view, renamed = made, made
+    for name in ANNOTATORS:
+        view = view.filter_labels(name, F("label") == "dog", only_matches=False)
+        renamed = renamed.map_labels(name, {"dog": "animal", "cat": "animal"})
+    for key, of_run, name in (("dogs", view, "dog"), ("renamed", renamed, "animal")):
+        compute(of_run, ANNOTATORS, run_key=key, resamples=0)
+        found = load(made, key).by("label")
+        assert {part.name for part in found.parts} - {"(none)", *(["owl"] if key == "renamed" else [])} == {name}
+    with_dogs = {id_ for each in ANNOTATORS for id_ in view.match(F(f"{each}.detections").length() > 0).values("id")}
+    assert set(load(made, "dogs").by("label").view("dog").values("id")) == with_dogs
+
+
 def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
     import io
 
