@@ -26,7 +26,8 @@ QUESTIONS = {
 class ObjectMeasure:
     """Similarity measure of the extents of two objects, such as IoU or OKS."""
 
-    name: str = "IoU"
+    name: str
+    meaning: str  #: what it says of two labels of one object
     of_points: bool = False  #: whether objects are made of points, which may be visible, and have no area
 
 
@@ -34,10 +35,14 @@ class ObjectMeasure:
 MEASURES = {
     measure.name: measure
     for measure in (
-        ObjectMeasure(),
-        ObjectMeasure("OKS", of_points=True),
-        ObjectMeasure("IoU of circles", of_points=True),
-        ObjectMeasure("temporal IoU"),
+        ObjectMeasure("IoU", "overlap of two labels of one object: what both cover / what either covers"),
+        ObjectMeasure("OKS", "closeness of the points of two labels of one object", of_points=True),
+        ObjectMeasure(
+            "IoU of circles", "overlap of circles around the points of two labels of one object", of_points=True
+        ),
+        ObjectMeasure(
+            "temporal IoU", "overlap of two labels of one object in time: what both cover / what either covers"
+        ),
     )
 }
 

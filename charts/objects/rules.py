@@ -23,13 +23,6 @@ FINDINGS_RULE = (
     f"tests at a false discovery rate of 5 % (Benjamini-Hochberg), from {MIN_LABELS} labels on {MIN_IMAGES} images on"
 )
 _EMPTY = {"skip": "are left out", "agree": "count as agreement"}
-#: the measures of two labels of one object
-_MEASURES = {
-    "IoU": "overlap of two labels of one object: what both cover / what either covers; 1 if identical",
-    "OKS": "closeness of the points of two labels of one object; 1 if identical",
-    "IoU of circles": "overlap of circles around the points of two labels of one object; 1 if identical",
-    "temporal IoU": "overlap of two labels of one object in time: what both cover / what either covers; 1 if identical",
-}
 
 
 def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
@@ -90,7 +83,7 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
         (IMAGE_ALPHA.title, "agreement beyond chance on whole images, by the distance 1 - score of two annotators"),
         ("alpha of objects", "agreement beyond chance on class or missing, over all objects together"),
         ("ICC of counts", "agreement on the number of objects; 1 if always equal, undefined if it never varies"),
-        (measure, _MEASURES[measure]),
+        (measure, f"{MEASURES[measure].meaning}; 1 if identical"),
     ]
     if not MEASURES[measure].of_points:
         words.append(("Dice", "2 x what both cover / what the one covers + what the other covers; 1 if identical"))
