@@ -26,17 +26,10 @@ def _base(family: str, **config: Any) -> dict[str, Any]:
 
 def _rating_pair(a: str, b: str, score: float, kappa: float, n: int, first: str, second: str) -> dict[str, Any]:
     return {
-        "a": a,
-        "b": b,
-        "n_samples": 50,
-        "score": score,
-        "alpha": kappa,
-        "kappa": {"identity": kappa},
-        "scott_pi": kappa,
-        "mean_distance": None,
-        "confusion": [{"a": "cat", "b": "cat", "n": 30}, {"a": first, "b": second, "n": n}],
-        "n_unlisted": 0,
-    }
+        "a": a, "b": b, "n_samples": 50, "score": score, "alpha": kappa, "kappa": {"identity": kappa},
+        "scott_pi": kappa, "mean_distance": None,
+        "confusion": [{"a": "cat", "b": "cat", "n": 30}, {"a": first, "b": second, "n": n}], "n_unlisted": 0,
+    }  # fmt: skip
 
 
 def rating_report() -> AgreementReport:

@@ -25,65 +25,40 @@ def _finding(kind: str, *annotators: str, classes: tuple[str, ...] = (), **chang
 AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
 
 
-@pytest.mark.parametrize(
-    ("finding", "expected"),
-    [
-        (_finding("misses", "bob"), f"bob misses 63.2 % of what two others drew {AGAINST}: talk to bob."),
-        (_finding("misses_size", "bob", size="small"), f"bob misses 63.2 % of small objects {AGAINST}: talk to bob."),
-        (_finding("misses_class", "bob", classes=("bus",)), f"misses 63.2 % of objects 'bus' {AGAINST}: talk to bob."),
-        (_finding("lone", "bob"), f"bob has 63.2 % lone labels {AGAINST}: talk to bob."),
-        (_finding("twice", "bob"), f"bob drew 63.2 % of their labels twice {AGAINST}: talk to bob."),
-        (
-            _finding("conflicts", "alice"),
-            "alice differs in class in 63.2 % of pairs with another annotator (others among themselves 4.5 %, +58.7",
-        ),
-        (
-            _finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4),
-            "draws otherwise: mean IoU of 0.600 with the others, who have 0.900 among each other (-0.300 [-0.400, "
-            "-0.200]): talk to bob.",
-        ),
-        (
-            _finding("box_size", "bob", value=-0.13, others=-0.01, difference=-0.12, low=-0.15, high=-0.09),
-            "bob draws boxes 13 % smaller than the median box (the median annotator: 1 % smaller; 12 % apart [9, 15]): "
-            "talk to bob.",
-        ),
-        (
-            _finding("box_down", "bob", value=0.05, others=0.0, difference=0.05, low=0.03, high=0.07),
-            "bob draws boxes 5 % lower than the median box (the median annotator: like the median box; 5 % apart [3, "
-            "7]): talk to bob.",
-        ),
-        (
-            _finding("close", "alice", "bob", value=0.9, others=0.6, difference=0.3, low=0.2, high=0.4),
-            "alice and bob agree more with each other (score 0.900) than with the others (0.600, +0.300 [0.200, 0.400])"
-            ": look at what they share.",
-        ),
-        (
-            _finding("confused", classes=("bus", "coach")),
-            "'bus' and 'coach' are 63.2 % of the class conflicts (by chance 4.5 %, +58.7 points [50.1, 67.3]); as one "
-            "class they would raise alpha of objects from 0.647 to 0.689: say in the guideline how to tell 'bus' and "
-            "'coach' apart.",
-        ),
-        (
-            _finding("class_missed", classes=("bus",)),
-            "Of 'bus' 63.2 % are missed (other classes 4.5 %, +58.7 points [50.1, 67.3]): say in the guideline which "
-            "'bus' count.",
-        ),
-        (
-            _finding("class_conflicts", classes=("bus",)),
-            "'bus' gets another class in 63.2 % of pairs of labels (other classes 4.5 %, +58.7 points [50.1, 67.3]): "
-            "say in the guideline how to tell 'bus' apart from others.",
-        ),
-        (
-            _finding("size_missed", size="small"),
-            "Of small objects 63.2 % are missed (of other sizes 4.5 %, +58.7 points [50.1, 67.3]): say in the "
-            "guideline which objects count.",
-        ),
-    ],
-    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
-)
-def test_every_finding_is_said_with_numbers_interval_and_advice(finding: dict, expected: str) -> None:
-    (_, sentence) = object_findings(filled_report(findings=[finding], n_tested=50))
-    assert expected in sentence
+#: a finding, and what is said of it
+SAID = [
+    (_finding("misses", "bob"), f"bob misses 63.2 % of what two others drew {AGAINST}: talk to bob."),
+    (_finding("misses_size", "bob", size="small"), f"bob misses 63.2 % of small objects {AGAINST}: talk to bob."),
+    (_finding("misses_class", "bob", classes=("bus",)), f"misses 63.2 % of objects 'bus' {AGAINST}: talk to bob."),
+    (_finding("lone", "bob"), f"bob has 63.2 % lone labels {AGAINST}: talk to bob."),
+    (_finding("twice", "bob"), f"bob drew 63.2 % of their labels twice {AGAINST}: talk to bob."),
+    (_finding("conflicts", "alice"), "alice differs in class in 63.2 % of pairs with another annotator (others among "
+     "themselves 4.5 %, +58.7"),
+    (_finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4), "draws otherwise: mean IoU of "
+     "0.600 with the others, who have 0.900 among each other (-0.300 [-0.400, -0.200]): talk to bob."),
+    (_finding("box_size", "bob", value=-0.13, others=-0.01, difference=-0.12, low=-0.15, high=-0.09), "bob draws boxes "
+     "13 % smaller than the median box (the median annotator: 1 % smaller; 12 % apart [9, 15]): talk to bob."),
+    (_finding("box_down", "bob", value=0.05, others=0.0, difference=0.05, low=0.03, high=0.07), "bob draws boxes 5 % "
+     "lower than the median box (the median annotator: like the median box; 5 % apart [3, 7]): talk to bob."),
+    (_finding("close", "alice", "bob", value=0.9, others=0.6, difference=0.3, low=0.2, high=0.4), "alice and bob agree "
+     "more with each other (score 0.900) than with the others (0.600, +0.300 [0.200, 0.400]): look at what they "
+     "share."),
+    (_finding("confused", classes=("bus", "coach")), "'bus' and 'coach' are 63.2 % of the class conflicts (by chance "
+     "4.5 %, +58.7 points [50.1, 67.3]); as one class they would raise alpha of objects from 0.647 to 0.689: say in "
+     "the guideline how to tell 'bus' and 'coach' apart."),
+    (_finding("class_missed", classes=("bus",)), "Of 'bus' 63.2 % are missed (other classes 4.5 %, +58.7 points [50.1, "
+     "67.3]): say in the guideline which 'bus' count."),
+    (_finding("class_conflicts", classes=("bus",)), "'bus' gets another class in 63.2 % of pairs of labels (other "
+     "classes 4.5 %, +58.7 points [50.1, 67.3]): say in the guideline how to tell 'bus' apart from others."),
+    (_finding("size_missed", size="small"), "Of small objects 63.2 % are missed (of other sizes 4.5 %, +58.7 points "
+     "[50.1, 67.3]): say in the guideline which objects count."),
+]  # fmt: skip
+
+
+def test_every_finding_is_said_with_numbers_interval_and_advice() -> None:
+    for finding, expected in SAID:
+        (_, sentence) = object_findings(filled_report(findings=[finding], n_tested=50))
+        assert expected in sentence
 
 
 def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_confused() -> None:
@@ -140,10 +115,7 @@ def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
     small = _finding("box_size", "bob", value=-0.05, others=-0.001, difference=-0.049, low=-0.06, high=-0.04)
     said = "draws boxes 5 % smaller than the median box (the median annotator: like the median box; 5 % apart [4, 6])"
     found = object_findings(filled_report(findings=[small], n_tested=50))
-    assert found[1:] == [
-        f"bob {said}.",
-        "These differences are too small to act on.",
-    ]
+    assert found[1:] == [f"bob {said}.", "These differences are too small to act on."]
     larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)
     (_, both) = object_findings(filled_report(findings=[larger, small], n_tested=50))
     assert both.endswith(f"; {said}: talk to bob.")
@@ -170,14 +142,11 @@ def test_where_nobody_stands_out_that_is_no_reason_for_advice() -> None:
     ]
     (_, few) = object_findings(filled_report(findings=[], n_tested=0))
     assert few.startswith("There are too few labels to say who or what stands out (20 on 10 images are needed).")
-    pairs = [{**pair, "n_a": 50, "n_b": 50, "n_matched": 50, "class_agreement": 1.0, "sq": 1.0, "mean_iou": 1.0}
-             for pair in filled_values()["pairs"]]  # fmt: skip
+    all_alike = {"n_a": 50, "n_b": 50, "n_matched": 50, "class_agreement": 1.0, "sq": 1.0, "mean_iou": 1.0}
+    pairs = [{**pair, **all_alike} for pair in filled_values()["pairs"]]
     assert object_findings(filled_report(pairs=pairs, findings=[], n_tested=5)) == []
-
-
-def test_of_two_annotators_nobody_can_tell_who_is_right() -> None:
-    annotators = filled_values()["annotators"][:2]
-    assert object_findings(filled_report(annotators=annotators, findings=[], n_tested=5))[-1] == OF_TWO
+    two = filled_values()["annotators"][:2]  # of whom nobody can tell who is right
+    assert object_findings(filled_report(annotators=two, findings=[], n_tested=5))[-1] == OF_TWO
 
 
 @pytest.mark.parametrize("family", OTHERS)

@@ -50,17 +50,14 @@ def _cell(figure: go.Figure, row: str, column: str) -> float | None:
     return heatmap.z[heatmap.y.index(_safe(row))][heatmap.x.index(_safe(column))]
 
 
-@pytest.mark.parametrize("value", list(PLACES))
-def test_the_matrix_of_pairs_has_the_numbers_and_empty_cells(value: str) -> None:
-    figure = filled_report().plot_pairs(value)
-    for a, b in itertools.permutations(range(4), 2):
-        expected = None if {a, b} == set(ALONE) else PAIR_NUMBERS[min(a, b), max(a, b)][PLACES[value]]
-        assert _cell(figure, ANNOTATORS[a], ANNOTATORS[b]) == expected
-    for name in ANNOTATORS:
-        assert _cell(figure, name, name) is None
-
-
-def test_cells_tell_the_number_of_shared_samples() -> None:
+def test_the_matrix_of_pairs_has_the_numbers_and_those_of_shared_samples_and_empty_cells() -> None:
+    for value, place in PLACES.items():
+        figure = filled_report().plot_pairs(value)
+        for a, b in itertools.permutations(range(4), 2):
+            expected = None if {a, b} == set(ALONE) else PAIR_NUMBERS[min(a, b), max(a, b)][place]
+            assert _cell(figure, ANNOTATORS[a], ANNOTATORS[b]) == expected
+        for name in ANNOTATORS:
+            assert _cell(figure, name, name) is None
     (heatmap,) = filled_report().plot_pairs().data
     row, column = heatmap.y.index("alice"), heatmap.x.index("dan|d")
     assert heatmap.text[row][column] == "0.47<br><sub>n = 103</sub>"
@@ -71,7 +68,7 @@ def test_cells_tell_the_number_of_shared_samples() -> None:
     assert heatmap.text[alone[0]][alone[1]] == ""
 
 
-def test_annotators_who_side_with_each_other_stand_side_by_side() -> None:
+def test_annotators_who_side_with_each_other_stand_side_by_side_in_whatever_order_they_come() -> None:
     # carol comes first by name, but alice and bob join first, and dan last
     assert annotator_order(filled_report()) == ["alice", "bob & co", '<b>carol</b> "c"', "dan|d"]
     assert annotator_order(filled_report(clusters=[])) == sorted(ANNOTATORS)
@@ -79,23 +76,17 @@ def test_annotators_who_side_with_each_other_stand_side_by_side() -> None:
     clusters = [{"members": members, "similarity": 0.5} for members in joins]
     order = annotator_order(filled_report(clusters=clusters))
     assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset(joins[0]), frozenset(joins[1])}
-
-
-def test_the_order_of_pairs_and_annotators_changes_no_figure() -> None:
     values = filled_values()
     turned = filled_report(pairs=values["pairs"][::-1], annotators=values["annotators"][::-1])
     assert turned.plot_pairs().to_json() == filled_report().plot_pairs().to_json()
     assert turned.plot_confusion().to_json() == filled_report().plot_confusion().to_json()
 
 
-def test_the_title_of_the_matrix_names_who_agrees_least_and_most() -> None:
-    title = filled_report().plot_pairs().layout.title.text.replace("<br>", " ")
+def test_the_title_of_the_matrix_names_who_agrees_least_and_most_unless_all_agree_alike() -> None:
+    title = _title(filled_report().plot_pairs())
     assert title == "bob &amp; co and dan|d agree least (alpha 0.43), alice and bob &amp; co most (0.84)"
-
-
-def test_pairs_that_agree_alike_are_not_the_best_and_the_worst() -> None:
     pairs = [{**pair, "alpha": 1.0, "intervals": {}} for pair in filled_values()["pairs"]]
-    assert filled_report(pairs=pairs).plot_pairs().layout.title.text == "All pairs agree equally (alpha 1.00)"
+    assert _title(filled_report(pairs=pairs).plot_pairs()) == "All pairs agree equally (alpha 1.00)"
 
 
 def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
@@ -137,9 +128,11 @@ def test_confusions_are_symmetric_and_the_surest_comes_first() -> None:
     assert "57 of 91 are between 'bus' and 'coach' (on fewer than 10 images, too few for a test)" in _title(turned)
 
 
-def test_the_largest_confusions_alone_are_drawn_of_many_classes() -> None:
-    (heatmap,) = filled_report().plot_confusion(top=2).data
-    assert list(heatmap.x) == ["bus", "coach"]
+def test_of_many_classes_the_most_frequent_and_the_largest_confusions_are_drawn() -> None:
+    assert list(filled_report().plot_confusion(top=2).data[0].x) == ["bus", "coach"]
+    figure = filled_report().plot_classes(top=2)
+    assert sorted(figure.data[0].y) == ["bus", "car"]
+    assert "the 2 most frequent of 6" in _title(figure)
 
 
 def test_the_confusion_of_a_pair_is_as_each_of_them_said() -> None:
@@ -191,22 +184,20 @@ def test_bias_is_drawn_with_its_intervals() -> None:
     assert figure.layout.title.text == "dan|d draws boxes 12 % larger, lower edge 9 % lower"
 
 
-@pytest.mark.parametrize("order", [ANNOTATORS, ANNOTATORS[::-1]])
-def test_whoever_draws_elsewhere_is_named_though_no_size_differs(order: list[str]) -> None:
+def test_whoever_draws_elsewhere_is_named_though_no_size_differs() -> None:
     nothing = dict.fromkeys(("size", "left", "top", "right", "bottom"), 0.0)
-
-    def title_of(n_labels: int) -> str:
-        annotators = []
-        for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True)):
-            mean = {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}
-            intervals = {side: around(value) for side, value in mean.items()}
-            bias = {"n": n_labels, "mean": mean, "std": {}, "intervals": intervals}
-            annotators.append({**entry, "name": name, "bias": bias})
-        title: str = filled_report(annotators=annotators).plot_bias().layout.title.text
-        return title.replace("<br>", " ")
-
-    assert title_of(20).endswith("draws boxes left edge 5 % further right")
-    assert title_of(19) == "Too few labels to say whether anybody draws boxes otherwise"
+    for order in (ANNOTATORS, ANNOTATORS[::-1]):
+        for n_labels, expected in ((20, "draws boxes left edge 5 % further right"), (19, "whether anybody draws boxes "
+                                   "otherwise")):  # fmt: skip
+            annotators = []
+            for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True)):
+                mean = {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}
+                intervals = {side: around(value) for side, value in mean.items()}
+                bias = {"n": n_labels, "mean": mean, "std": {}, "intervals": intervals}
+                annotators.append({**entry, "name": name, "bias": bias})
+            title = _title(filled_report(annotators=annotators).plot_bias())
+            assert title.endswith(expected)
+            assert title.startswith("Too few labels to say") == (n_labels == 19)
 
 
 def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
@@ -219,12 +210,6 @@ def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
     assert list(zip(dots.x, dots.y, strict=True)) == expected
     assert list(dots.error_x.array) == pytest.approx([defined[name][1] for name in dots.y])
     assert figure.layout.title.text == "coach is the hardest class of the 5 with enough<br>labels: 0.44 on 133 objects"
-
-
-def test_of_many_classes_the_most_frequent_are_drawn() -> None:
-    figure = filled_report().plot_classes(top=2)
-    assert sorted(figure.data[0].y) == ["bus", "car"]
-    assert "the 2 most frequent of 6" in figure.layout.title.text.replace("<br>", " ")
 
 
 def test_what_annotators_miss_and_add_is_drawn_as_shares() -> None:
@@ -274,18 +259,15 @@ NOTHING = [
 ]
 
 
-@pytest.mark.parametrize(("name", "expected"), NOTHING)
-def test_what_a_report_does_not_have_is_refused_in_one_sentence(name: str, expected: str) -> None:
-    with pytest.raises(AgreementInputError, match=f"There is nothing to draw: {expected}"):
-        getattr(unfilled_report(), name)()
-
-
-def test_every_figure_has_such_a_sentence() -> None:
+def test_what_a_report_does_not_have_is_refused_in_one_sentence() -> None:
+    for name, expected in NOTHING:
+        with pytest.raises(AgreementInputError, match=f"There is nothing to draw: {expected}"):
+            getattr(unfilled_report(), name)()
+    with pytest.raises(AgreementInputError, match="There is nothing to draw: no sample has a score"):
+        filled_report().plot_scores(pd.DataFrame({"score": [math.nan]}))
     drawn = {f"plot_{name}" for name in (*figures.FIGURES, "scores")}
     assert {name for name, _ in NOTHING} | {"plot_scores"} == drawn
     assert drawn | {"FIGURES", "plot_parts"} == set(figures.__all__)  # of parts, not of a report
-    with pytest.raises(AgreementInputError, match="There is nothing to draw: no sample has a score"):
-        filled_report().plot_scores(pd.DataFrame({"score": [math.nan]}))
 
 
 def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
@@ -302,53 +284,42 @@ def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
     assert [shape.x0 for shape in figure.layout.shapes] == [0.612]
 
 
-@pytest.mark.parametrize("family", list(OTHERS))
-@pytest.mark.parametrize("name", ["plot_votes", "plot_iou", "plot_thresholds", "plot_bias"])
-def test_figures_of_objects_are_refused_for_other_labels(family: str, name: str) -> None:
-    with pytest.raises(AgreementInputError, match=f"can be drawn only for a report on objects, got one on {family}"):
-        getattr(OTHERS[family](), name)()
+OF_OBJECTS = ("plot_votes", "plot_iou", "plot_thresholds", "plot_bias")
+#: a report, its figure, what is chosen, and why it is refused
+REFUSED = [
+    *((family, name, {}, f"can be drawn only for a report on objects, got one on {family}")
+      for family in OTHERS for name in OF_OBJECTS),
+    ("tags", "plot_confusion", {}, "on tags has no confusion of classes"),
+    ("pixels", "plot_confusion", {}, "on pixels has no confusion of classes"),
+    ("ratings", "plot_classes", {}, "on ratings has no agreement of classes"),
+    ("pixels", "plot_annotators", {}, "on pixels has no verdicts"),
+    ("objects", "plot_pairs", {"value": "pq"}, "`value` must be one of alpha, score, kappa, f1, mean_iou, got 'pq'"),
+    ("objects", "plot_confusion", {"pair": ("alice", "eve")}, r"`pair` must be two annotators with shared samples "
+     r".*'eve'"),
+    ("objects", "plot_confusion", {"top": 1}, "`top` must be a whole number of at least 2"),
+    ("objects", "plot_classes", {"top": 0}, "`top` must be a whole number of at least 1"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("family", "name", "expected"),
-    [
-        ("tags", "plot_confusion", "on tags has no confusion of classes"),
-        ("pixels", "plot_confusion", "on pixels has no confusion of classes"),
-        ("ratings", "plot_classes", "on ratings has no agreement of classes"),
-        ("pixels", "plot_annotators", "on pixels has no verdicts"),
-    ],
-)
-def test_figures_that_make_no_sense_are_refused(family: str, name: str, expected: str) -> None:
-    with pytest.raises(AgreementInputError, match=expected):
-        getattr(OTHERS[family](), name)()
+def test_figures_that_make_no_sense_and_wrong_choices_are_refused() -> None:
+    for family, name, chosen, expected in REFUSED:
+        with pytest.raises(AgreementInputError, match=expected):
+            getattr({"objects": filled_report, **OTHERS}[family](), name)(**chosen)
 
 
-def test_wrong_choices_get_the_right_ones() -> None:
-    report = filled_report()
-    with pytest.raises(AgreementInputError, match="`value` must be one of alpha, score, kappa, f1, mean_iou, got 'pq'"):
-        report.plot_pairs("pq")
-    with pytest.raises(AgreementInputError, match=r"`pair` must be two annotators with shared samples .*'eve'"):
-        report.plot_confusion(pair=("alice", "eve"))
-    with pytest.raises(AgreementInputError, match="`top` must be a whole number of at least 2"):
-        report.plot_confusion(top=1)
-    with pytest.raises(AgreementInputError, match="`top` must be a whole number of at least 1"):
-        report.plot_classes(top=0)
-
-
-@pytest.mark.parametrize("name", [name for name, _ in NOTHING if name != "plot_models"])
-def test_figures_are_for_light_and_dark_and_have_a_title(name: str) -> None:
-    more = [filled_sensitivity()] if name == "plot_thresholds" else []
-    figure = getattr(figures, name)(filled_report(), *more)
-    layout = figure.layout
-    assert layout.title.text
-    template = layout.template.layout
-    assert template.paper_bgcolor == template.plot_bgcolor == "rgba(0, 0, 0, 0)"
-    grey = [int(template.font.color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    # contrast by WCAG with white and with black, at least 3 for large text
-    luminance = float(np.dot([0.2126, 0.7152, 0.0722], [((c + 0.055) / 1.055) ** 2.4 for c in grey]))
-    assert 1.05 / (luminance + 0.05) > 3.5
-    assert (luminance + 0.05) / 0.05 > 3.5
-    assert "NaN" not in figure.to_json()
+def test_figures_are_for_light_and_dark_and_have_a_title() -> None:
+    for name in (name for name, _ in NOTHING if name != "plot_models"):
+        more = [filled_sensitivity()] if name == "plot_thresholds" else []
+        figure = getattr(figures, name)(filled_report(), *more)
+        assert figure.layout.title.text
+        template = figure.layout.template.layout
+        assert template.paper_bgcolor == template.plot_bgcolor == "rgba(0, 0, 0, 0)"
+        grey = [int(template.font.color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        # contrast by WCAG with white and with black, at least 3 for large text
+        luminance = float(np.dot([0.2126, 0.7152, 0.0722], [((c + 0.055) / 1.055) ** 2.4 for c in grey]))
+        assert 1.05 / (luminance + 0.05) > 3.5
+        assert (luminance + 0.05) / 0.05 > 3.5
+        assert "NaN" not in figure.to_json()
 
 
 def test_names_are_no_markup_and_long_ones_are_cut_in_labels_only() -> None:

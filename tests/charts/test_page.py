@@ -106,11 +106,12 @@ def test_the_figures_of_the_page_have_the_numbers_of_the_report(page: Page) -> N
     assert "IoU is 0.87 or more for half of the 1,400 pairs of labels" in page.text
 
 
-def test_the_figure_of_pairs_names_the_same_best_pair_as_the_text() -> None:
+def test_scores_are_drawn_if_they_are_given_and_the_figure_of_pairs_names_the_same_best_pair_as_the_text() -> None:
     alphas = iter((0.1, 0.2, 0.9, 0.3, 0.4))
     pairs = [{**pair, "alpha": next(alphas)} for pair in filled_values()["pairs"]]
-    text = Page(report_page(filled_report(pairs=pairs))).text
-    assert "bob & co and dan|d agree least (score 0.49), alice and bob & co most (0.81)" in text
+    page = Page(report_page(filled_report(pairs=pairs), scores=np.array([0.5, np.nan, 0.9])))
+    assert "bob & co and dan|d agree least (score 0.49), alice and bob & co most (0.81)" in page.text
+    assert sum(page.figures["scores"]["data"][0]["y"]) == 2
 
 
 def test_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
@@ -121,17 +122,14 @@ def test_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
     assert sum(f"<td>class {k:03d}</td>" in page for k in range(130)) == 100
 
 
-def test_scores_are_drawn_if_they_are_given() -> None:
-    page = Page(report_page(filled_report(), scores=np.array([0.5, np.nan, 0.9])))
-    assert sum(page.figures["scores"]["data"][0]["y"]) == 2
-
-
-def test_links_lead_to_sections(page: Page) -> None:
+def test_links_lead_to_sections_whose_anchors_are_simple_names(page: Page) -> None:
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     links = [attrs["href"] for tag, attrs in page.elements if tag == "a"]
     assert len(links) >= 6
     assert {link.removeprefix("#") for link in links} <= set(ids)
+    titles = {"Why? Three <questions>": "why-three-questions", "???": "section"}
+    assert {title: anchor(Section(title, [])) for title in titles} == titles
 
 
 def test_the_page_needs_nothing_else(page: Page) -> None:
@@ -151,11 +149,6 @@ def test_the_page_without_numbers_says_so() -> None:
     assert not [text for text in page.texts if re.search(r"\bNone\b|\bnan\b", text)]
     assert "-" in page.texts
     assert "No two annotators have labels to compare" in page.text
-
-
-def test_anchors_are_simple_names() -> None:
-    assert anchor(Section("Why? Three <questions>", [])) == "why-three-questions"
-    assert anchor(Section("???", [])) == "section"
 
 
 # ---- in a browser ----

@@ -11,8 +11,16 @@ from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_va
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.families.family import report_from_dict
-from annotator_agreement.agreement.objects.report import Bias, ObjectReport
+from annotator_agreement.agreement.objects.report import Bias
 from annotator_agreement.agreement.objects.sensitivity import DataThreshold, ThresholdPoint
+from annotator_agreement.agreement.statistics.report import Interval
+from annotator_agreement.agreement.statistics.role_reports import (
+    AlternativeTest,
+    LeftOutTest,
+    PersonComparison,
+    RoleReport,
+    SideBySide,
+)
 from annotator_agreement.charts.objects.annotators import bias_in_words
 from annotator_agreement.charts.objects.findings import cause_sentence, losses, object_outcome
 from annotator_agreement.charts.objects.questions import (
@@ -25,81 +33,114 @@ from annotator_agreement.charts.objects.questions import (
 from annotator_agreement.charts.objects.rules import f1_by_threshold, suggested_threshold
 from annotator_agreement.charts.page.page import report_page
 from annotator_agreement.charts.reports.document import report_markdown, report_text
+from annotator_agreement.charts.reports.role_sections import person_sentence
+from annotator_agreement.charts.reports.role_sections import test_sentences as sentences_of_test
 from annotator_agreement.charts.text.headline import grade_of, interval_notes
 from annotator_agreement.metrics.matching.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
 def _votes(*counts: tuple[int, int, int]) -> dict[str, Any]:
-    return {"f1": None, "votes": [{"assigned": of, "votes": k, "units": n} for of, k, n in counts]}
-
-
-def _pair(n_a: int, n_b: int, n_matched: int, class_agreement: float | None, sq: float | None) -> dict[str, Any]:
-    pair = filled_values()["pairs"][0]
-    return {**pair, "n_a": n_a, "n_b": n_b, "n_matched": n_matched, "class_agreement": class_agreement, "sq": sq}
-
-
-EXISTENCE = [
-    pytest.param([(1, 1, 5)], "Nobody drew anything where two annotators were assigned", id="nobody twice"),
-    pytest.param([], "Nobody drew anything where two annotators were assigned", id="no objects"),
-    pytest.param([(3, 3, 1)], "Nothing was missed: the only object was drawn by everybody assigned.", id="one"),
-    pytest.param([(3, 3, 5), (2, 2, 1)], "Nothing was missed: all 6 objects were drawn by everybody", id="all"),
-    pytest.param([(2, 1, 1), (2, 2, 19)], "19 of 20 objects (95.0 %) were drawn by everybody assigned, the others by "
-                 "one annotator alone (lone).", id="2"),
-    pytest.param([(3, 1, 1), (3, 2, 1), (3, 3, 98)], "98 of 100 objects (98.0 %) were drawn by everybody assigned, 1 "
-                 "(1.0 %) by one annotator alone (lone).", id="some by two"),
-    pytest.param([(3, 2, 1), (3, 3, 1)], "1 of 2 objects (50.0 %) were drawn by everybody assigned, 0 (0.0 %)",
-                 id="none alone"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("votes", "expected"), EXISTENCE)
-def test_what_was_missed_is_said_for_all_votes(votes: list, expected: str) -> None:
-    report = filled_report(existence=_votes(*votes), annotators=[], sizes=[])
-    assert existence_sentence(report).startswith(expected)
+    votes = [{"assigned": of, "votes": k, "units": n} for of, k, n in counts]
+    return {"existence": {"f1": None, "votes": votes}, "annotators": [], "sizes": []}
 
 
 def _given(**changes: Any) -> dict[str, Any]:
-    return {**filled_values()["class_given_match"], **changes}
-
-
-GIVEN = [
-    ({"n_units": 0, "percent_agreement": None}, "No object was drawn by two annotators, so there are no classes"),
-    ({"percent_agreement": 1.0, "confusion": []}, "Whoever drew the same object gave it the same class."),
-    ({}, "Confused more often than by chance are 'bus' and 'coach': 57 of 100 times; as one class they would raise "
-         "alpha of objects from 0.647 to 0.689."),
-    ({"percent_agreement": 0.97, "confusion": []}, "labels of one object have different classes in 3.0 % of cases."),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("changes", "expected"), GIVEN)
-def test_what_is_confused_is_said_for_all_values(changes: dict, expected: str) -> None:
-    assert expected in class_sentence(filled_report(class_given_match=_given(**changes)))
-
-
-def test_a_merge_that_changes_nothing_is_not_mentioned() -> None:
-    merge = {"classes": ["coach", "bus"], "n_confused": 57, "alpha_before": 0.6466, "alpha_after": 0.6469}
-    assert "as one class" not in class_sentence(filled_report(merges=[merge]))
-    lower = {**merge, "alpha_after": 0.5}
-    assert "they would lower alpha of objects from 0.647 to 0.500" in class_sentence(filled_report(merges=[lower]))
+    return {"class_given_match": {**filled_values()["class_given_match"], **changes}}
 
 
 def _local(**changes: Any) -> dict[str, Any]:
-    return {**filled_values()["localisation"], **changes}
+    return {"localisation": {**filled_values()["localisation"], **changes}}
 
 
-LOCAL = [
-    ({"n_pairs": 0, "mean_iou": None}, "No object was drawn by two annotators"),
-    ({"mean_iou": 1.0}, "Whoever drew the same object drew it at exactly the same place."),
-    ({}, "Half of the pairs of labels have 0.872 or more; 8.1 % have less than 0.7; small objects do worse (0.740) "
-         "than large ones (0.910)."),
-    ({"median_iou": None, "iou_histogram": [], "measure": "OKS"}, "Small objects do worse (0.740) than large ones"),
-    ({"iou_histogram": [0] * 10 + [1, 0, 0, 0, 0, 0, 0, 1, 0, 0]}, "50.0 % have less than 0.7; small"),
+def _pairs(*pairs: tuple[int, int, int, float | None, float | None]) -> dict[str, Any]:
+    """Labels of the one, of the other, matched, of one class of these, and the mean IoU of these, pair by pair."""
+    one = filled_values()["pairs"][0]
+    names = ("n_a", "n_b", "n_matched", "class_agreement", "sq")
+    return {"pairs": [{**one, **dict(zip(names, pair, strict=True))} for pair in pairs]}
+
+
+def _found(f1: float | None, same: float | None, iou: float | None, *pairs: Any) -> dict[str, Any]:
+    existence = {**filled_values()["existence"], "f1": f1}
+    found = _given(percent_agreement=same) | _local(mean_iou=iou)
+    two = filled_values()["annotators"][:2]
+    return {"existence": existence, **found, **_pairs(*pairs or [(4, 4, 3, 1.0, 0.6)]), "annotators": two}
+
+
+NO_TWO, NOBODY = "No object was drawn by two annotators", "Nobody drew anything where two annotators were assigned"
+MERGE = {"classes": ["coach", "bus"], "n_confused": 57, "alpha_before": 0.6466, "alpha_after": 0.6469}
+FOUR = {"annotators": filled_values()["annotators"]}
+#: a sentence, what the report has, and how the sentence begins; nothing for no sentence
+BEGINNINGS = [
+    (existence_sentence, _votes((1, 1, 5)), NOBODY),
+    (existence_sentence, _votes(), NOBODY),
+    (existence_sentence, _votes((3, 3, 1)), "Nothing was missed: the only object was drawn by everybody assigned."),
+    (existence_sentence, _votes((3, 3, 5), (2, 2, 1)), "Nothing was missed: all 6 objects were drawn by everybody"),
+    (existence_sentence, _votes((2, 1, 1), (2, 2, 19)), "19 of 20 objects (95.0 %) were drawn by everybody assigned, "
+     "the others by one annotator alone (lone)."),
+    (existence_sentence, _votes((3, 1, 1), (3, 2, 1), (3, 3, 98)), "98 of 100 objects (98.0 %) were drawn by everybody "
+     "assigned, 1 (1.0 %) by one annotator alone (lone)."),
+    (existence_sentence, _votes((3, 2, 1), (3, 3, 1)), "1 of 2 objects (50.0 %) were drawn by everybody assigned, 0 "
+     "(0.0 %)"),
+    (cause_sentence, _pairs(), ""),
+    (cause_sentence, _pairs((0, 0, 0, None, None)), ""),
+    (cause_sentence, _pairs((4, 4, 4, 1.0, 1.0)), ""),
+    (cause_sentence, _pairs((4, 0, 0, None, None)), "All that the score loses is about missed objects."),
+    (cause_sentence, _pairs((4, 4, 4, 0.25, 1.0)), "All that the score loses is about different classes."),
+    (cause_sentence, _pairs((4, 4, 4, 1.0, 0.6)), "All that the score loses is about how objects are drawn."),
+    (cause_sentence, _pairs((10, 10, 4, 1.0, 0.5)), "Of what the score loses, 75 % is about missed objects and 25 % "
+     "about how objects are drawn."),
+    (cause_sentence, _pairs((10, 10, 8, 0.75, 2 / 3)), "Of what the score loses, 33 % is about missed objects, 33 % "
+     "about different classes and 33 % about how objects are drawn."),
+    (cause_sentence, {**_pairs((4, 0, 0, None, None)), "annotators": filled_values()["annotators"][:2]},
+     "All that the score loses is about lone objects (only one of the two drew them)."),
+    (object_outcome, _found(None, None, None), "No two annotators have labels to compare, so nothing can be said"),
+    (object_outcome, _found(1.0, 1.0, 1.0, (4, 4, 4, 1.0, 1.0)), "The annotators agree: they drew the same objects"),
+    (object_outcome, _found(0.0, None, None, (4, 4, 0, None, None)), f"{NO_TWO} (F1 0.000)."),
+    (object_outcome, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw "
+     "it loosely, with a mean IoU of 0.630."),
+    (object_outcome, _found(0.851, 0.848, 0.767), "Two annotators draw the same object in 85.1 % of their labels (F1 "
+     "0.851), give it the same class in 84.8 % of cases, and draw it with a mean IoU of 0.767."),
+    (object_outcome, _found(0.5, 1.0, 1.0), "Two annotators draw the same object in 50.0 % of their labels (F1 0.500), "
+     "give it the same class, and draw it at exactly the same place."),
+    # of four annotators only two share images
+    (object_outcome, {**_found(1.0, 1.0, 1.0, (4, 4, 4, 1.0, 1.0)), **FOUR}, "The annotators who share images agree: "
+     "they drew"),
+    (object_outcome, {**_found(1.0, 1.0, 0.63), **FOUR}, "All annotators who share images draw the same objects, "),
+    # with one class nothing is said of classes
+    (object_outcome, {**_found(1.0, 1.0, 0.8), **FOUR, "classes": filled_values()["classes"][:1],
+     "n_classes_unlisted": 0}, "All annotators who share images draw the same objects and draw it with a mean IoU of "
+     "0.800."),
+]  # fmt: skip
+#: the same, with what the sentence has somewhere
+PARTS = [
+    (class_sentence, _given(n_units=0, percent_agreement=None), f"{NO_TWO}, so there are no classes"),
+    (class_sentence, _given(percent_agreement=1.0, confusion=[]), "Whoever drew the same object gave it the same "
+     "class."),
+    (class_sentence, {}, "Confused more often than by chance are 'bus' and 'coach': 57 of 100 times; as one class they "
+     "would raise alpha of objects from 0.647 to 0.689."),
+    (class_sentence, {"merges": [{**MERGE, "alpha_after": 0.5}]}, "they would lower alpha of objects from 0.647 to "
+     "0.500"),
+    (class_sentence, _given(percent_agreement=0.97, confusion=[]), "labels of one object have different classes in "
+     "3.0 % of cases."),
+    (localisation_sentence, _local(n_pairs=0, mean_iou=None), NO_TWO),
+    (localisation_sentence, _local(mean_iou=1.0), "Whoever drew the same object drew it at exactly the same place."),
+    (localisation_sentence, {}, "Half of the pairs of labels have 0.872 or more; 8.1 % have less than 0.7; small "
+     "objects do worse (0.740) than large ones (0.910)."),
+    (localisation_sentence, _local(median_iou=None, iou_histogram=[], measure="OKS"), "Small objects do worse (0.740) "
+     "than large ones"),
+    (localisation_sentence, _local(iou_histogram=[0] * 10 + [1, 0, 0, 0, 0, 0, 0, 1, 0, 0]), "50.0 % have less than "
+     "0.7; small"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "expected"), LOCAL)
-def test_how_objects_are_drawn_is_said_for_all_values(changes: dict, expected: str) -> None:
-    assert expected in localisation_sentence(filled_report(localisation=_local(**changes)))
+def test_what_is_missed_confused_and_drawn_and_the_main_cause_are_said_for_all_values() -> None:
+    for sentence, changes, expected in BEGINNINGS:
+        said = sentence(filled_report(**changes))
+        assert said.startswith(expected)
+        assert bool(said) == bool(expected)
+    for sentence, changes, expected in PARTS:
+        assert expected in sentence(filled_report(**changes))
+    assert "as one class" not in class_sentence(filled_report(merges=[MERGE]))  # which changes nothing
 
 
 def test_the_share_below_a_limit_counts_the_bins_below_it() -> None:
@@ -111,115 +152,38 @@ def test_the_share_below_a_limit_counts_the_bins_below_it() -> None:
 
 def test_losses_add_up_to_what_the_pooled_score_lacks() -> None:
     # 10 and 8 labels, 6 matched, 3 of one class with a mean IoU of 0.8; another pair agrees on 4 fully
-    report = filled_report(pairs=[_pair(10, 8, 6, 0.5, 0.8), _pair(4, 4, 4, 1.0, 1.0)])
-    lost = losses(report)
+    lost = losses(filled_report(**_pairs((10, 8, 6, 0.5, 0.8), (4, 4, 4, 1.0, 1.0))))
     assert lost is not None
     f1, rq, pq = 2 * 10 / 26, 2 * 7 / 26, 2 * (3 * 0.8 + 4) / 26
     assert lost == pytest.approx((1 - f1, f1 - rq, rq - pq), abs=1e-12)
     assert sum(lost) == pytest.approx(1 - pq, abs=1e-12)
 
 
-CAUSES = [
-    ([], ""),
-    ([_pair(0, 0, 0, None, None)], ""),
-    ([_pair(4, 4, 4, 1.0, 1.0)], ""),
-    ([_pair(4, 0, 0, None, None)], "All that the score loses is about missed objects."),
-    ([_pair(4, 4, 4, 0.25, 1.0)], "All that the score loses is about different classes."),
-    ([_pair(4, 4, 4, 1.0, 0.6)], "All that the score loses is about how objects are drawn."),
-    ([_pair(10, 10, 4, 1.0, 0.5)], "Of what the score loses, 75 % is about missed objects and 25 % about how "
-     "objects are drawn."),
-    ([_pair(10, 10, 8, 0.75, 2 / 3)], "Of what the score loses, 33 % is about missed objects, 33 % about different "
-     "classes and 33 % about how objects are drawn."),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("pairs", "expected"), CAUSES)
-def test_the_main_cause_is_named_if_there_is_one(pairs: list, expected: str) -> None:
-    said = cause_sentence(filled_report(pairs=pairs))
-    assert said.startswith(expected)
-    assert bool(said) == bool(expected)
-
-
-def test_of_two_annotators_nobody_misses_anything() -> None:
-    report = filled_report(pairs=[_pair(4, 0, 0, None, None)], annotators=filled_values()["annotators"][:2])
-    assert cause_sentence(report) == "All that the score loses is about lone objects (only one of the two drew them)."
-
-
-def _found(f1: float | None, same: float | None, iou: float | None) -> dict[str, Any]:
-    return {
-        "existence": {**filled_values()["existence"], "f1": f1},
-        "class_given_match": _given(percent_agreement=same),
-        "localisation": _local(mean_iou=iou),
-    }
-
-
-SOME = [_pair(4, 4, 3, 1.0, 0.6)]
-OUTCOMES = [
-    ([], _found(None, None, None), "No two annotators have labels to compare, so nothing can be said"),
-    ([_pair(4, 4, 4, 1.0, 1.0)], _found(1.0, 1.0, 1.0), "The annotators agree: they drew the same objects"),
-    ([_pair(4, 4, 0, None, None)], _found(0.0, None, None), "No object was drawn by two annotators (F1 0.000)."),
-    (SOME, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw it loosely, "
-     "with a mean IoU of 0.630."),
-    (SOME, _found(0.851, 0.848, 0.767), "Two annotators draw the same object in 85.1 % of their labels (F1 0.851), "
-     "give it the same class in 84.8 % of cases, and draw it with a mean IoU of 0.767."),
-    (SOME, _found(0.5, 1.0, 1.0), "Two annotators draw the same object in 50.0 % of their labels (F1 0.500), give it "
-     "the same class, and draw it at exactly the same place."),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("pairs", "found", "expected"), OUTCOMES)
-def test_the_outcome_says_what_is_seen_named_and_drawn_alike(pairs: list, found: dict, expected: str) -> None:
-    two = filled_values()["annotators"][:2]
-    assert object_outcome(filled_report(pairs=pairs, annotators=two, **found)).startswith(expected)
-
-
-def test_annotators_who_share_no_image_with_others_are_not_said_to_agree() -> None:
-    for pairs, found, expected in (
-        ([_pair(4, 4, 4, 1.0, 1.0)], _found(1.0, 1.0, 1.0), "The annotators who share images agree: they drew"),
-        (SOME, _found(1.0, 1.0, 0.63), "All annotators who share images draw the same objects, "),
-    ):
-        assert object_outcome(filled_report(pairs=pairs, **found)).startswith(expected)  # of three, two in pairs
-
-
-@pytest.mark.parametrize("family", ["ratings", "tags"])
-def test_without_two_labels_to_compare_nothing_is_said_of_agreement(family: str) -> None:
-    values = OTHERS[family]().to_dict()
-    unrated = report_from_dict({**values, "n_rated": 0, "n_disputed": 0, "score": {**values["score"], "mean": None}})
-    assert "No two annotators have labels to compare, so nothing can be said" in report_text(unrated)
-    assert "gave the same" not in report_text(unrated)
-
-
-def test_where_nobody_gave_a_tag_none_is_in_common_and_one_category_is_no_plural() -> None:
-    values = OTHERS["tags"]().to_dict()
-    assert "Nobody gave a tag; all gave the same tags on" in report_text(report_from_dict({**values, "tags": []}))
+def test_without_labels_to_compare_nothing_is_said_of_agreement_and_one_category_is_no_plural() -> None:
+    for family in ("ratings", "tags"):
+        values = OTHERS[family]().to_dict()
+        nothing = {"n_rated": 0, "n_disputed": 0, "score": {**values["score"], "mean": None}}
+        text = report_text(report_from_dict({**values, **nothing}))
+        assert "No two annotators have labels to compare, so nothing can be said" in text
+        assert "gave the same" not in text
+    text = report_text(report_from_dict({**values, "tags": []}))
+    assert "Nobody gave a tag; all gave the same tags on" in text
     one = report_from_dict({**OTHERS["ratings"]().to_dict(), "categories": ["cat"]})
     assert "Coefficients over 1 category:" in report_text(one)
 
 
-def test_with_one_class_nothing_is_said_of_classes() -> None:
-    found = {**_found(1.0, 1.0, 0.8), "classes": filled_values()["classes"][:1], "n_classes_unlisted": 0}
-    said = "All annotators who share images draw the same objects and draw it with a mean IoU of 0.800."
-    assert object_outcome(filled_report(pairs=SOME, **found)) == said
-
-
 GRADES = [
-    (None, None, ("", "")),
-    (None, interval(0.8, 0.9), ("", "")),
-    (0.9, None, ("", "")),
-    (0.85, interval(0.8, 0.9), ("good", "reliable")),
-    (0.85, interval(0.79, 0.9), ("fair", "tentative")),
+    (None, None, ("", "")), (None, interval(0.8, 0.9), ("", "")), (0.9, None, ("", "")),
+    (0.85, interval(0.8, 0.9), ("good", "reliable")), (0.85, interval(0.79, 0.9), ("fair", "tentative")),
     (0.7, interval(0.65, 0.85), ("poor", "too low to rely on")),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "found", "expected"), GRADES)
-def test_the_lower_end_of_the_alpha_of_classes_is_judged_by_krippendorffs_limits(
-    value: float | None, found: dict[str, Any] | None, expected: tuple[str, str]
-) -> None:
+def test_the_lower_end_of_the_alpha_of_classes_is_judged_by_krippendorffs_limits() -> None:
     key = "class_given_match.alpha"
-    report = filled_report(class_given_match=_given(alpha=value), intervals={} if found is None else {key: found})
-    number = next(each for each in report.main_numbers if each.key == key)
-    assert grade_of(report, number) == expected
+    for value, found, expected in GRADES:
+        report = filled_report(**_given(alpha=value), intervals={} if found is None else {key: found})
+        assert grade_of(report, next(each for each in report.main_numbers if each.key == key)) == expected
 
 
 @pytest.mark.parametrize("family", ["objects", *OTHERS])
@@ -234,51 +198,32 @@ def test_nothing_but_the_alpha_of_nominal_classes_has_a_grade(family: str) -> No
         assert not any(grade_of(report_from_dict(values), each)[0] for each in report.main_numbers)
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."),
-        ({"classes": []}, "With one class the alpha of objects depends on who drew what alone"),
-        (
-            {"class_given_match": 1.0},
-            "Without a conflict of classes the alpha of objects depends on who drew what alone",
-        ),
-        ({"alpha": None}, ""),
-        ({"missing": "ignore"}, ""),
-    ],
-)
-def test_where_existence_alone_makes_the_alpha_of_objects_it_is_said(changes: dict, expected: str) -> None:
+def test_where_existence_alone_makes_the_alpha_of_objects_it_is_said() -> None:
     values = filled_values()
-    values["config"] |= {name: value for name, value in changes.items() if name == "missing"}
-    values |= {"classes": [], "n_classes_unlisted": 0} if "classes" in changes else {}
-    values["alpha"] |= {"pooled": None} if "alpha" in changes else {}
-    if "class_given_match" in changes:
-        values["class_given_match"] |= {"percent_agreement": 1.0}
-    found = object_alpha_sentence(ObjectReport.from_dict(values))
-    assert found.startswith(expected)
-    assert bool(found) == bool(expected)
+    for changes, expected in (
+        ({}, "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."),
+        ({"classes": [], "n_classes_unlisted": 0}, "With one class the alpha of objects depends on who drew what"),
+        (_given(percent_agreement=1.0), "Without a conflict of classes the alpha of objects depends on who drew what"),
+        ({"alpha": {**values["alpha"], "pooled": None}}, ""),
+        ({"config": {**values["config"], "missing": "ignore"}}, ""),
+    ):
+        found = object_alpha_sentence(filled_report(**changes))
+        assert found.startswith(expected)
+        assert bool(found) == bool(expected)
 
 
-@pytest.mark.parametrize(("n", "is_warned"), [(19, True), (20, False), (1, True)])
-def test_few_samples_are_warned_of_below_twenty(n: int, is_warned: bool) -> None:
-    notes = interval_notes(filled_report(intervals={"alpha.pooled": interval(0.1, 0.9, n=n)}))
-    assert [note.is_warning for note in notes] == [False, True][: 1 + is_warned]
-    if is_warned:
-        assert notes[1].text.startswith(f"Warning: the intervals rest on {n} sample")
-
-
-def test_numbers_that_few_of_many_samples_say_anything_about_are_warned_of() -> None:
-    intervals = {"share_full_agreement": interval(0.1, 0.9, n=200), "score.mean": interval(0.1, 0.9, n=9)}
-    warnings = [note.text for note in interval_notes(filled_report(intervals=intervals)) if note.is_warning]
-    assert warnings == [
+def test_intervals_of_few_samples_are_warned_of_below_twenty() -> None:
+    for n, is_warned in ((19, True), (20, False), (1, True)):
+        notes = interval_notes(filled_report(intervals={"alpha.pooled": interval(0.1, 0.9, n=n)}))
+        assert [note.is_warning for note in notes] == [False, True][: 1 + is_warned]
+        if is_warned:
+            assert notes[1].text.startswith(f"Warning: the intervals rest on {n} sample")
+    few = {"share_full_agreement": interval(0.1, 0.9, n=200), "score.mean": interval(0.1, 0.9, n=9)}
+    assert [note.text for note in interval_notes(filled_report(intervals=few)) if note.is_warning] == [
         "Warning: intervals of numbers that fewer than 20 samples say anything about are rough"
         " (here 1; one rests on 9)."
     ]
-
-
-def test_without_intervals_there_are_no_notes_on_them() -> None:
-    assert interval_notes(unfilled_report()) == []
-    assert interval_notes(filled_report(intervals={})) == []
+    assert interval_notes(unfilled_report()) == interval_notes(filled_report(intervals={})) == []
 
 
 NOTHING = {"size": 0.0, "left": 0.0, "top": 0.0, "right": 0.0, "bottom": 0.0}
@@ -286,11 +231,8 @@ EVENLY = {"size": 12.0, "left": -6.0, "top": -6.4, "right": 5.5, "bottom": 6.0}
 BIASES = [
     (EVENLY, {}, "12 % larger"),
     ({**EVENLY, "bottom": 9.2}, {}, "12 % larger, lower edge 9 % lower"),
-    (
-        {"size": -12.2, "left": 6.1, "top": 6.1, "right": -6.1, "bottom": -9.1},
-        {},
-        "12 % smaller, lower edge 9 % higher",
-    ),
+    ({"size": -12.2, "left": 6.1, "top": 6.1, "right": -6.1, "bottom": -9.1}, {}, "12 % smaller, lower edge 9 % "
+     "higher"),
     ({"left": 2.0, "right": -2.5}, {}, "right edge 2 % further left, left edge 2 % further right"),
     ({"top": 5.0, "left": -4.0, "right": 3.0}, {}, "upper edge 5 % lower, left edge 4 % further left"),
     ({"size": 0.9, "top": -0.9}, {}, "like the others"),
@@ -299,22 +241,19 @@ BIASES = [
     ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "2 % larger"),
     ({"size": -1.6}, {"size": around(-1.6, 0.5)}, "2 % smaller"),
     ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "like the others"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mean", "intervals", "expected"), BIASES)
-def test_bias_is_said_in_words_where_it_is_told_from_zero(mean: dict, intervals: dict, expected: str) -> None:
-    from annotator_agreement.agreement.statistics.report import Interval
-
-    means = {**NOTHING, **mean}
-    ends = {side: around(value, 0.05) for side, value in means.items() if value is not None} | intervals
-    found = {side: Interval(**values) for side, values in ends.items()}
-    assert bias_in_words(Bias(20, means, NOTHING, intervals=found)) == expected
+def test_bias_is_said_in_words_where_it_is_told_from_zero() -> None:
+    for mean, intervals, expected in BIASES:
+        means = {**NOTHING, **mean}
+        ends = {side: around(value, 0.05) for side, value in means.items() if value is not None} | intervals
+        found = {side: Interval(**values) for side, values in ends.items()}
+        assert bias_in_words(Bias(20, means, NOTHING, intervals=found)) == expected
+    assert bias_in_words(None) == bias_in_words(Bias(0, NOTHING, NOTHING)) == "-"  # without boxes
 
 
 def test_no_habit_is_named_on_few_labels_or_images() -> None:
-    from annotator_agreement.agreement.statistics.report import Interval
-
     def words(n_labels: int, n_images: int, *sides: str) -> str:
         found = {side: Interval(**around(EVENLY[side], 0.1, n_images)) for side in sides}
         return bias_in_words(Bias(n_labels, EVENLY, NOTHING, intervals=found))
@@ -322,14 +261,6 @@ def test_no_habit_is_named_on_few_labels_or_images() -> None:
     assert words(20, 10, *EVENLY) == "12 % larger"
     assert words(19, 10, *EVENLY) == words(20, 9, *EVENLY) == words(200, 100) == "-"
     assert words(200, 100, "size") == "12 % larger"
-
-
-def test_no_bias_without_boxes() -> None:
-    assert bias_in_words(None) == bias_in_words(Bias(0, NOTHING, NOTHING)) == "-"
-
-
-def _point(threshold: float, f1: float | None) -> ThresholdPoint:
-    return ThresholdPoint(threshold, alpha=0.5, score=0.5, f1=f1, n_units=1, n_hard=0, n_inexact=0)
 
 
 THRESHOLDS = [
@@ -344,64 +275,94 @@ THRESHOLDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("points", "expected"), THRESHOLDS)
-def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: list[str]) -> None:
-    assert f1_by_threshold(filled_report(), [_point(*point) for point in points]) == expected
+def test_the_threshold_hint_looks_at_thresholds_nearby() -> None:
+    for points, expected in THRESHOLDS:
+        near = [ThresholdPoint(at, 0.5, 0.5, f1=f1, n_units=1, n_hard=0, n_inexact=0) for at, f1 in points]
+        assert f1_by_threshold(filled_report(), near) == expected
 
 
-@pytest.mark.parametrize(
-    ("threshold", "expected"),
-    [
-        (0.37, "0.37 (0.37 and 0.37 on two halves of the images), below the 0.5"),
-        (0.45, "images), close to"),
-        (0.56, "images), above the"),
-        (None, "no threshold: there are too few objects"),
-    ],
-)
-def test_the_threshold_of_the_data_is_compared_with_that_of_the_run(threshold: float | None, expected: str) -> None:
-    halves = {"halves": [threshold, threshold]}
-    found = DataThreshold(**{**DATA_THRESHOLD, "threshold": threshold, "reason": "too_few_values", **halves})
-    (sentence,) = suggested_threshold(filled_report(), found)
-    assert expected in sentence
+NONE = "The data suggest no threshold: "
+#: what the data say, what the run used, and what is said of it
+SUGGESTED = [
+    ({"threshold": 0.37, "halves": [0.37, 0.37]}, {}, "0.37 (0.37 and 0.37 on two halves of the images), below the "
+     "0.5"),
+    ({"threshold": 0.45, "halves": [0.45, 0.45]}, {}, "images), close to"),
+    ({"threshold": 0.56, "halves": [0.56, 0.56]}, {}, "images), above the"),
+    ({}, {"method": "mutual_best"}, "images); this run matches without one."),
+    ({}, {"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
+    ({"threshold": None, "reason": TOO_FEW, "halves": [None, None]}, {}, f"{NONE}there are too few objects"),
+    ({"threshold": None, "reason": NO_VARIATION}, {}, NONE),
+    ({"threshold": None, "reason": NO_CROSSING}, {}, NONE),
+    ({"ks": 0.036}, {}, f"{NONE}the best one, 0.37, hardly tells the same object from different ones."),
+    ({"halves": [0.3, 0.41]}, {}, f"{NONE}0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
+    ({"halves": [None, 0.37]}, {}, f"{NONE}0.37 is not confirmed: none and 0.37 on two halves of the images."),
+    ({"halves": []}, {}, f"{NONE}0.37 is not confirmed."),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("reason", [TOO_FEW, NO_VARIATION, NO_CROSSING])
-def test_why_there_is_no_threshold_is_said_in_words(reason: str) -> None:
-    found = DataThreshold(**{**DATA_THRESHOLD, "threshold": None, "reason": reason})
-    (sentence,) = suggested_threshold(filled_report(), found)
-    assert sentence.startswith("The data suggest no threshold: ")
-    assert "_" not in sentence
-    assert "None" not in sentence
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"ks": 0.036}, "the best one, 0.37, hardly tells the same object from different ones."),
-        ({"halves": [0.3, 0.41]}, "0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
-        ({"halves": [None, 0.37]}, "0.37 is not confirmed: none and 0.37 on two halves of the images."),
-        ({"halves": []}, "0.37 is not confirmed."),
-    ],
-)
-def test_a_threshold_without_evidence_is_not_suggested(changes: dict, expected: str) -> None:
-    found = DataThreshold(**{**DATA_THRESHOLD, **changes})
-    (sentence,) = suggested_threshold(filled_report(), found)
-    assert sentence == f"The data suggest no threshold: {expected}"
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"method": "mutual_best"}, "images); this run matches without one."),
-        ({"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
-    ],
-)
-def test_the_threshold_of_the_data_is_not_compared_with_one_that_the_run_has_not(changes: dict, expected: str) -> None:
-    config = {**filled_values()["config"], **changes}
-    (sentence,) = suggested_threshold(filled_report(config=config), DataThreshold(**DATA_THRESHOLD))
-    assert expected in sentence
-
-
-def test_a_few_similarities_suggest_no_threshold() -> None:
+def test_the_threshold_of_the_data_is_suggested_with_evidence_and_compared_with_that_of_the_run() -> None:
+    for found, used, expected in SUGGESTED:
+        report = filled_report(config={**filled_values()["config"], **used})
+        (sentence,) = suggested_threshold(report, DataThreshold(**{**DATA_THRESHOLD, **found}))
+        assert expected in sentence
+        if NONE in expected:
+            assert sentence.startswith(expected)
+            assert "_" not in sentence
+            assert "None" not in sentence
     for few in ({"n_observed": 29}, {"n_samples": 9}):
         assert suggested_threshold(filled_report(), DataThreshold(**{**DATA_THRESHOLD, **few})) == []
+
+
+def _person(difference: float, low: float | None = None, high: float | None = None) -> PersonComparison:
+    interval = {"difference": Interval(low, high, 0.01, 40)} if low is not None else {}
+    return PersonComparison(SideBySide("", 40, 300, 0.84 + difference, 0.84, difference, intervals=interval))
+
+
+WELL = "yolo agrees with the annotators as well as they agree with each other"
+#: a comparison of a model with the annotators, and what is said of it
+VERDICTS = [
+    (_person(-0.01, -0.03, 0.01), f"{WELL} (F1 0.83 against 0.84, difference -0.01 [-0.03, +0.01])."),
+    (_person(0.04, 0.02, 0.06), "yolo agrees with the annotators better than they agree with each other (F1 0.88 "
+     "against 0.84, difference +0.04 [+0.02, +0.06])."),
+    (_person(-0.1, -0.15, -0.05), "yolo agrees with the annotators less than they agree with each other (F1 0.74 "
+     "against 0.84, difference -0.10 [-0.15, -0.05])."),
+    (_person(-0.04, -0.12, 0.04), f"Not enough evidence whether {WELL} (F1 0.80 against 0.84, difference -0.04 [-0.12, "
+     "+0.04])."),
+    (_person(0.0), f"Not enough evidence whether {WELL} (F1 0.84 against 0.84, difference 0.00 without an interval)."),
+    (PersonComparison(SideBySide("", 3, 0)), f"Not enough evidence whether {WELL}: there are no labels to compare."),
+]  # fmt: skip
+
+
+def test_the_verdict_on_a_model_has_both_numbers_and_their_difference() -> None:
+    for person, expected in VERDICTS:
+        assert person_sentence(RoleReport("yolo", 3, 0, 0, [], person=person)) == expected
+
+
+def test_the_test_names_epsilon_and_who_was_not_tested() -> None:
+    left_out = [
+        LeftOutTest("alice", 90, 0.8, 0.7, 0.001, True), LeftOutTest("bob", 80, 0.8, 0.7, 0.2, False),
+        LeftOutTest("carol", 70, 0.8, 0.7, 0.01, True), LeftOutTest("dave", 12, 0.8, 0.7, None, False),
+    ]  # fmt: skip
+    tests = [AlternativeTest(0.1, 2 / 3, True), AlternativeTest(0.15, 1.0, True), AlternativeTest(0.2, 1.0, True)]
+    total = SideBySide("", 40, 300)
+    person = PersonComparison(total, left_out=left_out, tests=tests, advantage_probability=0.8)
+    assert list(sentences_of_test(person, "images")) == [
+        "Alternative annotator test: of 3 annotators, it wins against 2 at epsilon 0.1, 3 at epsilon 0.15 and 3 at "
+        "epsilon 0.2. It passes, winning against half of them or more, at all of 0.1, 0.15, 0.2. It is at least as "
+        "good as an annotator on 80.0 % of the images.",
+        "Not tested, with fewer than 30 images: dave 12.",
+    ]
+    for won, said in (
+        (1.0, "at all of 0.1, 0.15, 0.2"),
+        (0.5, "at 0.15 and 0.2, not at 0.1"),
+        (0.0, "at none of 0.1, 0.15, 0.2"),
+    ):
+        rates = [0.4 if won < 1 else won, won, won]
+        some = [AlternativeTest(each.epsilon, rate, rate >= 0.5) for each, rate in zip(tests, rates, strict=True)]
+        (sentence, _) = sentences_of_test(PersonComparison(total, left_out=left_out, tests=some), "images")
+        assert f"half of them or more, {said}. It is" in sentence
+    few = PersonComparison(total, left_out=left_out[2:])
+    assert list(sentences_of_test(few, "images")) == [
+        "The alternative annotator test needs at least 3 annotators with 30 images each, on which another one was, "
+        "too; there are carol 70 and dave 12."
+    ]

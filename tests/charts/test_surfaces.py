@@ -1,4 +1,4 @@
-"""Every main number of every family is shown on every surface: text, Markdown, panel, HTML page, tables, comparison."""
+"""Main numbers of every family are shown on every surface; comparisons are short, without changes that are none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 from markupsafe import escape
 
 from tests.agreement.families import KINDS, each_kind
+from tests.charts.filled import interval
 
-from annotator_agreement.agreement.families.compare import ComparedRun, compare_runs
+from annotator_agreement.agreement.families.compare import AgreementComparison, ComparedRun, compare_runs
 from annotator_agreement.agreement.statistics.main_numbers import COMPARED, OBJECT_PAIR_NUMBERS
 from annotator_agreement.agreement.statistics.report import Interval
 from annotator_agreement.charts.page.page import report_page
-from annotator_agreement.charts.reports.comparison import comparison_frame, comparison_text
+from annotator_agreement.charts.reports.comparison import comparison_frame, comparison_markdown, comparison_text
 from annotator_agreement.charts.reports.document import (
     computation_markdown,
     overview_markdown,
@@ -68,3 +69,75 @@ def test_every_main_number_is_shown_everywhere_with_its_interval(kind: str) -> N
     assert all(number.name() in comparison_text(comparison) for number in shown_numbers if number.group != COMPARED)
     if kind == "objects":
         assert {number.key for number in OF_PAIRS} <= set(comparison_frame(comparison, "pairs")["number"])
+
+
+def _change(difference: float) -> dict[str, Any]:
+    ends = interval(difference - 0.01, difference + 0.01)
+    return {"a": 0.5, "b": 0.5 + difference, "difference": difference, "interval": ends}
+
+
+def _parts(name: str, n: int, difference: float) -> list[dict[str, Any]]:
+    numbers = {number: _change(difference) for number in ("alpha", "score")}
+    return [{"names": [f"{name} {k}"], "numbers": numbers} for k in range(n)]
+
+
+def _comparison(n: int, difference: float, **changes: Any) -> AgreementComparison:
+    moved = [
+        {"id": f"{k:024d}", "filepath": f"/images/{k}.png", "a": 0.5, "b": 0.6, "difference": 0.1} for k in range(10)
+    ]
+    return AgreementComparison.from_dict(
+        {
+            "a": "before", "b": "after", "family": "objects", "n_samples": 200, "n_only_a": 0, "n_only_b": 0,
+            "n_unrated": 0, "n_clusters": None, "on_frames": False, "options": [], "annotators_only_a": [],
+            "annotators_only_b": [],
+            "numbers": {key: _change(difference) for key in ("score.mean", "alpha.pooled", "existence.f1")},
+            "changes": {kind: _parts(kind, n, difference) for kind in ("pairs", "classes", "annotators")},
+            "samples": {"n_better": 10, "n_worse": 10, "n_equal": 180, "n_undefined": 0, "better": moved,
+                        "worse": moved},
+            "resamples": 200, "seed": 51, **changes,
+        }
+    )  # fmt: skip
+
+
+def test_a_comparison_has_at_most_sixty_lines() -> None:
+    for n in (3, 10, 120):
+        only = [f"annotator {k}" for k in range(n)]
+        text = comparison_text(_comparison(n, 0.1, annotators_only_a=only, annotators_only_b=only))
+        assert len(text.splitlines()) <= 60
+        for kind in ("pairs", "classes", "annotators"):
+            assert f"{kind} 0" in text
+        assert ("110 more" in text) == (n == 120)
+
+
+def test_of_many_only_those_that_changed_clearly_are_listed() -> None:
+    for show in (comparison_text, comparison_markdown):
+        text = show(_comparison(120, 0.0))
+        assert text.count("0 of 120 changed clearly") == 3
+        assert "classes 0" not in text
+    one = _comparison(120, 0.0).to_dict()
+    one["changes"]["classes"][7]["numbers"]["score"] = _change(0.1)
+    text = comparison_markdown(AgreementComparison.from_dict(one))
+    assert "1 of 120 changed clearly (the interval of the difference excludes 0):" in text
+    assert "classes 7" in text
+    assert "classes 0" not in text
+    assert "classes 0" in comparison_text(_comparison(3, 0.0))  # of few, all
+
+
+def test_alpha_has_the_name_of_the_family() -> None:
+    titles = {"objects": "alpha of objects", "pixels": "Alpha of pixels"}
+    for family in ("objects", "ratings", "tags", "pixels"):
+        text = comparison_text(_comparison(3, 0.1, family=family))
+        found = [line for line in text.split("Numbers\n")[1].splitlines() if "lpha" in line]
+        assert titles.get(family, "Krippendorff's alpha") in found[0]
+
+
+def test_with_many_tables_the_text_shortens_none_below_three_rows() -> None:
+    kinds = ("pairs", "classes", "annotators", *(f"{role}{part}" for role in ("reference", "models")
+             for part in ("", "_classes", "_sizes", "_attributes")))  # fmt: skip
+    text = comparison_text(_comparison(3, 0.1, changes={kind: _parts(kind, 5, 0.1) for kind in kinds}))
+    assert text.count("5 of 5 changed clearly (the interval of the difference excludes 0), 3 of them:") == len(kinds)
+    assert not any(f"{kind.capitalize()}\n" in text for kind in kinds if "_" in kind)
+    assert "Models by class\n" in text
+    for shown in kinds:
+        assert f"{shown} 2" in text
+        assert f"{shown} 3" not in text

@@ -45,18 +45,10 @@ from annotator_agreement.charts.text.words import shown_interval, shown_number, 
 WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8, "share": 0.2,
          "reason": "5 lone (bob)"}  # fmt: skip
 FULL_ONLY = [
-    "Alpha of single samples",
-    "Annotators in detail",
-    "Groups of annotators",
-    "Sessions",
-    "Pairs in detail",
-    "95 % intervals, by resampling",
-    "Effect of merging two classes",
-    "Attributes of shared objects",
-    "Coefficients beside alpha",
-    "By size",
-    "Against the consensus of the others",
-]
+    "Alpha of single samples", "Annotators in detail", "Groups of annotators", "Sessions", "Pairs in detail",
+    "95 % intervals, by resampling", "Effect of merging two classes", "Attributes of shared objects",
+    "Coefficients beside alpha", "By size", "Against the consensus of the others",
+]  # fmt: skip
 SHORT = ["Question by question", "Annotators", "Where to look first",
          "How it was computed"]  # fmt: skip
 #: left out of the short text where it would have more than 60 lines
@@ -76,6 +68,16 @@ def test_the_short_text_has_sixty_lines_and_the_full_one_has_everything() -> Non
         assert title in full
     for name in (*ANNOTATORS, *(name for name in CLASSES if name != "Car ")):
         assert name in full
+    for text in (short, full):
+        file = io.StringIO()
+        filled_report().print_report(full=text == full, file=file)
+        assert file.getvalue() == text + "\n"
+    groups = [[f"name {k}", f"Name {k}"] for k in range(12)]  # of many similar names the first are listed
+    text = report_text(filled_report(similar_names=groups), full=True).replace("\n  ", " ")
+    assert "'name 9' and 'Name 9'; and 2 more groups." in text
+    assert "name 10" not in text
+    config = {**filled_values()["config"], "iou": 0.37, "iou_from_data": True}
+    assert "IoU of at least 0.37 (requested from the data)" in report_text(filled_report(config=config))
 
 
 def test_numbers_stand_with_their_intervals() -> None:
@@ -91,14 +93,14 @@ def test_numbers_stand_with_their_intervals() -> None:
     assert re.search(r"alpha\.pooled +0\.603 – 0\.691 +0\.0224 +200", full)
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out(full: bool) -> None:
-    text = report_text(unfilled_report(), full=full)
-    assert not re.search(r"\bnan\b|None", text)
-    assert "alpha of objects undefined" in text.replace("\n" + " " * 39, " ")
-    for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
-        assert title not in text
-    assert "[" not in text.split("How it was computed")[0].replace("[…]", "")
+def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out() -> None:
+    for full in (False, True):
+        text = report_text(unfilled_report(), full=full)
+        assert not re.search(r"\bnan\b|None", text)
+        assert "alpha of objects undefined" in text.replace("\n" + " " * 39, " ")
+        for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
+            assert title not in text
+        assert "[" not in text.split("How it was computed")[0].replace("[…]", "")
 
 
 def test_one_annotator_of_many_is_described_in_words() -> None:
@@ -110,11 +112,6 @@ def test_one_annotator_of_many_is_described_in_words() -> None:
     assert "-0.084" in report_text(filled_report(), full=True)
 
 
-def test_a_threshold_from_the_data_is_marked_as_such() -> None:
-    config = {**filled_values()["config"], "iou": 0.37, "iou_from_data": True}
-    assert "IoU of at least 0.37 (requested from the data)" in report_text(filled_report(config=config))
-
-
 def test_other_thresholds_and_rules_have_sections_and_say_of_which_labels_they_are() -> None:
     titles = ["The threshold", "Thresholds side by side", "The threshold from the data",
               "Alpha of objects under other rules"]  # fmt: skip
@@ -122,6 +119,8 @@ def test_other_thresholds_and_rules_have_sections_and_say_of_which_labels_they_a
     assert [section.title for section in sensitivity_sections(report, found)] == titles
     text = as_text(sensitivity_sections(report, found))
     assert "The data suggest 0.37 (0.36 and 0.39 on two halves of the images)" in text
+    marked = [line for line in text.splitlines() if line.endswith("this run")]
+    assert [line.split()[:2] for line in marked] == [["0.50", "0.804"], ["optimal", "prefer"]]
     note = "2 samples saved or deleted since this run: these are the numbers of the labels as they are now"
     noted = as_text(sensitivity_sections(report, filled_sensitivity(note=note)))
     assert noted.replace("\n  ", " ").index(f"{note}.") < noted.index("Thresholds side by side")
@@ -136,23 +135,23 @@ def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
     assert "above uses" not in report_text(report_from_dict({**values, "level": "interval"}))
 
 
-def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
+def test_of_two_annotators_nobody_can_miss_what_two_others_drew_and_the_other_class_is_that_of_the_other() -> None:
     annotators = filled_values()["annotators"][:2]
     text = report_text(filled_report(annotators=annotators, clusters=[]))
     (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
     assert header.split() == ["annotator", "labels", "lone", "other", "class", "draws"]
-    assert "each annotator shows half of the difference" in text.replace("\n  ", " ")
+    text, of_four = (" ".join(each.split()) for each in (text, report_text(filled_report())))
+    assert "each annotator shows half of the difference" in text
+    assert "Other class: labels that the other annotator named otherwise." in text
+    assert "labels that most of the others, at least two, named otherwise" in of_four
 
 
-def test_of_two_annotators_another_class_is_that_of_the_other_one() -> None:
-    two = filled_report(annotators=filled_values()["annotators"][:2])
-    assert "Other class: labels that the other annotator named otherwise." in re.sub(r"\s+", " ", report_text(two))
-    assert "labels that most of the others, at least two, named otherwise" in re.sub(
-        r"\s+", " ", report_text(filled_report())
-    )
-
-
-def test_what_the_words_mean_is_said_once_and_in_words() -> None:
+def test_the_outcome_comes_first_then_the_cause_the_numbers_and_at_the_end_rules_and_words() -> None:
+    text = report_text(filled_report())
+    order = ["Two annotators draw the same object", "Of what the score loses", "talk to dan|d", "200 of 214 samples",
+             "F1  ", "Question by question", "Where to look first", "How it was computed"]  # fmt: skip
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
     words = report_text(filled_report(), full=True).split("What the words mean")[1]
     assert "alpha of images" in words.lower()
     assert "{" not in words
@@ -175,34 +174,29 @@ def test_the_head_has_few_numbers_in_order_and_no_two_have_one_name() -> None:
     assert not any(number.title == "alpha" for number in report.main_numbers)
 
 
-def test_one_sample_is_no_plural() -> None:
+def test_numbers_are_shown_with_three_digits_without_a_negative_zero_and_differences_with_a_sign() -> None:
+    shown = {None: "-", 0.12345: "0.123", -0.0001: "0.000", -0.25: "-0.250", 1.0: "1.000"}
+    for value, expected in shown.items():
+        assert shown_number(value) == shown_interval(value, None) == expected
+    differences = {0.5: "+0.500", -0.5: "-0.500", 0.0001: "0.000", -0.0001: "0.000", None: "-"}
+    assert [signed(value) for value in differences] == [*differences.values()]
+
+
+def test_one_image_is_no_plural_on_any_surface() -> None:
+    """Of everything that is counted in headings and sentences; names stay as they are."""
+    names = table([Column("n", "a")], [{"a": "1 images"}])
+    said = ["1 images and 11 images, 2.1 labels", names]
+    section = Section("1 samples by field", said, "1,001 frames, 1 pairs of labels")
+    for text in (as_text([section]), as_markdown([section])):
+        assert "1 sample by field" in text
+        assert "1,001 frames, 1 pair of labels" in text
+        assert "1 image and 11 images, 2.1 labels" in text
+        assert text.count("1 images") == 2  # of 11 images, and a name
     one = {**filled_values(), "n_samples": 1, "n_rated": 1}
     text = report_text(filled_report(**{**one, "score": {**one["score"], "n": 1}}))
     assert "mean of 1 sample\n" in text
     assert "1 of 1 sample rated by two or more" in text
-    assert singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples") == (
-        "11 samples, 1,001 samples, 0.1 samples, of 1 sample"
-    )
-
-
-def test_the_rules_of_the_run_are_marked_among_the_others() -> None:
-    text = as_text(sensitivity_sections(filled_report(), filled_sensitivity()))
-    marked = [line for line in text.splitlines() if line.endswith("this run")]
-    assert [line.split()[:2] for line in marked] == [["0.50", "0.804"], ["optimal", "prefer"]]
-
-
-def test_of_many_similar_names_the_first_are_listed() -> None:
-    groups = [[f"name {k}", f"Name {k}"] for k in range(12)]
-    text = report_text(filled_report(similar_names=groups), full=True).replace("\n  ", " ")
-    assert "'name 9' and 'Name 9'; and 2 more groups." in text
-    assert "name 10" not in text
-
-
-def test_print_report_writes_short_or_full_text() -> None:
-    for full in (False, True):
-        file = io.StringIO()
-        filled_report().print_report(full=full, file=file)
-        assert file.getvalue() == report_text(filled_report(), full=full) + "\n"
+    assert singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples").endswith("0.1 samples, of 1 sample")
 
 
 def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
@@ -215,24 +209,6 @@ def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     assert r'\<b>carol\</b> "c"' in text
     assert "<b>" not in text.replace(r"\<", "")
     assert "Score -" in report_markdown(unfilled_report())
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"), [(None, "-"), (0.12345, "0.123"), (-0.0001, "0.000"), (-0.25, "-0.250"), (1.0, "1.000")]
-)
-def test_numbers_are_shown_with_three_digits_and_no_negative_zero(value: float | None, expected: str) -> None:
-    assert shown_number(value) == expected
-    assert shown_interval(value, None) == expected
-
-
-def test_differences_have_a_sign() -> None:
-    assert [signed(value) for value in (0.5, -0.5, 0.0001, -0.0001, None)] == [
-        "+0.500",
-        "-0.500",
-        "0.000",
-        "0.000",
-        "-",
-    ]
 
 
 def test_a_number_that_is_declared_is_shown_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,34 +239,29 @@ def _shown(header: list[str], rows: list[list[Any]]) -> Section:
     return Section("title", [Table(header, [[Cell(value, str(value)) for value in row] for row in rows])])
 
 
-def test_ids_are_text_and_numbers_stand_to_the_right() -> None:
+def test_ids_are_text_numbers_stand_to_the_right_and_a_name_cannot_break_a_table() -> None:
     lines = as_text([_shown(["id", "n"], [["65f1c0ffee", 7], ["1" * 24, 12]])]).splitlines()
     assert lines[2].startswith("  65f1c0ffee  ")
     assert lines[2].endswith("   7")
     assert len(lines[1]) == len(lines[2]) == len(lines[3])
-
-
-def test_a_name_cannot_break_a_table() -> None:
-    section = _shown(["name"], [["two\nlines"]])
-    assert len(as_text([section]).splitlines()) == 3
+    assert len(as_text([_shown(["name"], [["two\nlines"]])]).splitlines()) == 3
     section = _shown(["name"], [["a|b\n<c>"]])
     assert as_markdown([section]).splitlines()[-1].strip("| ") == r"a\|b \<c>"
 
 
-def test_the_outcome_comes_first_then_the_cause_then_the_numbers_and_rules_at_the_end() -> None:
-    text = report_text(filled_report())
-    order = ["Two annotators draw the same object", "Of what the score loses", "talk to dan|d", "200 of 214 samples",
-             "F1  ", "Question by question", "Where to look first", "How it was computed"]  # fmt: skip
-    places = [text.index(part) for part in order]
-    assert places == sorted(places)
-
-
-def test_the_short_report_has_files_instead_of_ids_unless_names_are_alike() -> None:
-    short = report_text(filled_report(look_first=[WORST]))
+def test_where_to_look_first_is_by_what_fixing_would_change_with_reasons_and_files() -> None:
+    first = {**WORST, "share": 0.224, "reason": "7 lone (carol), 3 missed (bob)"}
+    alike = [first, {**first, "share": 0.1, "id": "a" * 24, "filepath": "/other/street_1.jpg"}]
+    text = report_text(filled_report(look_first=alike))
+    assert "Where to look first: these 2 images hold 32.4 % of what the score loses" in text
+    assert "8 of 9  " in text
+    assert "7 lone (carol), 3 missed (bob)" in text
+    assert WORST["id"] in text  # two files have one name
+    short = report_text(filled_report(look_first=[first]))
     assert WORST["id"] not in short
     assert "  street_1.jpg" in short
-    alike = [WORST, {**WORST, "id": "a" * 24, "filepath": "/other/street_1.jpg"}]
-    assert WORST["id"] in report_text(filled_report(look_first=alike))
+    # where nothing is disputed there are the lowest scores alone
+    assert "Where to look first" not in report_text(filled_report(look_first=[]))
 
 
 def test_of_many_annotators_those_who_clearly_agree_least_and_most_are_listed() -> None:
@@ -332,24 +303,13 @@ def test_classes_are_in_the_order_of_the_numbers_that_are_shown() -> None:
     assert [line.split()[0] for line in lines] == ["road", "sky", "pole"]
 
 
-def test_where_to_look_first_is_by_what_fixing_would_change_with_reasons() -> None:
-    first = {**WORST, "share": 0.224, "reason": "7 lone (carol), 3 missed (bob)"}
-    text = report_text(filled_report(look_first=[first, {**first, "share": 0.1, "id": "a" * 24}]))
-    assert "Where to look first: these 2 images hold 32.4 % of what the score loses" in text
-    assert "8 of 9  " in text
-    assert "7 lone (carol), 3 missed (bob)" in text
-    # where nothing is disputed there are the lowest scores alone
-    assert "Where to look first" not in report_text(filled_report(look_first=[]))
-
-
 def test_tags_that_everybody_gave_are_not_listed() -> None:
     values = OTHERS["tags"]().to_dict()
     text = report_text(report_from_dict(values))
-    agreed = [tag for tag in values["tags"] if tag["n_agreed"] == tag["n_samples"]]
-    disputed = [tag for tag in values["tags"] if tag["n_agreed"] < tag["n_samples"]]
-    assert disputed
-    assert all(re.search(rf"^  {re.escape(tag['tag'])}  ", text, re.MULTILINE) for tag in disputed)
-    assert not any(re.search(rf"^  {re.escape(tag['tag'])}  ", text, re.MULTILINE) for tag in agreed)
+    is_disputed = {tag["tag"]: tag["n_agreed"] < tag["n_samples"] for tag in values["tags"]}
+    assert any(is_disputed.values())
+    for tag, expected in is_disputed.items():
+        assert bool(re.search(rf"^  {re.escape(tag)}  ", text, re.MULTILINE)) == expected
 
 
 def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
@@ -400,15 +360,3 @@ def test_long_names_are_shortened_in_the_short_text_only() -> None:
     assert names[0] not in text.replace("\n", " ")
     assert all(name in " ".join(report_text(report, full=True).split()) for name in names)
     assert names[0] in report_page(report).replace("&#x27;", "'").replace("&#39;", "'")
-
-
-def test_one_image_is_no_plural_on_any_surface() -> None:
-    """Of everything that is counted in headings and sentences; names stay as they are."""
-    names = table([Column("n", "a")], [{"a": "1 images"}])
-    said = ["1 images and 11 images, 2.1 labels", names]
-    section = Section("1 samples by field", said, "1,001 frames, 1 pairs of labels")
-    for text in (as_text([section]), as_markdown([section])):
-        assert "1 sample by field" in text
-        assert "1,001 frames, 1 pair of labels" in text
-        assert "1 image and 11 images, 2.1 labels" in text
-        assert text.count("1 images") == 2  # of 11 images, and a name

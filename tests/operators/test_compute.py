@@ -6,10 +6,12 @@ import fiftyone as fo
 import fiftyone.operators as foo
 import numpy as np
 import pytest
+from fiftyone.operators.delegated import DelegatedOperationService
 
 from tests.dataset_io.masked import masked_dataset
 
-from annotator_agreement.dataset_io import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement, configure_agreement_app, delete_agreement
+from annotator_agreement.dataset_io.app.settings import app_settings_of
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -47,23 +49,31 @@ def test_attribute_mode_is_offered_when_one_field_is_chosen(compute, make_datase
     assert "problem" not in form(compute, dataset, **given)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"fields": []}, "Choose the label fields of at least 2 annotators"),
-        ({"fields": ["alice"]}, "Choose a second field, or the attribute"),
-        ({"run_key": "label"}, "`label` is a field of Detection"),
-        ({"run_key": "Not a key"}, "must be lower-case letters"),
-        ({"run_key": "taken"}, "`taken_score` is a field of the dataset"),
-        ({"iou": 0.0}, r"`iou` must be in (0, 1], got 0.0"),
-    ],
-)
-def test_what_is_wrong_is_shown_in_the_form(compute, make_dataset, form, params, message):
+WRONG = [
+    ({"fields": []}, "Choose the label fields of at least 2 annotators"),
+    ({"fields": ["alice"]}, "Choose a second field, or the attribute"),
+    ({"run_key": "label"}, "`label` is a field of Detection"),
+    ({"run_key": "Not a key"}, "must be lower-case letters"),
+    ({"run_key": "taken"}, "`taken_score` is a field of the dataset"),
+    ({"iou": 0.0}, r"`iou` must be in (0, 1], got 0.0"),
+    (lambda dataset: dataset.to_patches("alice"), "got a patches view"),
+    (lambda dataset: dataset.exclude_fields("bob"), "got 'bob', which does not exist"),
+    (lambda dataset: dataset.match({"filepath": "nowhere"}), "got an empty view"),
+    (lambda dataset: dataset.group_by("filepath"), "group"),
+]
+
+
+def test_what_is_wrong_with_options_or_the_view_is_shown_in_the_form(compute, make_dataset, context):
     dataset = make_dataset()
     dataset.add_sample_field("taken_score", fo.FloatField)
-    inputs = form(compute, dataset, **{"fields": ANNOTATORS, "run_key": "agreement", **params})
-    assert inputs["problem"]["invalid"]
-    assert message in inputs["problem"]["view"]["label"]
+    for wrong, message in WRONG:
+        view, params = (wrong(dataset), {}) if callable(wrong) else (None, wrong)
+        ctx = context(compute, dataset, view, **{"fields": ANNOTATORS, "run_key": "agreement", **params})
+        problem = compute.resolve_type(ctx, "inputs").to_json()["type"]["properties"]["problem"]
+        assert problem["invalid"]
+        assert message in problem["view"]["label"]
+    with pytest.raises(Exception, match="Choose a second field, or the attribute"):  # and reaches who executes
+        foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ["alice"]}})
 
 
 def test_a_dataset_without_label_fields_gets_a_sentence(compute, make_dataset, form):
@@ -72,134 +82,66 @@ def test_a_dataset_without_label_fields_gets_a_sentence(compute, make_dataset, f
     assert inputs["nothing_to_compare"]["invalid"]
 
 
-def test_the_next_run_gets_a_key_of_its_own(compute, make_dataset, form):
+def test_the_next_run_gets_a_key_of_its_own_in_the_form_and_without_one(compute, make_dataset, form, run):
     dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
     inputs = form(compute, dataset)
     assert inputs["run_key"]["default"] == "agreement_2"
     assert "overwrite" in inputs
     assert "problem" in form(compute, dataset, fields=ANNOTATORS, run_key="agreement")
     assert "problem" not in form(compute, dataset, fields=ANNOTATORS, run_key="agreement", overwrite=True)
     assert "problem" not in form(compute, dataset, fields=ANNOTATORS, run_key="agreement_2")
+    for expected, params in (("agreement_2", {}), ("agreement_3", {"run_key": ""})):
+        assert run(compute, dataset, fields=ANNOTATORS, **params)[0]["run_key"] == expected
 
 
-def test_executing_writes_the_fields_and_returns_a_readable_result(compute, make_dataset):
+def test_executing_writes_the_fields_returns_a_readable_result_and_reloads_the_dataset(compute, make_dataset, run):
     dataset = make_dataset()
-    result = foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ANNOTATORS}}).result
+    result, requests = run(compute, dataset, fields=ANNOTATORS)
     assert result["n_rated"] == 4
     assert result["worst_samples"][0] == dataset.values("id")[3]
     assert "**Score 0." in result["summary"]
-    dataset.reload()
+    assert "reload_dataset" in requests
     assert dataset.values("agreement_score")[0] == 1.0
 
 
-def test_executing_reloads_the_dataset_in_the_app(compute, make_dataset, context):
+def test_the_current_view_is_what_is_computed(compute, make_dataset, run):
     dataset = make_dataset()
-    ctx = context(compute, dataset, fields=ANNOTATORS, run_key="agreement")
-    compute.execute(ctx)
-    requests = [request["operator_uri"] for request in ctx.executor.to_json()["requests"]]
-    assert "reload_dataset" in requests
-
-
-def test_the_current_view_is_what_is_computed(compute, make_dataset, context):
-    dataset = make_dataset()
-    ctx = context(compute, dataset, view=dataset.limit(2), fields=ANNOTATORS, run_key="agreement")
-    assert compute.execute(ctx)["n_samples"] == 2
-    dataset.reload()
+    result, _ = run(compute, dataset, dataset.limit(2), fields=ANNOTATORS, run_key="agreement")
+    assert result["n_samples"] == 2
     assert [value is None for value in dataset.values("agreement_n_annotators")] == [False, False, True, True, True]
 
 
-def test_all_options_of_the_form_reach_the_run(compute, make_dataset):
+def test_all_options_of_the_form_reach_the_run(compute, make_dataset, run):
     dataset = make_dataset()
-    options = {
-        "classes": "ignore",
-        "missing": "ignore",
-        "empty": "agree",
-        "undefined": "one",
-        "method": "recursive",
-        "similarity": "dice",
-        "invalid": "skip",
-        "iou": 0.3,
-    }
-    params = {"fields": ["alice", "bob"], "run_key": "all_options", **options}
-    foo.execute_operator(compute.uri, {"dataset": dataset, "params": params})
-    dataset.reload()
+    options = {"classes": "ignore", "missing": "ignore", "empty": "agree", "undefined": "one", "method": "recursive",
+               "similarity": "dice", "invalid": "skip", "iou": 0.3}  # fmt: skip
+    run(compute, dataset, fields=["alice", "bob"], run_key="all_options", **options)
     recorded = dataset.get_run_info("all_options").config.options
     assert {name: recorded[name] for name in options} == options
 
 
-def test_an_error_of_the_input_reaches_the_user(compute, make_dataset):
-    dataset = make_dataset()
-    with pytest.raises(Exception, match="Choose a second field, or the attribute"):
-        foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ["alice"]}})
-
-
-def test_semantic_masks_are_computed_delegated(compute, make_dataset):
-    from fiftyone.operators.delegated import DelegatedOperationService
-
-    mask = np.eye(20, 40, dtype=np.uint8)
-    dataset = masked_dataset(make_dataset, {"alice": [mask], "bob": [mask]})
-    request = {"dataset": dataset, "params": {"fields": ["alice", "bob"], "run_key": "later", "disagreement_map": True}}
-    foo.execute_operator(compute.uri, request, request_delegation=True)
-    service = DelegatedOperationService()
-    document = next(entry for entry in service.list_operations(operator=compute.uri) if entry.run_state == "queued")
-    service.execute_operation(document)
-    assert service.get(document.id).run_state == "completed"
-    dataset.reload()
-    sample = dataset.first()
+def test_a_delegated_run_reports_its_progress_and_masks_have_their_map(compute, make_dataset):
+    service, mask = DelegatedOperationService(), np.eye(20, 40, dtype=np.uint8)
+    masks = masked_dataset(make_dataset, {"alice": [mask], "bob": [mask]})
+    boxes = make_dataset()
+    for dataset, params in ((boxes, {"fields": ANNOTATORS}), (masks, {"fields": ["alice", "bob"]})):
+        request = {"dataset": dataset, "params": {**params, "run_key": "later", "disagreement_map": dataset is masks}}
+        assert foo.execute_operator(compute.uri, request, request_delegation=True).delegated
+        (waiting,) = (each for each in service.list_operations(operator=compute.uri) if each.run_state == "queued")
+        service.execute_operation(waiting)
+        done = service.get(waiting.id)
+        assert (done.run_state, done.status.progress) == ("completed", 1.0)
+        dataset.reload()
+    assert boxes.values("later_n_units") == [2, 2, 0, 1, 1]
+    sample = masks.first()
     assert sample.later_score == 1.0
     assert sample.later_map.map.max() == 0
-
-
-def test_a_delegated_run_reports_its_progress(compute, make_dataset, monkeypatch):
-    from fiftyone.operators.delegated import DelegatedOperationService
-
-    dataset = make_dataset()
-    request = {"dataset": dataset, "params": {"fields": ANNOTATORS, "run_key": "later"}}
-    queued = foo.execute_operator(compute.uri, request, request_delegation=True)
-    assert queued.delegated
-    service = DelegatedOperationService()
-    document = next(entry for entry in service.list_operations(operator=compute.uri) if entry.run_state == "queued")
-    service.execute_operation(document)
-    done = service.get(document.id)
-    assert done.run_state == "completed"
-    assert done.status.progress == 1.0
-    dataset.reload()
-    assert dataset.values("later_n_units") == [2, 2, 0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("view", "message"),
-    [
-        (lambda dataset: dataset.to_patches("alice"), "got a patches view"),
-        (lambda dataset: dataset.exclude_fields("bob"), "got 'bob', which does not exist"),
-        (lambda dataset: dataset.match({"filepath": "nowhere"}), "got an empty view"),
-        (lambda dataset: dataset.group_by("filepath"), "group"),
-    ],
-)
-def test_a_view_that_cannot_be_computed_is_shown_in_the_form(compute, make_dataset, context, view, message):
-    dataset = make_dataset()
-    ctx = context(compute, dataset, view=view(dataset), fields=ANNOTATORS, run_key="agreement")
-    inputs = compute.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
-    assert inputs["problem"]["invalid"]
-    assert message in inputs["problem"]["view"]["label"]
-
-
-@pytest.mark.long
-def test_without_a_run_key_form_and_execution_take_the_same_free_one(compute, make_dataset):
-    dataset = make_dataset()
-    for expected, params in (("agreement", {}), ("agreement_2", {"run_key": ""}), ("agreement_3", {})):
-        request = {"dataset": dataset, "params": {"fields": ANNOTATORS, **params}}
-        assert foo.execute_operator(compute.uri, request).result["run_key"] == expected
-        dataset.reload()
 
 
 def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its_annotators_coloured(
     compute, context, make_dataset
 ):
-    from annotator_agreement.dataset_io import configure_agreement_app, delete_agreement
-    from annotator_agreement.dataset_io.app.settings import app_settings_of
-
     dataset = make_dataset({"labels": [[("cat", (0.1, 0.1, 0.2, 0.4)), ("cat", (0.1, 0.1, 0.2, 0.3))]] * 2})
     for sample in dataset.iter_samples(autosave=True):
         for label, name in zip(sample["labels"].detections, ("ann", "bea"), strict=True):

@@ -6,17 +6,25 @@ import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 
-from annotator_agreement.dataset_io import add_units, compute_agreement
+from annotator_agreement.dataset_io import (
+    add_units,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    resolve_units,
+    view_agreement,
+)
+from annotator_agreement.dataset_io.labels.kinds import KINDS
+from annotator_agreement.operators.compute import options_of
+from annotator_agreement.operators.inputs import given_options
 
 LABEL_TYPES = {
-    "boxes": fo.Detections,
-    "polygons": fo.Polylines,
-    "keypoints": fo.Keypoints,
-    "scene": fo.Classification,
-    "tags": fo.Classifications,
-    "segmentation": fo.Segmentation,
-}
-OPTIONS_OF_OBJECTS = {"iou", "classes", "missing", "method", "similarity"}
+    "boxes": fo.Detections, "polygons": fo.Polylines, "keypoints": fo.Keypoints, "scene": fo.Classification,
+    "tags": fo.Classifications, "segmentation": fo.Segmentation,
+}  # fmt: skip
+OBJECTS = {"iou", "classes", "missing", "method", "similarity"}
+#: those that need numbers are offered for numbers
+LEVELS = {"scene": ["auto", "nominal", "ordinal"], "rating": ["auto", "nominal", "ordinal", "interval", "ratio"]}
 
 
 def _made(make_dataset):
@@ -48,11 +56,8 @@ def _offered(inputs):
     return {choice["value"] for choice in inputs["fields"]["view"]["choices"]}
 
 
-def test_fields_that_end_alike_are_chosen_as_it_opens(compute_form):
+def test_fields_that_end_alike_are_chosen_and_those_that_can_be_compared_with_them_offered(compute_form):
     assert compute_form()["fields"]["default"] == ["alice_boxes", "bob_boxes"]
-
-
-def test_only_fields_that_can_be_compared_with_the_chosen_ones_are_offered(compute_form):
     shapes = {"alice_boxes", "bob_boxes", "alice_polygons", "bob_polygons"}
     assert _offered(compute_form(fields=["alice_polygons"])) == shapes
     assert _offered(compute_form(fields=["alice_scene"])) == {"alice_scene", "bob_scene"}
@@ -70,30 +75,36 @@ def test_fields_of_frames_are_not_offered_with_those_of_samples(make_videos, ope
     assert _offered(form(operator("compute_agreement"), dataset, fields=["whole"])) == {"whole"}
 
 
-@pytest.mark.parametrize(
-    ("ending", "shown", "hidden"),
-    [
-        ("boxes", {*OPTIONS_OF_OBJECTS, "geometry", "crowd_attribute"}, {"sigmas", "level", "background", "rasterize"}),
-        ("polygons", {*OPTIONS_OF_OBJECTS, "rasterize", "line_tolerance"}, {"sigmas", "level", "background"}),
-        ("keypoints", {*OPTIONS_OF_OBJECTS, "sigmas", "point_radius", "crowd_attribute"}, {"geometry", "level"}),
-        ("scene", {"level", "categories"}, {*OPTIONS_OF_OBJECTS, "tolerance", "set_distance", "boundaries"}),
-        ("rating", {"level", "categories", "tolerance"}, {*OPTIONS_OF_OBJECTS, "set_distance"}),
-        ("tags", {"set_distance"}, {*OPTIONS_OF_OBJECTS, "level"}),
-        ("segmentation", {"background", "ignore_values", "boundaries"}, {*OPTIONS_OF_OBJECTS, "map_folder"}),
-    ],
-)
-def test_only_options_that_apply_are_shown(compute_form, ending, shown, hidden):
-    inputs = compute_form(fields=[f"alice_{ending}", f"bob_{ending}"], run_key="agreement")
+#: the ending of the fields, what else is entered, and which options then are shown, and are not
+SHOWN = [
+    ("boxes", {}, {*OBJECTS, "geometry", "crowd_attribute"}, {"sigmas", "level", "background", "rasterize"}),
+    ("boxes", {"method": "mutual_best"}, {"method"}, {"iou"}),
+    ("boxes", {"iou_from_data": True}, {"iou_from_data"}, {"iou"}),
+    ("boxes", {"attributes": ["occluded"]}, {"tolerance", "iou", "iou_from_data"}, set()),
+    ("boxes", {"aliases": ["Car=car"]}, {"aliases"}, {"tolerance"}),
+    ("boxes polygons", {}, {"line_tolerance"}, {"sigmas"}),
+    ("polygons", {}, {*OBJECTS, "rasterize", "line_tolerance"}, {"sigmas", "level", "background"}),
+    ("keypoints", {}, {*OBJECTS, "sigmas", "point_radius", "crowd_attribute"}, {"geometry", "level"}),
+    ("scene", {}, {"level", "categories"}, {*OBJECTS, "tolerance", "set_distance", "boundaries"}),
+    ("rating", {}, {"level", "categories", "tolerance"}, {*OBJECTS, "set_distance"}),
+    ("tags", {}, {"set_distance"}, {*OBJECTS, "level"}),
+    ("segmentation", {}, {"background", "ignore_values", "boundaries"}, {*OBJECTS, "map_folder", "boundary_tolerance"}),
+    ("segmentation", {"disagreement_map": True}, {"map_folder"}, set()),
+    ("segmentation", {"boundaries": True}, {"boundary_tolerance"}, set()),
+    # what was entered for other fields does not stand in the way
+    ("scene", {"background": "sky", "line_tolerance": -1, "iou": 7}, {"level"}, {"background"}),
+]
+
+
+@pytest.mark.parametrize(("endings", "entered", "shown", "hidden"), SHOWN)
+def test_only_options_that_apply_are_shown(compute_form, endings, entered, shown, hidden):
+    first, *_, last = endings.split() * 2
+    inputs = compute_form(fields=[f"alice_{first}", f"bob_{last}"], run_key="agreement", **entered)
     assert shown <= set(inputs)
     assert not hidden & set(inputs)
     assert "problem" not in inputs
-
-
-def test_what_depends_on_another_choice_appears_with_it(compute_form):
-    masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
-    assert "map_folder" in compute_form(**masks, disagreement_map=True)
-    assert "boundary_tolerance" in compute_form(**masks, boundaries=True)
-    assert "iou" not in compute_form(fields=["alice_boxes", "bob_boxes"], run_key="agreement", method="mutual_best")
+    if endings in LEVELS:
+        assert inputs["level"]["type"]["values"] == LEVELS[endings]
 
 
 def test_every_choice_is_explained(compute_form):
@@ -107,74 +118,43 @@ def test_every_choice_is_explained(compute_form):
             assert entry["view"].get("label") or entry.get("label")
 
 
-def test_attributes_of_any_list_can_name_the_annotator(dataset, compute_form):
+def test_attributes_of_any_list_can_name_the_annotator_but_not_what_a_run_wrote(dataset, compute_form):
     dataset.add_sample_field("alice_polygons.polylines.rater", fo.StringField)
+    info = {"annotator_agreement": "first"}
+    dataset.add_sample_field("alice_polygons.polylines.first", fo.StringField, info=info)
+    dataset.add_sample_field("first_majority", fo.StringField, info=info)
     inputs = compute_form(fields=["alice_polygons"], run_key="agreement")
     assert _attributes(inputs) == ["rater"]
+    assert "assigned_field" not in inputs
     assert "annotator_attribute" not in compute_form(fields=["alice_scene"], run_key="agreement")
 
 
-def test_texts_of_the_form_become_the_options_they_stand_for():
-    from annotator_agreement.dataset_io.labels.kinds import KINDS
-    from annotator_agreement.operators.inputs import given_options
-
-    params = {
-        "rasterize": "none",
-        "sigmas": "none",
-        "background": " None",
-        "ignore_values": [" 255", "#ff0000"],
-        "categories": ["bad", "1"],
-        "crowd_attribute": "None",
-        "map_folder": "",
-        "boundaries": False,
-    }
-    kinds = [kind for kind in KINDS if kind.title in ("Polylines", "Keypoints", "Classification", "Segmentation")]
-    assert given_options(params, kinds) == {
-        "rasterize": None,
-        "sigmas": None,
-        "background": None,
-        "ignore_values": [255, "#ff0000"],
-        "categories": ["bad", 1],
-        "crowd_attribute": None,
-        "boundaries": False,
-    }
+ATTRIBUTES = {"attributes": ["occluded", "2"], "aliases": {"Car ": "car", "a=b": "c"}, "tolerance": 0.5}
 
 
-def test_attributes_and_class_names_become_the_options_they_stand_for():
-    from annotator_agreement.dataset_io.labels.kinds import KINDS
-    from annotator_agreement.operators.inputs import given_options
-
-    boxes, masks = ([kind for kind in KINDS if kind.title == title] for title in ("Detections", "Segmentation"))
-    params = {"attributes": ["occluded", "2"], "aliases": ["Car =car", "a=b=c"], "tolerance": 0.5}
-    expected = {"attributes": ["occluded", "2"], "aliases": {"Car ": "car", "a=b": "c"}, "tolerance": 0.5}
-    assert given_options(params, boxes) == expected
-    assert given_options(expected, boxes) == expected
-    assert given_options(params, masks) == {}
-    assert given_options({"tolerance": 0.5, "attributes": []}, boxes) == {}
-
-
-def test_the_threshold_can_be_found_in_the_data(compute_form):
-    from annotator_agreement.dataset_io.labels.kinds import KINDS
-    from annotator_agreement.operators.inputs import given_options
-
-    boxes, masks = ([kind for kind in KINDS if kind.title == title] for title in ("Detections", "Segmentation"))
-    assert given_options({"iou_from_data": True, "iou": 0.3}, boxes) == {"iou": "auto"}
-    assert given_options({"iou_from_data": False, "iou": 0.3}, boxes) == {"iou": 0.3}
-    assert given_options({"iou": "auto"}, boxes) == {"iou": "auto"}
-    assert given_options({"iou_from_data": True}, masks) == {}
-    fields = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
-    assert {"iou", "iou_from_data"} <= set(compute_form(**fields))
-    found = compute_form(**fields, iou_from_data=True)
-    assert "iou" not in found
-    assert "problem" not in found
+#: kinds of labels, what was entered, and the options that it stands for
+ENTERED = [
+    (
+        "Polylines Keypoints Classification Segmentation",
+        {"rasterize": "none", "sigmas": "none", "background": " None", "ignore_values": [" 255", "#ff0000"],
+         "categories": ["bad", "1"], "crowd_attribute": "None", "map_folder": "", "boundaries": False},
+        {"rasterize": None, "sigmas": None, "background": None, "ignore_values": [255, "#ff0000"],
+         "categories": ["bad", 1], "crowd_attribute": None, "boundaries": False},
+    ),
+    ("Detections", {"attributes": ["occluded", "2"], "aliases": ["Car =car", "a=b=c"], "tolerance": 0.5}, ATTRIBUTES),
+    ("Detections", ATTRIBUTES, ATTRIBUTES),
+    ("Detections", {"tolerance": 0.5, "attributes": []}, {}),
+    ("Segmentation", ATTRIBUTES, {}),
+    ("Detections", {"iou_from_data": True, "iou": 0.3}, {"iou": "auto"}),
+    ("Detections", {"iou_from_data": False, "iou": 0.3}, {"iou": 0.3}),
+    ("Detections", {"iou": "auto"}, {"iou": "auto"}),
+    ("Segmentation", {"iou_from_data": True}, {}),
+]  # fmt: skip
 
 
-def test_class_names_without_what_they_stand_for_are_a_problem(compute_form):
-    fields = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
-    assert "`aliases` must map class names" in compute_form(**fields, aliases=["Car"])["problem"]["view"]["label"]
-    assert "problem" not in compute_form(**fields, aliases=["Car=car"])
-    assert "tolerance" in compute_form(**fields, attributes=["occluded"])
-    assert "tolerance" not in compute_form(**fields)
+def test_what_is_entered_becomes_the_options_it_stands_for():
+    for titles, entered, expected in ENTERED:
+        assert given_options(entered, [kind for kind in KINDS if kind.title in titles.split()]) == expected
 
 
 def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, operator, form):
@@ -188,15 +168,6 @@ def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, operat
     assert form(compute, dataset)["fields"]["default"] == ["ground_truth", "predictions"]
 
 
-def test_what_a_run_wrote_is_not_offered_as_annotators(compute_form, dataset):
-    info = {"annotator_agreement": "first"}
-    dataset.add_sample_field("alice_polygons.polylines.first", fo.StringField, info=info)
-    dataset.add_sample_field("first_majority", fo.StringField, info=info)
-    inputs = compute_form(fields=["alice_polygons"], run_key="agreement")
-    assert _attributes(inputs) == []
-    assert "assigned_field" not in inputs
-
-
 def test_an_attribute_that_is_not_declared_can_be_typed(make_dataset, operator):
     dataset = make_dataset({})
     labels = [fo.Polyline(label="a", points=[[(0, 0), (0.5, 0), (0.5, 1)]], filled=True, rater=name) for name in "ab"]
@@ -206,12 +177,6 @@ def test_an_attribute_that_is_not_declared_can_be_typed(make_dataset, operator):
     params = {"fields": ["labels"], "annotator_attribute": "rater"}
     uri = operator("compute_agreement").uri
     assert foo.execute_operator(uri, {"dataset": dataset, "params": params}).result["score"] == 1.0
-
-
-def test_what_was_entered_for_other_fields_does_not_stand_in_the_way(compute_form, dataset):
-    left = {"background": "sky", "line_tolerance": -1, "iou": 7, "run_key": "agreement"}
-    assert "problem" in compute_form(fields=["alice_segmentation", "bob_segmentation"], **left)
-    assert "problem" not in compute_form(fields=["alice_scene", "bob_scene"], **left)
 
 
 def test_a_caller_without_a_form_hears_of_options_that_have_no_effect(dataset, compute_form, operator):
@@ -224,25 +189,17 @@ def test_a_caller_without_a_form_hears_of_options_that_have_no_effect(dataset, c
     assert dataset.list_runs() == []
 
 
-def test_a_folder_is_forgotten_with_the_map_for_which_it_was_entered(dataset):
-    from annotator_agreement.operators.compute import options_of
+def test_what_is_wrong_with_the_options_of_the_chosen_fields_is_said(compute_form):
+    boxes = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
+    assert "`aliases` must map class names" in compute_form(**boxes, aliases=["Car"])["problem"]["view"]["label"]
+    masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
+    assert "problem" in compute_form(**masks, background="sky", line_tolerance=-1, iou=7)
 
+
+def test_a_folder_is_forgotten_with_the_map_for_which_it_was_entered(dataset):
     given = {"fields": ["alice_segmentation", "bob_segmentation"], "map_folder": "/maps"}
     assert "map_folder" not in options_of({**given, "disagreement_map": False}, dataset, from_form=True)
     assert options_of(given, dataset, from_form=True)["map_folder"] == "/maps"
-
-
-def test_options_of_any_chosen_field_are_shown(compute_form):
-    assert "line_tolerance" in compute_form(fields=["alice_boxes", "bob_polygons"], run_key="agreement")
-
-
-def test_levels_that_need_numbers_are_offered_for_numbers(compute_form):
-    levels = {
-        ending: compute_form(fields=[f"alice_{ending}", f"bob_{ending}"])["level"]["type"]["values"]
-        for ending in ("scene", "rating")
-    }
-    assert levels["scene"] == ["auto", "nominal", "ordinal"]
-    assert levels["rating"] == ["auto", "nominal", "ordinal", "interval", "ratio"]
 
 
 BOX = ("cat", (0.1, 0.1, 0.2, 0.4))
@@ -294,72 +251,60 @@ def rated(make_dataset):
     return dataset
 
 
-def _default(inputs, name):
-    return inputs[name]["default"]
-
-
 def test_the_attribute_that_names_annotators_and_their_list_are_guessed(rated, operator, form):
     inputs = form(operator("compute_agreement"), rated)
-    assert _default(inputs, "fields") == ["labels"]
-    assert _default(inputs, "annotator_attribute") == "rater"
+    assert inputs["fields"]["default"] == ["labels"]
+    assert inputs["annotator_attribute"]["default"] == "rater"
     assert inputs["annotator_attribute"]["view"]["description"] == "It names r1, r2"
-    assert _default(inputs, "assigned_field") == "raters"
+    assert inputs["assigned_field"]["default"] == "raters"
     assert "problem" not in inputs
     assert set(_attributes(inputs)) == {"rater", "area"}
 
 
 def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
-    from annotator_agreement.dataset_io import compute_agreement
-
     compute = operator("compute_agreement")
     rated.clone_sample_field("labels", "theirs")
     compute_agreement(rated, "theirs", annotator_attribute="rater", iou=0.3, aliases={"b": "a"}, run_key="first")
     inputs = form(compute, rated)
-    assert _default(inputs, "fields") == ["theirs"]
-    assert _default(inputs, "annotator_attribute") == "rater"
-    assert (_default(inputs, "iou"), _default(inputs, "aliases")) == (0.3, ["b=a"])
+    assert inputs["fields"]["default"] == ["theirs"]
+    assert inputs["annotator_attribute"]["default"] == "rater"
+    assert (inputs["iou"]["default"], inputs["aliases"]["default"]) == (0.3, ["b=a"])
     assert inputs["preset"]["view"]["label"].startswith("As in the run 'first': ")
-    assert _default(inputs, "run_key") == "agreement"
+    assert inputs["run_key"]["default"] == "agreement"
     other = form(compute, rated, fields=["labels"])
-    assert _default(other, "iou") == 0.5
+    assert other["iou"]["default"] == 0.5
     assert "preset" not in other
 
 
 def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form):
-    from annotator_agreement.dataset_io import compute_agreement, delete_agreement, resolve_units
-
     dataset = make_dataset({name: [[BOX]] for name in ("labels", "more")})
-    compute_agreement(dataset, ["labels", "more"])
+    compute_agreement(dataset, ["labels", "more"], resamples=0)
     resolve_units(dataset)
     dataset.clone_sample_field("agreement_consensus", "gt")
     delete_agreement(dataset)
     dataset.delete_sample_field("more")
-    assert _default(form(operator("compute_agreement"), dataset), "fields") == ["labels"]
+    assert form(operator("compute_agreement"), dataset)["fields"]["default"] == ["labels"]
 
 
 def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, operator, form, context):
-    from annotator_agreement.dataset_io import compute_agreement, view_agreement
-
-    dataset = make_dataset()
-    compute_agreement(dataset, ["alice", "bob", "carol"])
-    compute = operator("compute_agreement")
+    dataset, compute = make_dataset(), operator("compute_agreement")
+    compute_agreement(dataset, ["alice", "bob", "carol"], resamples=0)
     shown = view_agreement(dataset, annotators=["alice", "bob"])
     opened = context(compute, dataset, shown)
     opened._prompt_id = "form"
     del opened.request_params["view_target"]  # nothing is chosen yet
     inputs = compute.resolve_type(opened, "inputs").to_json()["type"]["properties"]
-    assert _default(inputs, "view_target") == "DATASET"
+    assert inputs["view_target"]["default"] == "DATASET"
     assert "chosen_by_a_run" not in inputs
-    inputs = form(compute, dataset, view=shown, view_target="CURRENT_VIEW")
-    assert "run 'agreement' chose these samples" in inputs["chosen_by_a_run"]["view"]["label"]
-    assert inputs["chosen_by_a_run"]["invalid"] is True
+    told = form(compute, dataset, view=shown, view_target="CURRENT_VIEW")["chosen_by_a_run"]
+    assert "run 'agreement' chose these samples" in told["view"]["label"]
+    assert told["invalid"] is True
     asked = form(compute, dataset, view=shown, view_target="CURRENT_VIEW", all_the_same=True)
     assert asked["chosen_by_a_run"]["invalid"] is False
-    of_user = form(compute, dataset, view=dataset.limit(2))
-    assert _default(of_user, "view_target") == "CURRENT_VIEW"
+    assert form(compute, dataset, view=dataset.limit(2))["view_target"]["default"] == "CURRENT_VIEW"
 
 
-def test_the_form_asks_what_must_be_asked_and_folds_the_rest(rated, operator, context):
+def test_what_must_be_asked_is_asked_and_what_is_entered_in_the_folded_part_arrives(rated, operator, form, context):
     compute = operator("compute_agreement")
     ctx = context(compute, rated)
     ctx._prompt_id = "form"
@@ -370,12 +315,6 @@ def test_the_form_asks_what_must_be_asked_and_folds_the_rest(rated, operator, co
     assert folded["view"]["collapsible"] is True
     assert {"run_key", "iou", "classes"} <= set(folded["type"]["properties"])
     assert "sigmas" not in folded["type"]["properties"]
-
-
-def test_what_is_entered_in_the_folded_part_arrives(rated, operator, form, context):
-    from annotator_agreement.dataset_io import load_agreement
-
-    compute = operator("compute_agreement")
     given = {"fields": ["labels"], "annotator_attribute": "rater", "advanced": {"run_key": "fine", "iou": 0.25}}
     assert "problem" not in form(compute, rated, **given)
     assert "must be in (0, 1]" in form(compute, rated, **{**given, "advanced": {"iou": 7}})["problem"]["view"]["label"]
@@ -386,8 +325,6 @@ def test_what_is_entered_in_the_folded_part_arrives(rated, operator, form, conte
 
 
 def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, operator, form):
-    from annotator_agreement.dataset_io import compute_agreement
-
     compute = operator("compute_agreement")
     problem = form(compute, rated, fields=["labels"], annotator_attribute="ratr")["problem"]["view"]["label"]
     assert "which none of them has; did you mean 'rater'?; their attributes are " in problem
@@ -402,22 +339,16 @@ def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, 
     assert problem.endswith("use another key, or replace it with the switch “Overwrite”")
 
 
-def test_the_app_computes_on_the_whole_dataset_while_it_shows_patches(make_dataset, operator, context):
-    dataset = make_dataset()
-    compute = operator("compute_agreement")
-    ctx = context(compute, dataset, dataset.to_patches("alice"), fields=["alice", "bob"])
+def test_of_views_of_objects_the_whole_dataset_is_computed_and_the_view_is_left(make_dataset, operator, context):
+    dataset, compute = make_dataset(), operator("compute_agreement")
+    given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True}
+    ctx = context(compute, dataset, dataset.to_patches("alice"), **given)
     ctx.request_params["spaces"] = {}  # as the App
     assert compute.execute(ctx)["n_samples"] == len(dataset)
-
-
-def test_a_view_of_objects_is_left_if_the_new_run_has_none(make_dataset, operator, context):
-    dataset = make_dataset()
-    compute = operator("compute_agreement")
-    compute_agreement(dataset, ["alice", "bob"])
+    dataset.reload()
     add_units(dataset)
-    shown = dataset.exists("agreement_units")
-    given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True}
-    ctx = context(compute, dataset, shown, **given, view_target="DATASET")
+    # the new run has no objects
+    ctx = context(compute, dataset, dataset.exists("agreement_units"), **given, view_target="DATASET")
     compute.execute(ctx)
     requests = {request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]}
     assert requests & {"clear_view", "reload_dataset"} == {"clear_view"}
@@ -478,8 +409,6 @@ def _filled(inputs):
 
 
 def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, operator, form, context):
-    from annotator_agreement.dataset_io import load_agreement
-
     compute = operator("compute_agreement")
     opened = form(compute, with_roles)
     everybody = ["alice", "bob", "carol", "gold", "yolo"]
@@ -499,8 +428,6 @@ def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, op
 
 
 def test_roles_follow_the_attribute_there_and_back(with_roles, operator, form, context):
-    from annotator_agreement.dataset_io import load_agreement
-
     compute = operator("compute_agreement")
     filled = _filled(form(compute, with_roles))
     changed = form(compute, with_roles, **{**filled, "annotator_attribute": "shift"})  # the App keeps the roles

@@ -10,6 +10,7 @@ import time
 import fiftyone.operators as foo
 import psutil
 import pytest
+from fiftyone.operators.delegated import DelegatedOperationService
 
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
@@ -36,8 +37,6 @@ service.execute_operation(service.get(ObjectId(sys.argv[1])))
 @pytest.fixture
 def launched(operator):
     """Delegates a run, and gives the process that does it, and what FiftyOne says of it."""
-    from fiftyone.operators.delegated import DelegatedOperationService
-
     compute, service, started = operator("compute_agreement"), DelegatedOperationService(), []
 
     def launch(dataset, **params):

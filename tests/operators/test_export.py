@@ -1,4 +1,4 @@
-"""Exporting reports: files from Python and from the operator, at once and delegated."""
+"""Exporting reports, from Python and from the operator, at once and delegated, and the labels of all annotators."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import stat
 import zipfile
 from pathlib import Path
 
+import fiftyone as fo
 import fiftyone.operators as foo
+import fiftyone.operators.delegated as food
 import pandas as pd
 import pytest
+from fiftyone.server.routes.media import Media
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, export_agreement, load_agreement
@@ -20,7 +26,7 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 def _made(make_dataset):
     dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
     return dataset
 
 
@@ -32,23 +38,6 @@ def dataset(lend):
 @pytest.fixture
 def export(operator):
     return operator("export_agreement")
-
-
-def _execute(operator, dataset, **params):
-    return foo.execute_operator(operator.uri, {"dataset": dataset, "params": params}).result
-
-
-def test_json_is_the_report(dataset, tmp_path):
-    path = export_agreement(dataset, "agreement", tmp_path / "report.json")
-    assert path == tmp_path / "report.json"
-    assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(load_agreement(dataset).to_dict()))
-
-
-def test_no_folder_is_made_in_silence(dataset, tmp_path):
-    for name in ("new/report.html", "new/deep/tables", "new/report.zip"):
-        with pytest.raises(ValueError, match=r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"):
-            export_agreement(dataset, path=tmp_path / name, format="csv" if name.endswith("tables") else None)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path):
@@ -76,55 +65,53 @@ def test_tables_are_files_of_a_folder_or_a_zip(dataset, tmp_path):
     assert pairs["score"].to_numpy() == pytest.approx([pair.score for pair in report.pairs], abs=1e-12)
 
 
-def test_a_folder_that_is_there_needs_no_format(dataset, tmp_path):
-    assert (export_agreement(dataset, path=tmp_path) / "pairs.csv").is_file()
-
-
-@pytest.mark.parametrize(
-    ("name", "format"), [("report.html", None), ("report.json", None), ("tables.zip", None), ("tables", "csv")]
-)
-@pytest.mark.few(1)
-def test_nothing_is_replaced_unless_asked(dataset, tmp_path, name, format):
-    path = export_agreement(dataset, path=tmp_path / name, format=format)
-    files = [path] if path.is_file() else list(path.iterdir())
-    for file in files:
-        file.write_text("mine")
-    with pytest.raises(AgreementInputError, match=r"already; choose another path, or say overwrite=True"):
-        export_agreement(dataset, path=path, format=format)
-    assert {file.read_text() for file in files} == {"mine"}
-    export_agreement(dataset, path=path, format=format, overwrite=True)
-    assert "mine" not in {file.read_bytes()[:4].decode("latin1") for file in files}
-
-
-def test_other_files_of_a_folder_are_left_alone(dataset, tmp_path):
+def test_a_folder_that_is_there_needs_no_format_and_its_other_files_are_left_alone(dataset, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    export_agreement(dataset, path=tmp_path)
+    assert (export_agreement(dataset, path=tmp_path) / "pairs.csv").is_file()
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.parametrize(
-    ("path", "format", "match"),
-    [
-        ("report.pdf", None, r"`path` must end in one of .html, .htm, .json, .zip, or `format` must be given"),
-        ("report", None, r"`path` must end in one of"),
-        ("report.html", "pdf", "`format` must be one of csv, html, json, got 'pdf'"),
-        ("report.html", "csv", "`path` must fit the format 'csv', got"),
-        ("report.csv", None, r"`path` must be a folder or end in .zip, as there are several tables"),
-        ("", None, "`path` must be the path of a file or folder"),
-        ("file/report.html", None, r"`path` must be in a folder, got .*'file' is a file|/file' is a file"),
-        ("folder.html", None, "`path` must be a file, got .*, which is not"),
-        ("pipe.html", None, "`path` must be a file, got .*, which is not"),
-        ("file", "csv", "`path` must be a folder, got .*, which is not"),
-    ],
-)
-@pytest.mark.few(3)
-def test_paths_that_cannot_be_are_refused(dataset, tmp_path, path, format, match):
+def test_nothing_is_replaced_unless_asked(dataset, tmp_path):
+    for name, format in (("report.html", None), ("report.json", None), ("tables.zip", None), ("tables", "csv")):
+        path = export_agreement(dataset, path=tmp_path / name, format=format)
+        files = [path] if path.is_file() else list(path.iterdir())
+        for file in files:
+            file.write_text("mine")
+        with pytest.raises(AgreementInputError, match=r"already; choose another path, or say overwrite=True"):
+            export_agreement(dataset, path=path, format=format)
+        assert {file.read_text() for file in files} == {"mine"}
+        export_agreement(dataset, path=path, format=format, overwrite=True)
+        assert "mine" not in {file.read_bytes()[:4].decode("latin1") for file in files}
+
+
+PATHS = [
+    ("report.pdf", None, r"`path` must end in one of .html, .htm, .json, .zip, or `format` must be given"),
+    ("report", None, r"`path` must end in one of"),
+    ("report.html", "pdf", "`format` must be one of csv, html, json, got 'pdf'"),
+    ("report.html", "csv", "`path` must fit the format 'csv', got"),
+    ("report.csv", None, r"`path` must be a folder or end in .zip, as there are several tables"),
+    ("", None, "`path` must be the path of a file or folder"),
+    ("file/report.html", None, r"`path` must be in a folder, got .*'file' is a file|/file' is a file"),
+    ("new/report.html", None, r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"),
+    ("new/report.zip", None, r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"),
+    ("new/deep/tables", "csv", r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"),
+    ("folder.html", None, "`path` must be a file, got .*, which is not"),
+    ("pipe.html", None, "`path` must be a file, got .*, which is not"),
+    ("file", "csv", "`path` must be a folder, got .*, which is not"),
+    ("/proc/report.json", None, r"`path` must be writable, got '/proc/"),  # whoever asks
+]
+
+
+def test_paths_that_cannot_be_are_refused_and_nothing_is_made(dataset, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder.html").mkdir()
     os.mkfifo(tmp_path / "pipe.html")
-    with pytest.raises(AgreementInputError, match=match):
-        export_agreement(dataset, path=tmp_path / path if path else "", format=format, overwrite=True)
+    for path, format, match in PATHS:
+        with pytest.raises(AgreementInputError, match=match):
+            export_agreement(dataset, path=tmp_path / path if path else "", format=format, overwrite=True)
+    with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
+        export_agreement(dataset, "other", tmp_path / "report.html")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.html", "pipe.html"]
     assert (tmp_path / "pipe.html").is_fifo()
 
@@ -139,47 +126,26 @@ def test_a_folder_that_cannot_be_written_is_refused(dataset, tmp_path):
         tmp_path.chmod(stat.S_IRWXU)
 
 
-def test_a_device_that_cannot_be_written_is_told_by_its_reason(dataset):
-    # files cannot be made there, whoever asks
-    with pytest.raises(AgreementInputError, match=r"`path` must be writable, got '/proc/"):
-        export_agreement(dataset, path="/proc/report.json")
-
-
-def test_a_run_that_is_not_there_writes_nothing(dataset, tmp_path):
-    with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
-        export_agreement(dataset, "other", tmp_path / "report.html")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_every_format_of_the_form_is_written(export, dataset, tmp_path):
+def test_every_format_of_the_form_is_written_where_the_path_follows_the_format(export, dataset, run, tmp_path):
     for format, suffix in (("html", ".html"), ("csv", ".zip"), ("json", ".json")):
-        path = str(tmp_path / f"report{suffix}")
-        result = _execute(export, dataset, run_key="agreement", format=format, path=path)
+        given, path = str(tmp_path / "report.html"), str(tmp_path / f"report{suffix}")
+        result, _ = run(export, dataset, run_key="agreement", format=format, path=given)
         assert result["path"] == path
         assert Path(path).is_file()
         assert f"`{path}`" in result["summary"]
         assert f"(/media?filepath={path})" in result["summary"]
+    written = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert written == json.loads(json.dumps(load_agreement(dataset).to_dict()))
 
 
-def test_the_link_leads_to_the_page(export, dataset, tmp_path):
-    from fiftyone.server.routes.media import Media
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-    from starlette.testclient import TestClient
-
+def test_the_link_leads_to_the_page(export, dataset, run, tmp_path):
     path = str(tmp_path / "a report.html")
-    summary = _execute(export, dataset, run_key="agreement", format="html", path=path)["summary"]
-    address = summary.split("](")[1].rstrip(")")
+    result, _ = run(export, dataset, run_key="agreement", format="html", path=path)
+    address = result["summary"].split("](")[1].rstrip(")")
     answer = TestClient(Starlette(routes=[Route("/media", Media)])).get(address)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
     assert answer.text == Path(path).read_text("utf-8")
-
-
-def test_who_changes_the_format_only_means_the_path_to_follow(export, dataset, tmp_path):
-    path = str(tmp_path / "report.html")
-    result = _execute(export, dataset, run_key="agreement", format="json", path=path)
-    assert result["path"] == str(tmp_path / "report.json")
 
 
 def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, tmp_path):
@@ -195,15 +161,14 @@ def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, t
     assert "problem" not in form(export, dataset, run_key="agreement", path=str(taken), overwrite=True)
 
 
-def test_parts_and_requirements_are_asked_for(export, dataset, form, tmp_path):
+def test_parts_and_requirements_are_asked_for(export, dataset, form, run, tmp_path):
     rules = tmp_path / "requirements.yaml"
     rules.write_text("requirements:\n  all:\n    number: score.mean\n    at_least: 0.99\n")
     dataset.set_values("camera", [("left", "right")[k % 2] for k in range(len(dataset))])
-    inputs = form(export, dataset)
-    assert inputs["by"]["view"]["choices"][0]["value"] == "tags"
+    assert form(export, dataset)["by"]["view"]["choices"][0]["value"] == "tags"
     folded = {"by": ["camera"], "requirements": {"absolute_path": str(rules)}}
     page = tmp_path / "page.html"
-    _execute(export, dataset, run_key="agreement", format="html", path=str(page), advanced=folded)
+    run(export, dataset, run_key="agreement", format="html", path=str(page), advanced=folded)
     text = page.read_text("utf-8")
     for said in ("by camera", "left", "right", "score.mean ≥ 0.99"):
         assert said in text
@@ -213,11 +178,51 @@ def test_parts_and_requirements_are_asked_for(export, dataset, form, tmp_path):
 
 
 def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):
-    import fiftyone.operators.delegated as food
-
     path = str(tmp_path / "report.json")
     context = {"dataset_name": dataset.name, "params": {"run_key": "agreement", "format": "json", "path": path}}
     service = food.DelegatedOperationService()
     service.queue_operation(operator=export.uri, context={"request_params": context})
     service.execute_queued_operations(operator=export.uri)
     assert json.loads(Path(path).read_text("utf-8"))["run_key"] == "agreement"
+
+
+@pytest.fixture
+def exporter(operator):
+    return operator("export_annotations")
+
+
+@pytest.fixture
+def sized(make_dataset):
+    dataset = make_dataset()
+    dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(dataset))
+    return dataset
+
+
+def test_fields_are_exported_where_there_is_no_run(exporter, form, sized, tmp_path):
+    inputs = form(exporter, sized)
+    assert "run_key" not in inputs
+    assert inputs["path"]["default"].endswith("-annotations.json")
+    chosen = {"fields": ["alice", "bob"], "format": "csv", "path": str(tmp_path / "x.json")}
+    assert "problem" not in form(exporter, sized, **chosen)
+    result = foo.execute_operator(exporter.uri, {"dataset": sized, "params": chosen}).result
+    assert result["path"] == str(tmp_path / "x.csv")
+    assert "Exported to" in result["summary"]
+    assert "already" in form(exporter, sized, **chosen)["problem"]["error_message"]  # the file is there now
+
+
+def test_the_view_of_a_run_is_exported_and_downloaded(exporter, form, sized, tmp_path):
+    compute_agreement(sized, ["alice", "bob", "carol"], resamples=0)
+    view = sized.match({"agreement_n_disputed": {"$gt": 0}})
+    path = tmp_path / "x.json"
+    chosen = {"run_key": "agreement", "path": str(path), "within_view": True, "download": True}
+    inputs = form(exporter, sized, view=view, **chosen)
+    assert {"given", "run_key", "within_view"} <= inputs.keys()
+    done = foo.execute_operator(exporter.uri, {"view": view, "dataset": sized, "params": chosen})
+    assert len(json.loads(path.read_text())["images"]) == len(view) < len(sized)
+    triggered = [str(entry.to_json()) for entry in done.executor._requests]
+    assert any("browser_download" in entry and str(path) in entry for entry in triggered)
+
+
+def test_an_attribute_is_asked_for_where_one_field_is_chosen(exporter, form, sized):
+    assert "annotator_attribute" not in form(exporter, sized, fields=["alice", "bob"])
+    assert "annotator_attribute" in form(exporter, sized, fields=["alice"])

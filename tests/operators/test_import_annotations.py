@@ -42,13 +42,6 @@ def test_the_form_shows_what_would_be_imported_and_then_it_is(importer, form, ex
     assert dataset.values("people.detections.annotator") == [["ann"]]
 
 
-def test_what_is_wrong_stands_in_the_form(importer, form, export):
-    dataset = dataset_of(["other.jpg"])
-    inputs = form(importer, dataset, file=str(export))
-    assert inputs["problem"]["invalid"]
-    assert "got none of 1" in inputs["problem"]["error_message"]
-
-
 def test_a_file_for_each_annotator(importer, form, tmp_path):
     path = written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], [{"image_id": 0, "bbox": [4, 5, 10, 10]}]))
     rows = {"annotator_1": "ann", "path_1": {"absolute_path": str(path)}, "annotator_2": "bob"}
@@ -114,29 +107,28 @@ def test_names_that_differ_only_in_case_are_pointed_out_and_joined(importer, for
     assert "Names that stand for others” must" in form(importer, dataset, **chosen)["problem"]["error_message"]
 
 
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({}, "Choose the file with the annotations"),
-        ({"file": "{}/export.jso"}, "There is no file '{}/export.jso'"),
-        ({"file": "{}"}, "'{}' is a folder, not a file"),
-        ({"given": "folder", "folder": "{}/export.json"}, "'{}/export.json' is a file, not a folder"),
-        ({"file": "{}/export.json", "media_dir": "{}/imag"}, "There is no folder '{}/imag'"),
-        ({"given": "files"}, "Name each annotator, and choose the file with their annotations"),
-        ({"given": "files", "annotator_1": "ann"}, "Choose the file of 'ann'"),
-        ({"given": "files", "path_2": "{}/export.json"}, "Name the annotator of 'export.json'"),
-        ({"given": "folders", "annotator_1": "ann", "path_1": "{}/a"}, "There is no folder '{}/a'"),
-        ({"given": "files", **{f"{name}_{n}": value for n in (1, 2) for name, value in ROW.items()}},
-         "Two annotators are called 'ann'"),
-    ],
-)  # fmt: skip
-def test_what_is_missing_is_said_softly(importer, form, export, params, said):
-    params = {name: value.replace("{}", str(export.parent)) for name, value in params.items()}
-    inputs = form(importer, dataset_of(["1.jpg"]), **params)
-    assert inputs["missing"]["view"]["label"] == said.replace("{}", str(export.parent))
-    assert inputs["missing"]["invalid"]
-    assert "problem" not in inputs
-    assert "preview" not in inputs
+MISSING = [
+    ({}, "Choose the file with the annotations"),
+    ({"file": "{}/export.jso"}, "There is no file '{}/export.jso'"),
+    ({"file": "{}"}, "'{}' is a folder, not a file"),
+    ({"given": "folder", "folder": "{}/export.json"}, "'{}/export.json' is a file, not a folder"),
+    ({"file": "{}/export.json", "media_dir": "{}/imag"}, "There is no folder '{}/imag'"),
+    ({"given": "files"}, "Name each annotator, and choose the file with their annotations"),
+    ({"given": "files", "annotator_1": "ann"}, "Choose the file of 'ann'"),
+    ({"given": "files", "path_2": "{}/export.json"}, "Name the annotator of 'export.json'"),
+    ({"given": "folders", "annotator_1": "ann", "path_1": "{}/a"}, "There is no folder '{}/a'"),
+    ({"given": "files", **{f"{name}_{n}": value for n in (1, 2) for name, value in ROW.items()}},
+     "Two annotators are called 'ann'"),
+]  # fmt: skip
+
+
+def test_what_is_missing_is_said_softly(importer, form, export):
+    dataset, folder = dataset_of(["1.jpg"]), str(export.parent)
+    for params, said in MISSING:
+        inputs = form(importer, dataset, **{name: value.replace("{}", folder) for name, value in params.items()})
+        assert inputs["missing"]["view"]["label"] == said.replace("{}", folder)
+        assert inputs["missing"]["invalid"]
+        assert not {"problem", "preview"} & set(inputs)
 
 
 def test_a_dataset_without_samples_needs_the_folder_with_the_images(importer, form, export):
@@ -147,26 +139,30 @@ def test_a_dataset_without_samples_needs_the_folder_with_the_images(importer, fo
     assert "1 of them new samples" in str(inputs["preview"])
 
 
-@pytest.mark.parametrize("name", ["it's a file.json", 'called "export".json', "Schäden 张.json"])
-@pytest.mark.parametrize("quotes", ["{}", "'{}'", '"{}" '])
-def test_paths_may_have_blanks_and_quotes(importer, form, export, name, quotes):
-    path = export.rename(export.parent / name)
-    assert "preview" in form(importer, dataset_of(["1.jpg"]), file={"absolute_path": quotes.format(path)})
+def test_paths_may_have_blanks_and_quotes(importer, form, export):
+    dataset = dataset_of(["1.jpg"])
+    for name in ("it's a file.json", 'called "export".json', "Schäden 张.json"):
+        export = export.rename(export.parent / name)
+        for quotes in ("{}", "'{}'", '"{}" '):
+            assert "preview" in form(importer, dataset, file={"absolute_path": quotes.format(export)})
 
 
-@pytest.mark.parametrize(
-    ("image", "options", "said"),
-    [
-        ("other.jpg", {}, "choose “Images are matched by”: “File name without its ending”"),
-        ("other.jpg", {}, "or “Folder with the images” to make new samples"),
-        ("1.jpg", {"format": "coco"}, "formats that FiftyOne reads are given as “Format”, with one path for each"),
-        ("1.jpg", {"label_types": ["ellipses"]}, "“Label types” must be among"),
-    ],
-)
-def test_messages_have_the_words_of_the_form(importer, form, export, image, options, said):
-    inputs = form(importer, dataset_of([image]), file=str(export), advanced=options)
-    assert said in inputs["problem"]["error_message"]
-    assert not re.search("`|media_dir|=", inputs["problem"]["error_message"])
+PROBLEMS = [
+    ("other.jpg", {}, "got none of 1"),
+    ("other.jpg", {}, "choose “Images are matched by”: “File name without its ending”"),
+    ("other.jpg", {}, "or “Folder with the images” to make new samples"),
+    ("1.jpg", {"format": "coco"}, "formats that FiftyOne reads are given as “Format”, with one path for each"),
+    ("1.jpg", {"label_types": ["ellipses"]}, "“Label types” must be among"),
+]
+
+
+def test_what_is_wrong_is_said_in_the_words_of_the_form(importer, form, export):
+    datasets = {name: dataset_of([name]) for name in ("1.jpg", "other.jpg")}
+    for image, options, said in PROBLEMS:
+        problem = form(importer, datasets[image], file=str(export), advanced=options)["problem"]
+        assert problem["invalid"]
+        assert said in problem["error_message"]
+        assert not re.search("`|media_dir|=", problem["error_message"])
 
 
 def test_what_becomes_of_labels_that_are_there_is_asked_and_counted(importer, form, export):
@@ -219,20 +215,15 @@ def test_large_files_are_not_read_until_asked_for(importer, context, form, expor
     assert "Too large to be shown now" in str(form(importer, dataset, **chosen)["preview"])
 
 
-def test_folders_with_many_files_are_not_read(importer, form, export):
-    for n in range(2_001):
-        (export.parent / f"{n}.txt").touch()
-    inputs = form(importer, dataset_of(["1.jpg"]), given="folder", folder=str(export.parent))
-    assert "Too large to be shown now" in str(inputs["preview"])
-
-
-def test_folders_with_many_images_are_not_searched_until_asked_for(importer, form, export):
+def test_folders_with_many_files_are_not_read_and_those_with_many_images_not_searched(importer, form, export):
     """On the way to any path one types ``/``, a folder with all files of the machine."""
     folder = export.parent / "images"
     folder.mkdir()
     for n in range(10_001):
         (folder / f"{n}.txt").touch()
     Image.new("RGB", (64, 48)).save(folder / "1.jpg")
+    given = form(importer, dataset_of(["1.jpg"]), given="folder", folder=str(folder))
+    assert "Too large to be shown now" in str(given["preview"])
     chosen = {"file": str(export), "media_dir": {"absolute_path": str(folder)}}
     inputs = form(importer, dataset_of([]), **chosen)
     assert inputs["unread"]["invalid"]

@@ -1,18 +1,33 @@
-"""The operators that show, rename and delete runs."""
+"""The operators that show, update, compare, rename and delete runs."""
 
 from __future__ import annotations
 
-import fiftyone.operators as foo
+import fiftyone as fo
 import pytest
 
-from annotator_agreement.dataset_io import compare_agreement, compute_agreement, load_agreement
+from tests.datasets import random_annotators
+
+from annotator_agreement.dataset_io import (
+    add_units,
+    compare_agreement,
+    compute_agreement,
+    load_agreement,
+    save_agreement_views,
+)
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _made(make_dataset):
     dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
+    return dataset
+
+
+def _two_runs(make_dataset):
+    dataset = make_dataset(random_annotators(25))
+    compute_agreement(dataset, ANNOTATORS, run_key="before", resamples=0)
+    compute_agreement(dataset, ANNOTATORS, run_key="after", iou=0.8, resamples=0)
     return dataset
 
 
@@ -21,59 +36,63 @@ def dataset(lend):
     return lend(_made)
 
 
-def _execute(operator, dataset, **params):
-    result = foo.execute_operator(operator.uri, {"dataset": dataset, "params": params}).result
-    dataset.reload()
-    return result
+@pytest.fixture
+def two_runs(lend):
+    return lend(_two_runs)
 
 
-@pytest.mark.parametrize("name", ["show_agreement", "rename_agreement", "delete_agreement"])
-@pytest.mark.few(1)
-def test_runs_are_offered_with_their_status(operator, dataset, form, name):
+def test_runs_are_offered_with_their_status_and_the_newest_that_is_complete_is_preset(operator, dataset, form):
+    compute_agreement(dataset, ["alice", "bob"], run_key="zz", resamples=0)
     dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
     dataset.register_run("died", dead)
-    inputs = form(operator(name), dataset)
-    assert inputs["run_key"]["type"]["values"] == ["agreement", "died"]
-    assert [choice["label"] for choice in inputs["run_key"]["view"]["choices"]] == ["agreement", "died (running)"]
+    for name in ("show_agreement", "rename_agreement", "delete_agreement"):
+        offered = form(operator(name), dataset)["run_key"]
+        assert (offered["default"], offered["type"]["values"]) == ("zz", ["zz", "agreement", "died"])
+        assert [choice["label"] for choice in offered["view"]["choices"]] == ["zz", "agreement", "died (running)"]
 
 
-def test_showing_gives_the_stored_report(operator, dataset):
-    result = _execute(operator("show_agreement"), dataset, run_key="agreement")
-    report = load_agreement(dataset)
-    assert result["report"] == report.to_dict()
+def test_showing_gives_the_stored_report(operator, dataset, form, run):
+    assert list(form(operator("show_agreement"), dataset)) == ["run_key"]  # without a view
+    result, _ = run(operator("show_agreement"), dataset, run_key="agreement")
+    assert result["report"] == load_agreement(dataset).to_dict()
     assert "| alice | bob | 4 |" in " ".join(result["summary"].split())
 
 
-def test_deleting_removes_the_run_and_its_fields(operator, dataset):
-    _execute(operator("delete_agreement"), dataset, run_key="agreement")
-    assert dataset.list_runs() == []
-    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+def test_the_report_can_be_shown_on_the_current_view(operator, two_runs, form, run):
+    show, view = operator("show_agreement"), two_runs.skip(15)
+    assert form(show, two_runs, view=view)["samples"]["type"]["values"] == ["run", "view"]
+    shown = {samples: run(show, two_runs, view, run_key="before", samples=samples)[0]["report"]
+             for samples in ("view", "run")}  # fmt: skip
+    assert (shown["view"]["n_samples"], shown["view"]["run"]["n_of"]) == (10, 25)
+    assert (shown["run"]["n_samples"], shown["run"]["run"]["n_of"]) == (25, None)
+    assert shown["view"]["score"] != shown["run"]["score"]
 
 
-def test_renaming_moves_the_run_and_its_fields(operator, dataset, form):
-    rename = operator("rename_agreement")
-    assert form(rename, dataset, run_key="agreement", new_run_key="agreement")["problem"]["invalid"]
-    assert form(rename, dataset, run_key="agreement", new_run_key="No key")["problem"]["invalid"]
-    assert "problem" not in form(rename, dataset, run_key="agreement", new_run_key="round_1")
-    _execute(rename, dataset, run_key="agreement", new_run_key="round_1")
-    assert dataset.list_runs() == ["round_1"]
-    assert dataset.values("round_1_n_units") == [2, 2, 0, 1, 1]
+@pytest.mark.parametrize("n_runs", [0, 1, 2])
+def test_without_two_runs_of_one_kind_there_is_nothing_to_compare(operator, make_dataset, form, n_runs):
+    dataset = make_dataset()
+    if n_runs:
+        compute_agreement(dataset, ANNOTATORS, resamples=0)
+    if n_runs > 1:
+        for name in ("anna", "ben"):
+            dataset.set_values(name, ["a"] * 5)
+        compute_agreement(dataset, ["anna", "ben"], run_key="rated", resamples=0)
+    inputs = form(operator("compare_agreement"), dataset)
+    assert list(inputs) == ["no_runs"]
+    assert inputs["no_runs"]["invalid"]
 
 
-@pytest.mark.parametrize("key", ["label", "agreement", "taken", "Not a key"])
-@pytest.mark.few(1)
-def test_a_new_key_that_is_not_free_is_shown_in_the_form(operator, dataset, form, key):
-    import fiftyone as fo
+def test_comparing_shows_what_changed(operator, two_runs, run):
+    result, _ = run(operator("compare_agreement"), two_runs, run_key="before", other_run_key="after")
+    comparison = compare_agreement(two_runs, "before", "after")
+    assert result["comparison"] == comparison.to_dict()
+    assert comparison.numbers["score.mean"].difference < 0
+    assert "run 'after' compared with 'before'" in result["summary"]
+    assert "Threshold (iou): 0.5 → 0.8" in result["summary"]
+    assert compare_agreement(two_runs, "before", "after", resamples=0).numbers["score.mean"].interval is None
 
-    dataset.add_sample_field("taken_score", fo.FloatField)
-    inputs = form(operator("rename_agreement"), dataset, run_key="agreement", new_run_key=key)
-    assert inputs["problem"]["invalid"]
-    assert key in inputs["problem"]["view"]["label"]
 
-
-def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
-    from annotator_agreement.dataset_io import add_units, save_agreement_views
-
+def test_deleting_names_what_it_removes_asks_and_removes_it(operator, dataset, form, run):
     add_units(dataset)
     save_agreement_views(dataset)
     delete = operator("delete_agreement")
@@ -86,23 +105,29 @@ def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
     assert inputs["asked"]["invalid"] is True
     assert "asked" not in form(delete, dataset, run_key="agreement", delete_agreement=True)
     assert "asked" not in form(delete, dataset, prompt_id=None, run_key="agreement")
+    run(delete, dataset, run_key="agreement")
+    assert dataset.list_runs() == []
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
 
 
-def test_forms_preset_the_newest_run_that_is_complete(operator, dataset, form):
-    from annotator_agreement.dataset_io import compute_agreement
+def test_renaming_moves_the_run_and_its_fields_to_a_key_that_is_free(operator, dataset, form, run):
+    rename = operator("rename_agreement")
+    dataset.add_sample_field("taken_score", fo.FloatField)
+    for key in ("label", "agreement", "taken", "Not a key"):
+        problem = form(rename, dataset, run_key="agreement", new_run_key=key)["problem"]
+        assert problem["invalid"]
+        assert key in problem["view"]["label"]
+    assert "problem" not in form(rename, dataset, run_key="agreement", new_run_key="round_1")
+    run(rename, dataset, run_key="agreement", new_run_key="round_1")
+    assert dataset.list_runs() == ["round_1"]
+    assert dataset.values("round_1_n_units") == [2, 2, 0, 1, 1]
 
-    compute_agreement(dataset, ["alice", "bob"], run_key="zz")
-    dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
-    dataset.register_run("died", dead)
-    assert form(operator("show_agreement"), dataset)["run_key"]["default"] == "zz"
-    assert form(operator("show_agreement"), dataset)["run_key"]["type"]["values"] == ["zz", "agreement", "died"]
 
-
-def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context, form, make_dataset):
+def test_a_run_is_updated_from_its_form_and_compared_with_what_is_now(operator, context, form, make_dataset):
     dataset, update = make_dataset(), operator("update_agreement")
     assert form(update, dataset)["no_runs"]["invalid"]
     for key in ("zebra", "agreement"):
-        compute_agreement(dataset, ["alice", "bob", "carol"], run_key=key, resamples=0)
+        compute_agreement(dataset, ANNOTATORS, run_key=key, resamples=0)
     inputs = form(update, dataset)
     assert inputs["run_key"]["type"]["values"] == ["agreement", "zebra"]
     assert inputs["changed"]["view"]["label"] == "Nothing was saved since the run"
@@ -121,30 +146,21 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
 
 
 @pytest.mark.parametrize("name", ["delete_agreement", "rename_agreement"])
-@pytest.mark.few(1)
-def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, context, dataset, name):
-    def requests(ctx):
-        return [(r["operator_uri"].split("/")[-1], r["params"]) for r in ctx.executor.to_json()["requests"]]
+@pytest.mark.parametrize("stays", [False, True])
+def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, context, dataset, name, stays):
+    def executed(view, **params):
+        ctx = context(operator(name), dataset, view, **params)
+        ctx.request_params["spaces"] = {}  # as the App
+        result = operator(name).execute(ctx)
+        return result, [(r["operator_uri"].split("/")[-1], r["params"]) for r in ctx.executor.to_json()["requests"]]
 
-    params = {"run_key": "agreement", "new_run_key": "other"}
-    ctx = context(operator(name), dataset, dataset.sort_by("agreement_score"), **params)
-    ctx.request_params["spaces"] = {}  # as the App
-    assert operator(name).execute(ctx) == {}
-    (first, _), (again, given) = requests(ctx)
-    assert (first, again, given) == ("clear_view", name, {**params, "view_left": True})
-    assert "agreement" in dataset.list_runs()
-    ctx = context(operator(name), dataset, **given)
-    assert operator(name).execute(ctx)["run_key"] in params.values()
-    assert [name for name, _ in requests(ctx)] == ["show_sidebar_groups", "reload_dataset", "notify"]
+    params, view = {"run_key": "agreement", "new_run_key": "other"}, dataset.sort_by("filepath")
+    if not stays:
+        result, ((first, _), (again, given)) = executed(dataset.sort_by("agreement_score"), **params)
+        assert (result, first, again, given) == ({}, "clear_view", name, {**params, "view_left": True})
+        assert "agreement" in dataset.list_runs()
+        view, params = None, given
+    result, requests = executed(view, **params)  # no field of the run is in this view
+    assert result["run_key"] in params.values()
+    assert [each for each, _ in requests] == ["show_sidebar_groups", "reload_dataset", "notify"]
     assert "agreement" not in dataset.list_runs()
-
-
-def test_a_view_without_fields_of_the_run_stays(operator, context, dataset):
-    ctx = context(operator("delete_agreement"), dataset, dataset.sort_by("filepath"), run_key="agreement")
-    ctx.request_params["spaces"] = {}  # as the App
-    assert operator("delete_agreement").execute(ctx) == {"run_key": "agreement"}
-    assert [request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]] == [
-        "show_sidebar_groups",
-        "reload_dataset",
-        "notify",
-    ]

@@ -15,7 +15,9 @@ from bson import ObjectId
 from tests.datasets import random_annotators
 
 from annotator_agreement.dataset_io import compute_agreement
+from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.events import EVENTS
+from annotator_agreement.panels.panel_state import Shown
 from annotator_agreement.panels.tab_decide import WAY
 
 URI = "@annotator/agreement/agreement_panel"
@@ -114,12 +116,7 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         request = {
             "current_sample": sample,
             "dataset_name": dataset if isinstance(dataset, str) else getattr(dataset, "name", None),
-            "params": {
-                "panel_id": panel or of_test,
-                "panel_state": sent,
-                "__method__": method,
-                **params,
-            },
+            "params": {"panel_id": panel or of_test, "panel_state": sent, "__method__": method, **params},
         }
         if view is not None:
             request["view"] = view._serialize()
@@ -164,6 +161,12 @@ def _operator(uri: str) -> Any:
     import fiftyone.operators as foo
 
     return foo.get_operator(uri)
+
+
+def shown_of(dataset: Any) -> Shown:
+    """What the panel shows of the run."""
+    loaded = Run(dataset, "agreement").records()
+    return Shown(loaded.report, loaded.records, loaded.index, loaded.context)
 
 
 def of_tab(state: dict[str, Any], tab: str) -> dict[str, Any]:

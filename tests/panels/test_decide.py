@@ -19,15 +19,17 @@ from tests.dataset_io.masked import masked_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
-from annotator_agreement.dataset_io import (
-    apply_decisions,
-    compute_agreement,
-    decide,
-    list_decisions,
-    update_agreement,
-)
+from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, list_decisions, update_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
+#: the state of a panel on the tab, of somebody whose name is known
+MIA = {"tab": "decide", "decide": {"by": "mia"}}
+
+
+def computed(dataset, names=ANNOTATORS):
+    """A dataset, on which a run was computed."""
+    compute_agreement(dataset, names, resamples=0, progress=False)
+    return dataset
 
 
 def picture_in(sent):
@@ -69,7 +71,7 @@ def press(event, dataset, state, sent, name, **options):
     return event(view["operator"].rsplit("#", 1)[-1], dataset, state, **options, **(view.get("params") or {}))
 
 
-def show(event, dataset, state):
+def show(event, dataset, state=MIA):
     """What the panel shows in a state."""
     return event("refresh", dataset, state)
 
@@ -85,9 +87,8 @@ def _cost(dataset, document_id, unit):
 
 @pytest.mark.long
 def test_deciding_one_after_the_other_goes_through_all_disputed_objects_the_costliest_first(event, make_dataset):
-    dataset = make_dataset(random_annotators(9, seed=3))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    sent, pressed = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}}), []
+    dataset = computed(make_dataset(random_annotators(9, seed=3)))
+    sent, pressed = show(event, dataset), []
     n = sum(dataset.values("agreement_n_disputed")[k] or 0 for k in range(len(dataset)))
     while "Everything that you look for" not in sent.text:
         assert f"{len(pressed)} of {n} decided" in sent.said
@@ -104,10 +105,8 @@ def test_deciding_one_after_the_other_goes_through_all_disputed_objects_the_cost
 
 @pytest.mark.long
 def test_versions_skip_back_undo_and_filters(event, make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    state = {"tab": "decide", "decide": {"by": "mia"}}
-    sent = show(event, dataset, state)
+    dataset = computed(make_dataset(EXAMPLE))
+    sent = show(event, dataset)
     assert "0 of 3 decided" in sent.said
     assert "class conflict · 1.jpg" in sent.said
     after = press(event, dataset, sent.state, sent, "bob: dog")
@@ -133,18 +132,17 @@ def test_versions_skip_back_undo_and_filters(event, make_dataset):
     lone = event("seek_verdict", dataset, undone.state, value="lone")
     assert "1 of 1 decided" in lone.said
     assert not event("seek_verdict", dataset, lone.state, value="lone").of("show_panel_output")
-    of_carol = event("seek_annotator", dataset, state, value="carol")
+    of_carol = event("seek_annotator", dataset, MIA, value="carol")
     assert "of 2 decided" in of_carol.said  # she was not asked about the lone one
-    assert "1 of 1 decided" in event("seek_votes", dataset, state, value="1").said
-    of_cats = event("seek_label", dataset, state, value="cat")
+    assert "1 of 1 decided" in event("seek_votes", dataset, MIA, value="1").said
+    of_cats = event("seek_label", dataset, MIA, value="cat")
     assert "1 of 1 decided" in of_cats.said
     assert "0 of 0 decided" in event("seek_votes", dataset, of_cats.state, value="2").said
 
 
 def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset, monkeypatch):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    dataset = computed(make_dataset(EXAMPLE))
+    sent = show(event, dataset)
     place = button(sent, "Edit")["params"]
     form = press(event, dataset, sent.state, sent, "Edit")
     done = press(event, dataset, form.state, form, "Done")
@@ -162,8 +160,7 @@ def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset
 
 @pytest.mark.long
 def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    dataset = computed(make_dataset(EXAMPLE))
     _, second, _, fourth, _ = dataset.values("id")
     beside = {"uri": "@annotator/agreement/decide_panel", "sample": second}
     asked = event("on_load", dataset, **beside)
@@ -202,8 +199,7 @@ def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset
 
 @pytest.mark.long
 def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, make_dataset, monkeypatch):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    dataset = computed(make_dataset(EXAMPLE))
     beside = {"uri": "@annotator/agreement/decide_panel", "sample": dataset.values("id")[1], "beside": True}
     asked = event("on_load", dataset, **beside).state
     heard = event("hear_browser", dataset, asked, name=None, colours=[], **beside)
@@ -235,8 +231,7 @@ def test_two_people_never_decide_on_one_object(event, dataset, named):
 
 @pytest.mark.long
 def test_undo_says_what_was_decided_and_what_it_takes_back(event, make_dataset):
-    dataset = make_dataset(random_annotators(8))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    dataset = computed(make_dataset(random_annotators(8)))
     state = {"tab": "decide", "decide": {"by": "mia", "verdict": "class_conflict"}}
     sent = show(event, dataset, state)
     assert button(sent, "Undo")["label"] == "Undo"
@@ -253,16 +248,14 @@ def test_undo_says_what_was_decided_and_what_it_takes_back(event, make_dataset):
 
 
 def test_filters_that_fit_nothing_and_a_run_without_disputes_are_said(event, make_dataset):
-    dataset = make_dataset(random_annotators(8))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    dataset = computed(make_dataset(random_annotators(8)))
     lone_by_three = {"by": "mia", "verdict": "lone", "votes": 3}
     said = show(event, dataset, {"tab": "decide", "decide": lone_by_three}).text
     assert "No disputed object fits these filters" in said
     assert "Everything that you look for" not in said
     same = [[("car", (0.1, 0.1, 0.2, 0.2))]]
-    agreed = make_dataset({"alice": same, "bob": same})
-    compute_agreement(agreed, ANNOTATORS[:2], resamples=0, progress=False)
-    assert "Nothing is disputed" in show(event, agreed, {"tab": "decide", "decide": {"by": "mia"}}).text
+    agreed = computed(make_dataset({"alice": same, "bob": same}), ANNOTATORS[:2])
+    assert "Nothing is disputed" in show(event, agreed, MIA).text
 
 
 def test_the_picture_shows_the_outlines_in_the_colours_of_the_buttons(event, make_dataset, tmp_path):
@@ -272,8 +265,8 @@ def test_the_picture_shows_the_outlines_in_the_colours_of_the_buttons(event, mak
     sample.filepath = str(tmp_path / "white.png")
     Image.new("RGB", (400, 200), "white").save(sample.filepath)
     sample.save()
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    computed(dataset)
+    sent = show(event, dataset)
     picture = picture_in(sent)
     red, green, blue = picture.getpixel((round(picture.width * 0.25), picture.height // 2))
     assert blue > green > red  # bob's light blue, drawn over alice's orange
@@ -290,8 +283,8 @@ def test_the_picture_of_masks_shows_everybodys_edges_and_equal_ones_side_by_side
     dataset = masked_dataset(make_dataset, masks, tmp_path if in_files else None)
     dataset.set_values("filepath", [str(tmp_path / "white.png")])
     Image.new("RGB", (400, 200), "white").save(tmp_path / "white.png")
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    computed(dataset)
+    sent = show(event, dataset)
     assert "masks differ · white.png" in sent.text
     assert "class conflict" not in sent.text
     picture = picture_in(sent)
@@ -319,8 +312,8 @@ def test_the_picture_of_an_object_with_a_mask_shows_the_edge_of_the_mask(event, 
     Image.new("RGB", (400, 200), "white").save(sample.filepath)
     sample.save()
     dataset.compute_metadata(progress=False)
-    compute_agreement(dataset, ANNOTATORS[:2], resamples=0, progress=False)
-    picture = picture_in(show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}}))
+    computed(dataset, ANNOTATORS[:2])
+    picture = picture_in(show(event, dataset))
     # the mask ends in the middle of its box
     edge, beyond = picture.getpixel((picture.width // 2, picture.height // 2)), round(picture.width * 0.72)
     assert max(edge) - min(edge) > 60
@@ -360,9 +353,8 @@ def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, m
 
 
 def test_the_tab_counts_how_right_everybody_was_and_shows_what_was_decided_against_them(event, make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    dataset = computed(make_dataset(EXAMPLE))
+    sent = show(event, dataset)
     ids = {verdict: [label.agreement_id for labels in dataset.values("alice.detections") for label in labels
                      if label.agreement == verdict] for verdict in ("agreed", "class_conflict")}  # fmt: skip
     decide(dataset, objects=ids["agreed"])
@@ -384,8 +376,7 @@ def test_the_tab_counts_how_right_everybody_was_and_shows_what_was_decided_again
 
 
 def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    dataset = computed(make_dataset(EXAMPLE))
     sent = event("choose_tab", dataset, {"decide": {"by": "mia"}}, value="objects")
     row = next(k for k, each in enumerate(sent.table("verdicts")) if each[0] == "lone")
     decided = event("click_cell", dataset, sent.state, path="verdicts_1", row=row, column=4)
@@ -405,10 +396,8 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
 def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(event, make_dataset, deleted):
     """Two lone objects of bob on one image; one is decided to be none and deleted, and the run updated."""
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
-    dataset = make_dataset({"alice": [[]], "bob": [boxes], "carol": [[]]})
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    state = {"tab": "decide", "decide": {"by": "mia"}}
-    sent = press(event, dataset, state, show(event, dataset, state), "No object")
+    dataset = computed(make_dataset({"alice": [[]], "bob": [boxes], "carol": [[]]}))
+    sent = press(event, dataset, MIA, show(event, dataset), "No object")
     first = list_decisions(dataset)[0].unit
     left = button(sent, "No object")["params"]["unit"]
     assert left != first
@@ -417,22 +406,20 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
     else:
         assert apply_decisions(dataset).n_applied == 1
     assert dataset.count("bob.detections") == 1
-    assert button(show(event, dataset, state), "No object")["params"]["unit"] == left
+    assert button(show(event, dataset), "No object")["params"]["unit"] == left
     update_agreement(dataset, progress=False)
-    assert button(show(event, dataset, state), "No object")["params"]["unit"] == left
-    press(event, dataset, state, show(event, dataset, state), "No object")
-    assert "Everything that you look for" in show(event, dataset, state).text
+    assert button(show(event, dataset), "No object")["params"]["unit"] == left
+    press(event, dataset, MIA, show(event, dataset), "No object")
+    assert "Everything that you look for" in show(event, dataset).text
 
 
 @pytest.mark.parametrize("afterwards", ["nothing", "update", "compute"])
 @pytest.mark.long
 def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(event, make_dataset, afterwards):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
-    dataset = make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]})
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    dataset = computed(make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]}))
     decide(dataset, choice="version", annotator="bob", all=True)
-    state = {"tab": "decide", "decide": {"by": "mia"}}
-    assert "Everything that you look for" in show(event, dataset, state).text
+    assert "Everything that you look for" in show(event, dataset).text
     sample = dataset.last()
     sample.bob.detections[1].bounding_box = [0.5, 0.5, 0.3, 0.2]
     sample.save()
@@ -440,11 +427,11 @@ def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(e
         update_agreement(dataset, progress=False)
     elif afterwards == "compute":
         compute_agreement(dataset, ANNOTATORS, resamples=0, overwrite=True, progress=False)
-    sent = show(event, dataset, state)
+    sent = show(event, dataset)
     assert "labels were changed since" in sent.text
     assert button(sent, "bob: dog")["params"]["document"] == sample.id
-    press(event, dataset, state, sent, "bob: dog")
-    assert "Everything that you look for" in show(event, dataset, state).text
+    press(event, dataset, MIA, sent, "bob: dog")
+    assert "Everything that you look for" in show(event, dataset).text
     (moved,) = [each for each in dataset.last().agreement_gold.detections if each.label == "dog"]
     assert moved.bounding_box == [0.5, 0.5, 0.3, 0.2]
 

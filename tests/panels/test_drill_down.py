@@ -11,7 +11,7 @@ import pytest
 
 from tests.charts.filled import filled_report, filled_values
 from tests.datasets import EXAMPLE, random_annotators
-from tests.panels.conftest import ANNOTATORS, of_tab
+from tests.panels.conftest import ANNOTATORS, of_tab, shown_of
 
 from annotator_agreement import load
 from annotator_agreement.agreement.settings.errors import AgreementInputError
@@ -19,7 +19,7 @@ from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of, samples_behind
 from annotator_agreement.panels.items import Choices
-from annotator_agreement.panels.panel_state import Shown, panel_state_of
+from annotator_agreement.panels.panel_state import panel_state_of
 from annotator_agreement.panels.tab_annotators import annotator_items
 from annotator_agreement.panels.view_model import TABS, view_model
 
@@ -44,12 +44,6 @@ def _units(view):
     for sample_id, name, label in _labels(view):
         units.setdefault((sample_id, label["agreement_id"]), {})[name] = label.label
     return units
-
-
-def _shown(dataset):
-    """What the panel shows of the run."""
-    loaded = Run(dataset, "agreement").records()
-    return Shown(loaded.report, loaded.records, loaded.index, loaded.context)
 
 
 def _opened(event, dataset, state, tab):
@@ -78,7 +72,7 @@ def _number(text):
 def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
     """What the links themselves lead to is compared with the tables of the run in ``test_every_link``."""
     panel, state = panel_state_of(dataset, None), of_tab(state, tab)
-    model, sent = view_model(_shown(dataset), panel, tab), event("refresh", dataset, state)
+    model, sent = view_model(shown_of(dataset), panel, tab), event("refresh", dataset, state)
     for item in model["items"]:
         if item["kind"] == "table":
             assert sent.table(item["name"]) == [[row[column] for column, _ in item["columns"]] for row in item["rows"]]
@@ -97,15 +91,6 @@ def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
 def _stages(view):
     """The stages of a view as the App gets it, without their ids."""
     return [(stage["_cls"], stage["kwargs"]) for stage in view]
-
-
-def test_shaded_numbers_that_lead_to_labels_look_like_it(event, make_dataset):
-    dataset = make_dataset({"a": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "b": [[("dog", (0.1, 0.1, 0.2, 0.4))]]})
-    compute_agreement(dataset, ["a", "b"], progress=False)
-    sent = event("refresh", dataset, of_tab(event("on_load", dataset).state, "annotators"))
-    style = sent.parts["pairs"]["view"]["componentsProps"]["table"]["sx"]
-    cells = ", ".join(f"& tbody tr:nth-of-type({k}) td:nth-of-type({n})" for k, n in ((1, 3), (2, 2)))
-    assert style[cells]["textDecoration"] == "underline"
 
 
 def test_the_numbers_of_the_cards_lead_to_what_they_count(event, dataset, state):
@@ -229,29 +214,27 @@ def test_how_two_draw_is_said_once(make_dataset):
     assert f"the edges of {report.annotators[1].name} are off by as much the other way" in table["note"]
 
 
-def test_a_drill_down_and_the_way_back_leave_the_charts_as_they_are(event, dataset, state):
-    """Every new schema makes the App draw all charts anew."""
+def test_a_drill_down_and_the_way_back_change_neither_charts_nor_state(event, dataset, state):
+    """Every new schema makes the App draw all charts anew; for a new state it reads its page again."""
     click = lone_row(event, dataset, state)
     state = event("refresh", dataset, of_tab(state, "objects")).state
     opened = event("click_cell", dataset, state, **click)
-    seen = event("on_change_view", dataset, opened.state, view=opened.view(dataset))
+    view = opened.view(dataset)
+    # the App mixes state and data when a page is loaded: a title of the one name became part of itself
+    data = {name.split(".")[0] for params in opened.of("patch_panel_data") for name in params["data"]}
+    assert data
+    assert not data & set(opened.state)
+    # what the App told before the click, and arrives after it, does not end the drill-down
+    assert event("on_change_view", dataset, state).drill_down is None
+    seen = event("on_change_view", dataset, opened.state, view=view)
+    assert seen.drill_down is None
     # the panel is built anew where its tab is opened again, and then the way back is there too
-    assert event("on_load", dataset, seen.state, view=opened.view(dataset)).drill_down == opened.drill_down
-    back = event("back", dataset, seen.state, view=opened.view(dataset))
-    assert not any(sent.of("show_panel_output") for sent in (opened, seen, back))
+    assert event("on_load", dataset, seen.state, view=view).drill_down == opened.drill_down
+    back = event("back", dataset, seen.state, view=view)
+    assert len(back.of("clear_view")) == 1
+    for sent in (opened, seen, back):
+        assert not sent.of("show_panel_output") + sent.of("patch_panel_state")
     assert event("on_load", dataset, back.state).drill_down == ""
-
-
-def test_a_click_on_a_number_and_back_change_no_state_for_which_the_app_would_read_its_page_again(
-    event, dataset, state
-):
-    click = lone_row(event, dataset, state)
-    state = event("refresh", dataset, of_tab(state, "objects")).state
-    opened = event("click_cell", dataset, state, **click)
-    back = event("back", dataset, opened.state, view=opened.view(dataset))
-    assert opened.of("set_view")
-    assert back.of("clear_view")
-    assert not opened.of("patch_panel_state") + back.of("patch_panel_state")
 
 
 def test_another_view_ends_a_drill_down_and_brings_the_groups_of_the_sidebar_back(event, dataset, state):
@@ -265,38 +248,22 @@ def test_another_view_ends_a_drill_down_and_brings_the_groups_of_the_sidebar_bac
     assert not event("on_change_view", dataset, left.state).requests
 
 
-def test_what_the_app_told_before_a_click_and_arrives_after_it_does_not_end_the_drill_down(event, dataset, state):
-    opened = event("click_cell", dataset, of_tab(state, "objects"), **lone_row(event, dataset, state))
-    assert event("on_change_view", dataset, state).drill_down is None
-    assert event("on_change_view", dataset, opened.state, view=opened.view(dataset)).drill_down is None
-    assert len(event("back", dataset, opened.state, view=opened.view(dataset)).of("clear_view")) == 1
-
-
-def test_no_state_has_the_name_of_a_group_of_data(event, dataset, state):
-    """The App mixes both when a page is loaded: the title of what the grid shows became part of itself."""
-    opened = event("click_cell", dataset, of_tab(state, "objects"), **lone_row(event, dataset, state))
-    data = {name.split(".")[0] for params in opened.of("patch_panel_data") for name in params["data"]}
-    assert data
-    assert not data & set(opened.state)
-
-
-def test_names_with_markup_are_said_as_they_are(event, make_dataset):
+def test_names_with_markup_are_said_as_they_are_and_shaded_numbers_look_like_links(event, make_dataset):
     one, other = ([("**<b>_x_", [0.1, 0.1, 0.4, 0.4])], [("[y](z)", [0.1, 0.1, 0.4, 0.4])])
     dataset = make_dataset({"a": [one], "b": [other]})
-    compute_agreement(dataset, ["a", "b"], progress=False)
-    state = of_tab(event("on_load", dataset).state, "classes")
-    opened = event("click_cell", dataset, state, path="confusion_1", row=0, column=1).drill_down
+    compute_agreement(dataset, ["a", "b"], progress=False, resamples=0)
+    state = event("on_load", dataset).state
+    click = {"path": "confusion_1", "row": 0, "column": 1}
+    opened = event("click_cell", dataset, of_tab(state, "classes"), **click).drill_down
     assert opened == r"**Labels on which '\*\*\<b>\_x\_' met '[y\](z)'**"
-
-
-def test_back_clears_the_view_where_there_was_none(event, dataset, state):
-    click = lone_row(event, dataset, state)
-    first = event("click_cell", dataset, of_tab(state, "objects"), **click)
-    last = event("back", dataset, first.state, view=first.view(dataset))
-    assert len(last.of("clear_view")) == 1
+    sent = event("refresh", dataset, of_tab(state, "annotators"))
+    style = sent.parts["pairs"]["view"]["componentsProps"]["table"]["sx"]
+    cells = ", ".join(f"& tbody tr:nth-of-type({k}) td:nth-of-type({n})" for k, n in ((1, 3), (2, 2)))
+    assert style[cells]["textDecoration"] == "underline"
 
 
 def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_drill_downs(event, dataset, state):
+    dataset.set_values("weather", ["sun"] * len(dataset))
     mine = dataset.limit(20)
     state = of_tab(state, "objects")
     sent = event("choose_samples", dataset, state, view=mine, value="view")
@@ -306,54 +273,46 @@ def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_drill_d
     assert sorted(_number(row[2]) for row in rows) == sorted(expected.values())
     lone = [row[0] for row in rows].index("lone")
     opened = event("click_cell", dataset, sent.state, view=mine, path="verdicts_1", row=lone, column=2)
-    assert len(_labels(opened.view(dataset))) == expected["lone"]
+    view = opened.view(dataset)
+    assert len(_labels(view)) == expected["lone"]
+    assert {"alice", "bob", "carol", "agreement_score"} <= set(view.get_field_schema()) - {"weather"}
+    assert "weather" not in view.get_field_schema()  # the grid gets the fields of the run alone
     # a view opened by a click does not count: the numbers stay
-    seen = event("on_load", dataset, opened.state, view=opened.view(dataset))
+    seen = event("on_load", dataset, opened.state, view=view)
     assert seen.table("verdicts") == rows
     other = event("on_change_view", dataset, sent.state, view=dataset.skip(20))
     assert other.table("verdicts") != rows
+    nothing = event("choose_samples", dataset, state, view=dataset.match({"agreement_n_annotators": 99}), value="view")
+    assert "must have samples of the run" in nothing.text
 
 
-def test_a_view_without_samples_of_the_run_is_a_sentence(event, dataset, state):
-    sent = event("choose_samples", dataset, state, view=dataset.match({"agreement_n_annotators": 99}), value="view")
-    assert "must have samples of the run" in sent.text
+#: tab and click
+ON_NOTHING = [
+    ("annotators", {"path": "pairs_1", "row": 0, "column": 1}),  # the diagonal
+    ("annotators", {"path": "annotators_1", "row": 0, "column": 0}),
+    ("images", {"path": "scores_1", "x": "no such score"}),
+    ("objects", {"path": "verdicts_1", "row": 99, "column": 2}),
+    ("objects", {"path": "verdicts_1", "row": 0, "column": 99}),
+    ("objects", {"path": "iou_1", "x": 0.525}),
+    ("objects", {"path": "no_such_table_1", "row": 0, "column": 0}),
+    ("overview", {"path": "cards.c0.card_1", "number": 0}),
+    ("overview", {}),
+]
 
 
-def test_the_grid_gets_the_fields_of_the_run_alone(event, dataset, state):
-    dataset.set_values("weather", ["sun"] * len(dataset))
-    click = lone_row(event, dataset, state)
-    view = event("click_cell", dataset, of_tab(state, "objects"), **click).view(dataset)
-    assert "weather" not in view.get_field_schema()
-    assert {"alice", "bob", "carol", "agreement_score"} <= set(view.get_field_schema())
-
-
-@pytest.mark.parametrize(
-    ("tab", "click"),
-    [
-        ("annotators", {"path": "pairs_1", "row": 0, "column": 1}),  # the diagonal
-        ("annotators", {"path": "annotators_1", "row": 0, "column": 0}),
-        ("images", {"path": "scores_1", "x": "no such score"}),
-        ("objects", {"path": "verdicts_1", "row": 99, "column": 2}),
-        ("objects", {"path": "verdicts_1", "row": 0, "column": 99}),
-        ("objects", {"path": "iou_1", "x": 0.525}),
-        ("objects", {"path": "no_such_table_1", "row": 0, "column": 0}),
-        ("overview", {"path": "cards.c0.card_1", "number": 0}),
-        ("overview", {}),
-    ],
-)
-@pytest.mark.few(2)
-def test_a_click_on_nothing_is_a_notification(event, dataset, state, tab, click):
-    sent = event("drill_down", dataset, of_tab(state, tab), **click)
-    assert len(sent.of("notify")) == 1
-    assert "did not work" not in sent.of("notify")[0]["message"]
-    assert not sent.of("set_view")
+def test_a_click_on_nothing_is_a_notification(event, dataset, state):
+    for tab, click in ON_NOTHING:
+        sent = event("drill_down", dataset, of_tab(state, tab), **click)
+        assert len(sent.of("notify")) == 1
+        assert "did not work" not in sent.of("notify")[0]["message"]
+        assert not sent.of("set_view")
 
 
 @pytest.mark.parametrize("tab", TABS)
 @pytest.mark.few(2)
 def test_reworded_titles_and_labels_lead_to_the_same_samples(dataset, tab):
     """Drill-downs follow from the data of charts and tables: nothing that is written on them is read."""
-    model = view_model(_shown(dataset), panel_state_of(dataset, None), tab)
+    model = view_model(shown_of(dataset), panel_state_of(dataset, None), tab)
     reworded = copy.deepcopy(model)
     for item in reworded["items"]:
         item |= {"title": "?", "columns": [], "rows": [{} for _ in item.get("rows", ())], "layout": {}}

@@ -15,15 +15,15 @@ import pytest
 
 from tests.chance import seeds
 from tests.datasets import with_regions
+from tests.panels.conftest import shown_of
 from tools.stress.labelled import TYPES
 
 from annotator_agreement.agreement.ratings.compute import agreeing
 from annotator_agreement.agreement.settings.options import value_name
 from annotator_agreement.dataset_io import compute_agreement
-from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 from annotator_agreement.panels.drill_down import samples_behind
-from annotator_agreement.panels.panel_state import Shown, panel_state_of
+from annotator_agreement.panels.panel_state import panel_state_of
 from annotator_agreement.panels.view_model import view_model
 
 pytestmark = pytest.mark.long
@@ -193,8 +193,7 @@ def _number(what, text):
 
 def check_every_link(dataset, report):
     """Compare what every link of the panel shows with the tables of the run, and with its number."""
-    loaded = Run(dataset, "agreement").records()
-    shown, state = Shown(loaded.report, loaded.records, loaded.index, loaded.context), panel_state_of(dataset, None)
+    shown, state = shown_of(dataset), panel_state_of(dataset, None)
     labels = open_run_labels(dataset, "agreement")
     expected, n_links = Expected(dataset, report, labels), Counter()
     whole = labels.kinds[0].list_name is None

@@ -6,35 +6,26 @@ import functools
 import sys
 
 import fiftyone as fo
+import fiftyone.operators as foo
 import pytest
 
 from tests.datasets import detections, random_annotators
 from tests.panels.conftest import ANNOTATORS, URI, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
-from annotator_agreement.dataset_io import (
-    agreement_on,
-    compute_agreement,
-    delete_agreement,
-)
+from annotator_agreement.dataset_io import agreement_on, compute_agreement, delete_agreement
 from annotator_agreement.panels import events
 
 #: every event of the panel but those that the App sends by itself
 EVENTS = [
-    ("refresh", {}),
-    ("back", {}),
-    ("choose_run", {"value": "agreement"}),
-    ("choose_samples", {"value": "view"}),
-    ("choose_tab", {"value": "annotators"}),
-    ("go_to_tab", {"tab": "images"}),
-    ("turn_page", {"item": "work", "page": 1}),
-    ("click_cell", {"path": "verdicts_1", "row": -1, "column": 2}),
+    ("refresh", {}), ("back", {}), ("choose_run", {"value": "agreement"}), ("choose_samples", {"value": "view"}),
+    ("choose_tab", {"value": "annotators"}), ("go_to_tab", {"tab": "images"}),
+    ("turn_page", {"item": "work", "page": 1}), ("click_cell", {"path": "verdicts_1", "row": -1, "column": 2}),
     ("click_cell", {"path": "verdicts_1", "row": 1, "column": 2}),
     ("click_cell", {"path": "votes_1", "row": 0, "column": 1}),
-    ("drill_down", {"path": "cards.c5.card_1", "number": 5}),
-    ("open_sample", {"id": "000000000000000000000000"}),
+    ("drill_down", {"path": "cards.c5.card_1", "number": 5}), ("open_sample", {"id": "000000000000000000000000"}),
     ("run_operator", {"operator": "agreement_patches"}),
-]
+]  # fmt: skip
 
 
 def _check_clear(sent):
@@ -49,8 +40,6 @@ def _check_clear(sent):
 
 
 def test_only_events_of_the_panel_can_be_called_by_name(event, dataset, state, monkeypatch):
-    import fiftyone.operators as foo
-
     shown, beside = foo.get_operator(URI), foo.get_operator("@annotator/agreement/decide_panel")
     assert [name for name in events.EVENTS if not hasattr(beside, name)] == []
     assert [name for name in events.EVENTS if not hasattr(shown, name)] == ["open_next"]
@@ -125,7 +114,7 @@ def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
 
 @pytest.mark.long
 def test_two_panels_have_a_state_of_their_own(event, dataset):
-    compute_agreement(dataset, ANNOTATORS, run_key="strict", iou=0.9, progress=False)
+    compute_agreement(dataset, ANNOTATORS, run_key="strict", iou=0.9, resamples=0, progress=False)
     rules = of_tab({}, "rules")
     one, other = functools.partial(event, panel="one"), functools.partial(event, panel="other")
     first, second = one("on_load", dataset, rules), other("on_load", dataset, rules)
@@ -196,7 +185,7 @@ def test_of_groups_the_samples_of_all_slices_count(event, make_dataset):
             for k in range(12)
         ]
     )
-    compute_agreement(dataset, ANNOTATORS[:2], progress=False)
+    compute_agreement(dataset, ANNOTATORS[:2], resamples=0, progress=False)
     state = event("on_load", dataset).state
     said, sent = _computation(event, dataset, state, dataset.limit(3))
     assert "part of the run: 6 of its 12" in said
@@ -218,14 +207,12 @@ def test_what_no_list_offers_is_not_looked_for(event, dataset, state, what, valu
 
 
 def test_the_runs_of_the_dataset_are_looked_up_once_for_a_click(event, dataset, state, monkeypatch):
-    import fiftyone.operators as foo
-
     module = sys.modules[type(foo.get_operator(URI)).__module__.rpartition(".")[0] + ".run_panel"]
     looked, look = [], module.panel_state_of
     monkeypatch.setattr(module, "panel_state_of", lambda *given: looked.append(given) or look(*given))
     assert event("drill_down", dataset, state, path="cards.c5.card_1", number=5).of("set_view")
     assert len(looked) == 1
     # somebody else computes a run: what is stored has changed
-    compute_agreement(dataset, ANNOTATORS, run_key="another", progress=False)
+    compute_agreement(dataset, ANNOTATORS, run_key="another", resamples=0, progress=False)
     event("choose_tab", dataset, state, value="annotators")
     assert any(wanted == "another" for _, wanted in looked)
