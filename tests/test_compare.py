@@ -110,10 +110,7 @@ def test_every_difference_on_generated_boxes_is_explained(programs, tmp_path):
 
 
 #: method, cost function, mean and pooled alpha of kalos on LVIS-200
-PUBLISHED = [
-    ("mgm", "negative_score", 0.679026, 0.635151),
-    ("mgm", "category_lenient", 0.688879, 0.648286),
-]
+PUBLISHED = [("mgm", "negative_score", 0.679026, 0.635151), ("mgm", "category_lenient", 0.688879, 0.648286)]
 
 
 @pytest.mark.parametrize("is_exported", [False, True], ids=["original", "exported"])

@@ -493,10 +493,7 @@ OF_ANOTHER_KIND = [
     ({"masks": {"boundary": True}}, "`masks` must be options of masks, got 'boundary'; did you mean 'boundaries'"),
     ({"tags": {"iou": 0.5}}, "`tags` must be options of tags, got 'iou'; they are set_distance"),
     ({"masks": True}, r"`masks` must be a mapping, such as dict\(background=…\), got True"),
-    (
-        {"tags": {"set_distance": "masi"}, "set_distance": "masi"},
-        "`set_distance` must be given once, got it also in",
-    ),
+    ({"tags": {"set_distance": "masi"}, "set_distance": "masi"}, "`set_distance` must be given once, got it also in"),
     ({"tags": {"set_distance": "jaccard"}}, "`set_distance` concerns tags, but"),
 ]
 

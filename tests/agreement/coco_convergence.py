@@ -71,15 +71,10 @@ def coco_precision(
 
 def _entry(label: Label, number: int) -> dict[str, Any]:
     return {
-        "id": number,
-        "image_id": label.image,
-        "category_id": label.category,
-        "bbox": list(label.box),
-        "area": label.box[2] * label.box[3] if label.area is None else label.area,
-        "iscrowd": int(label.crowd),
-        "score": label.score,
-        "label": label,
-    }
+        "id": number, "image_id": label.image, "category_id": label.category, "bbox": list(label.box),
+        "area": label.box[2] * label.box[3] if label.area is None else label.area, "iscrowd": int(label.crowd),
+        "score": label.score, "label": label,
+    }  # fmt: skip
 
 
 def _similarities(evaluation: Any, image: int, category: int, overlap: Callable[..., Any]) -> Any:

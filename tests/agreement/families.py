@@ -33,11 +33,9 @@ NAMES = ("alice", "bob", "carol")
 MEANING = MaskValues(0, (9,), {1: "sky", 2: "road (2)", 3: "road (3)"})
 #: values of attributes, by name
 VALUES: dict[str, list[Any]] = {
-    "age": [None, 1, 2, 2.25, 9],
-    "mixed": [None, True, 1, "1", "left"],
-    "occluded": [None, True, False],
+    "age": [None, 1, 2, 2.25, 9], "mixed": [None, True, 1, "1", "left"], "occluded": [None, True, False],
     "side": [None, "left", "right", "top"],
-}
+}  # fmt: skip
 _CODES = {name: AttributeCodes(name) for name in VALUES}
 for _name, _codes in _CODES.items():
     _codes.of(VALUES[_name])
@@ -185,22 +183,15 @@ KINDS = {
 
 #: kind of labels, and options of a run; the first ones are every kind of labels, and most of what objects have
 CASES: list[tuple[str, dict[str, Any]]] = [
-    ("objects", {}),
-    ("objects", {"missing": "ignore", "empty": "agree", "classes": "require"}),
-    ("objects", {"attributes": list(VALUES), "tolerance": 0.5}),
-    ("classes", {}),
-    ("numbers", {"tolerance": 0.2}),
-    ("tags", {}),
-    ("masks", {"empty": "agree", "undefined": "one", "boundaries": True}),
+    ("objects", {}), ("objects", {"missing": "ignore", "empty": "agree", "classes": "require"}),
+    ("objects", {"attributes": list(VALUES), "tolerance": 0.5}), ("classes", {}), ("numbers", {"tolerance": 0.2}),
+    ("tags", {}), ("masks", {"empty": "agree", "undefined": "one", "boundaries": True}),
     ("objects", {"undefined": "one", "empty": "agree", "classes": "ignore", "similarity": "dice"}),
     ("objects", {"annotators": {"alice": "anna", "carol": "anna", "bob": "bob"}}),
-    ("classes", {"categories": ["dog", "owl", "ant", "cat"], "undefined": "one"}),
-    ("numbers", {"level": "ratio"}),
-    ("numbers", {"level": "ordinal"}),
-    ("numbers", {"level": "nominal"}),
-    ("tags", {"set_distance": "jaccard", "undefined": "one"}),
-    ("masks", {}),
-]
+    ("classes", {"categories": ["dog", "owl", "ant", "cat"], "undefined": "one"}), ("numbers", {"level": "ratio"}),
+    ("numbers", {"level": "ordinal"}), ("numbers", {"level": "nominal"}),
+    ("tags", {"set_distance": "jaccard", "undefined": "one"}), ("masks", {}),
+]  # fmt: skip
 #: methods that depend on the order of annotators
 BY_ORDER: list[tuple[str, dict[str, Any]]] = [
     ("objects", {"method": "recursive"}),

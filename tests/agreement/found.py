@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import (
-    NAN,
-    Sample,
-    Unit,
-    batch_of,
-    config_of,
-    random_samples,
-    report_of,
-    units_of,
-)
+from tests.agreement.agreement_oracle import NAN, Sample, Unit, batch_of, config_of, random_samples, report_of, units_of
 from tests.chance import seeds
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
@@ -29,11 +20,9 @@ from annotator_agreement.agreement.settings.config import AgreementConfig
 
 N_ANNOTATORS = 4
 RULES = (
-    {},
-    {"missing": "ignore"},
-    {"empty": "agree", "undefined": "one"},
+    {}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"},
     {"missing": "ignore", "empty": "agree", "classes": "require"},
-)
+)  # fmt: skip
 
 
 def each_case(test: Callable[..., None]) -> Callable[..., None]:

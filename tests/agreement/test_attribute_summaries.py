@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import (
-    CLASS_NAMES,
-    NAMES,
-    NAN,
-    Sample,
-    batch_of,
-    random_samples,
-    units_of,
-)
+from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, NAN, Sample, batch_of, random_samples, units_of
 from tests.agreement.families import VALUES
 from tests.agreement.found import same
 from tests.chance import seeds

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 import shapely
 
-from tests.agreement.coco_convergence import (
-    Label,
-    coco_mean,
-    coco_precision,
-    constant,
-    detections_of,
-    mean_of,
-    of_pair,
-)
+from tests.agreement.coco_convergence import Label, coco_mean, coco_precision, constant, detections_of, mean_of, of_pair
 from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  # a fixture
 from tests.chance import seeds
 from tests.metrics.test_keypoints import coco_oks
@@ -159,8 +152,6 @@ def test_shapes_have_the_precision_of_cocos_program(drawn_as, geometry, overlap,
 @pytest.fixture(scope="module")
 def labels_of_lvis(lvis) -> tuple[Batch, list[list[Label]], list[int]]:  # noqa: F811
     """The batch, and the labels of both annotators in the order of the file."""
-    import json
-
     data = json.loads(LVIS.read_text())
     size = np.array([(image["width"], image["height"]) for image in data["images"]], float)
     batch = lvis[2]
@@ -169,11 +160,7 @@ def labels_of_lvis(lvis) -> tuple[Batch, list[list[Label]], list[int]]:  # noqa:
     for entry in data["annotations"]:
         drawn[number[entry["rater_id"]]].append(Label(entry["image_id"], entry["category_id"], entry["bbox"]))
     in_pixels = Boxes(batch.geometry.xyxy * np.tile(size, 2)[batch.objects.sample])
-    return (
-        Batch(batch.objects, in_pixels, batch.assigned),
-        drawn,
-        [image["id"] for image in data["images"]],
-    )
+    return (Batch(batch.objects, in_pixels, batch.assigned), drawn, [image["id"] for image in data["images"]])
 
 
 def test_200_images_of_lvis_have_the_known_precision_by_the_constant_score(labels_of_lvis) -> None:

@@ -57,8 +57,7 @@ def test_numbers_are_those_of_tables_of_counts(seed: int, rules: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    "table",
-    [[[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]]],
+    "table", [[[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]]]
 )
 def test_icc_needs_images_of_all_and_variation(table: list[list[int]]) -> None:
     assert _report(table).counts.icc is None

@@ -70,12 +70,9 @@ def report_of(batch: Batch, options: dict[str, Any]) -> dict[str, Any]:
 
 
 RULES: list[dict[str, Any]] = [
-    {},
-    {"missing": "ignore", "empty": "agree", "classes": "ignore"},
-    {"method": "recursive", "classes": "ignore"},
-    {"method": "mutual_best"},
-    {"iou": 0.3, "similarity": "dice", "classes": "require", "undefined": "one"},
-]
+    {}, {"missing": "ignore", "empty": "agree", "classes": "ignore"}, {"method": "recursive", "classes": "ignore"},
+    {"method": "mutual_best"}, {"iou": 0.3, "similarity": "dice", "classes": "require", "undefined": "one"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("options", RULES, ids=lambda options: " ".join(map(str, options.values())) or "defaults")

@@ -16,11 +16,9 @@ from annotator_agreement.charts.text.advice import whom_to_talk_to
 
 #: what is said of the planted habit
 SAID = {
-    "classes": "worker 1 gives 'owl' more often than the others, by ",
-    "numbers": "worker 1 rates ",
-    "tags": "worker 1 misses ",
-    "masks": "worker 1 gives ",
-}
+    "classes": "worker 1 gives 'owl' more often than the others, by ", "numbers": "worker 1 rates ",
+    "tags": "worker 1 misses ", "masks": "worker 1 gives ",
+}  # fmt: skip
 
 
 @pytest.mark.random

@@ -90,12 +90,10 @@ def rules_under(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., list[
 CONVENTIONS = {"source": {"empty": "agree", "undefined": "one"}, "defaults": {}}
 # (conventions, classes, mean of the alphas of the images, pooled alpha)
 ALPHA = [
-    ("source", "ignore", 0.679026, 0.635151),
-    ("source", "prefer", 0.688879, 0.648286),
-    ("defaults", "ignore", 0.569163, 0.633426),
-    ("defaults", "prefer", 0.582387, 0.646623),
+    ("source", "ignore", 0.679026, 0.635151), ("source", "prefer", 0.688879, 0.648286),
+    ("defaults", "ignore", 0.569163, 0.633426), ("defaults", "prefer", 0.582387, 0.646623),
     ("defaults", "require", 0.582046, 0.645886),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("conventions", "classes", "mean", "pooled"), ALPHA)

@@ -14,12 +14,7 @@ from tests.chance import some_seeds
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.parts import compute
-from annotator_agreement.agreement.parts.compute import (
-    PartColumns,
-    groups_of_sets,
-    groups_of_values,
-    parts_of,
-)
+from annotator_agreement.agreement.parts.compute import PartColumns, groups_of_sets, groups_of_values, parts_of
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics.bootstrap.confidence import Resampling, bootstrap

@@ -12,13 +12,7 @@ from tests.agreement.families import KINDS
 from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.agreement.pixels import report as numbers
-from annotator_agreement.agreement.pixels.compute import (
-    NUMBERS,
-    compare_masks,
-    mask_columns,
-    means_defined,
-    measure,
-)
+from annotator_agreement.agreement.pixels.compute import NUMBERS, compare_masks, mask_columns, means_defined, measure
 from annotator_agreement.agreement.pixels.meaning import MaskValues, mask_values
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report

@@ -35,8 +35,7 @@ def test_a_ranking_goes_by_the_conservative_end_of_the_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("n_objects", 19), ("intervals", {}), ("intervals", {"score": interval(0.1, 0.2, n=9)})],
+    ("field", "value"), [("n_objects", 19), ("intervals", {}), ("intervals", {"score": interval(0.1, 0.2, n=9)})]
 )
 def test_nothing_is_ranked_on_fewer_than_20_labels_or_10_images(field: str, value: object) -> None:
     entries = [{**filled_values()["annotators"][0], "name": name} for name in ("x 10", "x 9", "a")]

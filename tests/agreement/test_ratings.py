@@ -10,16 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.agreement.rating_oracle import (
-    NAN,
-    entropy_of,
-    given,
-    majority_of,
-    mean,
-    random_rows,
-    report_of,
-    score_of,
-)
+from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, mean, random_rows, report_of, score_of
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config

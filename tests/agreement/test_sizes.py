@@ -7,15 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import (
-    CLASS_NAMES,
-    Sample,
-    Unit,
-    batch_of,
-    config_of,
-    random_samples,
-    report_of,
-)
+from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, Unit, batch_of, config_of, random_samples, report_of
 from tests.agreement.found import Found, assigned_pairs, each_case, found, mean, median, same, share
 from tests.dataset_io.same_values import assert_same
 

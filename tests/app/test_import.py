@@ -106,8 +106,7 @@ def test_an_answer_that_comes_late_does_not_win(page: Page, demo_address: str, i
         return "resolve-type" in request.url and str(wrong) in (request.post_data or "")
 
     page.route(
-        "**/operators/resolve-type",
-        lambda route: held.append(route) if asks(route.request) else route.continue_(),
+        "**/operators/resolve-type", lambda route: held.append(route) if asks(route.request) else route.continue_()
     )
     path = form.get_by_role("textbox").first
     with page.expect_request(asks):

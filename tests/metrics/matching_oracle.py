@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -37,6 +38,13 @@ def match(rows: Sequence[Row], **options):
 def partition_of(unit: np.ndarray) -> Partition:
     """Sets of rows that have the same unit number."""
     return frozenset(frozenset(np.flatnonzero(unit == u).tolist()) for u in np.unique(unit))
+
+
+def compared_pairs(objects: Objects) -> list[tuple[int, int]]:
+    """The pairs of objects of two annotators on one sample, in order."""
+    sample, annotator = objects.sample.tolist(), objects.annotator.tolist()
+    pairs = combinations(range(len(sample)), 2)
+    return [(i, j) for i, j in pairs if sample[i] == sample[j] and annotator[i] != annotator[j]]
 
 
 def similarity_of(a: Sequence[float], b: Sequence[float], kind: str = "iou") -> float:

@@ -12,7 +12,7 @@ from tests.chance import examples
 from tests.metrics.golden_cases import GOLDEN, corners, fraction
 
 from annotator_agreement import metrics
-from annotator_agreement.metrics.geometry.boxes import Boxes, box_area, box_intersection, check_boxes
+from annotator_agreement.metrics.geometry.boxes import box_area, box_intersection, check_boxes
 from annotator_agreement.metrics.geometry.objects import dice_from_areas, iom_from_areas, iou_from_areas
 
 RATIOS = {"iou": iou_from_areas, "dice": dice_from_areas, "iom": iom_from_areas}
@@ -55,70 +55,38 @@ EDGE_CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", EDGE_CASES, ids=lambda case: case[0])
-@pytest.mark.parametrize("kind", RATIOS)
-def test_edge_cases_have_the_value_computed_by_hand(case: tuple, kind: str) -> None:
-    _, a, b, *values = case
-    expected = dict(zip(("iou", "dice", "iom"), values, strict=True))[kind]
-    a, b = np.array([a], dtype=float), np.array([b], dtype=float)
-    assert_allclose(_all_pairs(kind, a, b), [[expected]], rtol=0, atol=1e-12)
-    assert_allclose(_all_pairs(kind, b, a), [[expected]], rtol=0, atol=1e-12)
-    if kind == "iou":
-        assert_allclose(metrics.box_iou(a, b), [[expected]], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 3), (2, 0)])
-def test_sets_without_boxes_give_an_empty_matrix(n: int, m: int) -> None:
-    a, b = np.tile([0, 0, 1, 2.0], (n, 1)), np.tile([0, 0, 1, 2.0], (m, 1))
-    assert metrics.box_iou(a, b).shape == (n, m)
-
-
-def test_an_empty_list_counts_as_no_boxes() -> None:
-    assert metrics.box_iou(np.array([]), np.array([[0, 0, 1, 2.0]])).shape == (0, 1)
+def test_edge_cases_have_the_value_computed_by_hand() -> None:
+    for name, a, b, *values in EDGE_CASES:
+        a, b = np.array([a], dtype=float), np.array([b], dtype=float)
+        for kind, expected in zip(RATIOS, (values[0], values[1], values[2]), strict=True):
+            assert_allclose(_all_pairs(kind, a, b), [[expected]], rtol=0, atol=1e-12, err_msg=name)
+            assert_allclose(_all_pairs(kind, b, a), [[expected]], rtol=0, atol=1e-12, err_msg=name)
+        assert_allclose(metrics.box_iou(a, b), [[values[0]]], rtol=0, atol=1e-12, err_msg=name)
+        assert_allclose(metrics.dice_from_iou(metrics.box_iou(a, b)), [[values[1]]], rtol=0, atol=1e-12, err_msg=name)
+    for n, m in ((0, 0), (0, 3), (2, 0)):
+        assert metrics.box_iou(np.tile([0, 0, 1, 2.0], (n, 1)), np.tile([0, 0, 1, 2.0], (m, 1))).shape == (n, m)
+    assert metrics.box_iou(np.array([]), np.array([[0, 0, 1, 2.0]])).shape == (0, 1)  # an empty list is no boxes
 
 
 GOOD = np.array([[0, 0, 1, 2.0]])
 ERRORS = [
-    ("three columns", np.zeros((2, 3)), r"`boxes_a` must have the shape \(N, 4\), got \(2, 3\)"),
-    ("one dimension", np.zeros(4), r"`boxes_a` must have the shape \(N, 4\), got \(4,\)"),
-    ("not a number", np.array([[0, 0, 1, 1], [0, NAN, 1, 1]]), r"`boxes_a` must be finite, got \[0.0, nan, 1.0, 1.0\]"),
-    ("infinite", np.array([[0, 0, np.inf, 1]]), r"`boxes_a` must be finite, got \[0.0, 0.0, inf, 1.0\]"),
-    ("x reversed", np.array([[3, 0, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"),
-    ("y reversed", np.array([[0, 2, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[0.0, 2.0, 1.0, 1.0\]"),
+    (np.zeros((2, 3)), r"`boxes_a` must have the shape \(N, 4\), got \(2, 3\)"),
+    (np.zeros(4), r"`boxes_a` must have the shape \(N, 4\), got \(4,\)"),
+    (np.array([[0, 0, 1, 1], [0, NAN, 1, 1]]), r"`boxes_a` must be finite, got \[0.0, nan, 1.0, 1.0\]"),
+    (np.array([[0, 0, np.inf, 1]]), r"`boxes_a` must be finite, got \[0.0, 0.0, inf, 1.0\]"),
+    (np.array([[3, 0, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"),
+    (np.array([[0, 2, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[0.0, 2.0, 1.0, 1.0\]"),
 ]
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
-def test_unusable_boxes_are_an_error_that_names_the_argument(case: tuple) -> None:
-    _, boxes, message = case
-    with pytest.raises(ValueError, match=message):
-        metrics.box_iou(boxes, GOOD)
-    with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes_b")):
-        metrics.box_iou(GOOD, boxes)
-    with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes")):
-        check_boxes(boxes)
-
-
-def _boxes(n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    low = rng.uniform(0, [3.0, 1.0], (n, 2))
-    return np.hstack([low, low + rng.uniform(0, [1.0, 2.5], (n, 2))])
-
-
-def test_the_matrix_of_all_pairs_is_what_matching_compares() -> None:
-    a, b = _boxes(40, 1), _boxes(30, 2)
-    both = Boxes(np.concatenate([a, b]))
-    i, j = np.repeat(np.arange(40), 30), np.tile(np.arange(40, 70), 40)
-    iou = iou_from_areas(both.intersection_of(i, j), both.area[i], both.area[j])
-    assert_array_equal(metrics.box_iou(a, b).ravel(), iou)
-    assert_array_equal(metrics.box_iou(a, b), _all_pairs("iou", a, b))
-
-
-def test_dice_follows_from_iou() -> None:
-    a, b = _boxes(30, 3), _boxes(20, 4)
-    iou = metrics.box_iou(a, b)
-    assert_allclose(metrics.dice_from_iou(iou), _all_pairs("dice", a, b), rtol=0, atol=1e-14)
-    assert np.isnan(metrics.dice_from_iou(np.array([NAN]))).all()
+def test_unusable_boxes_are_an_error_that_names_the_argument() -> None:
+    for boxes, message in ERRORS:
+        with pytest.raises(ValueError, match=message):
+            metrics.box_iou(boxes, GOOD)
+        with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes_b")):
+            metrics.box_iou(GOOD, boxes)
+        with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes")):
+            check_boxes(boxes)
 
 
 @st.composite

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose
 
-from tests.chance import examples, seeds, some_seeds
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import fraction
 from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, tables
 
@@ -67,32 +67,23 @@ PUBLISHED_VALUES = [
 ]
 
 
-@pytest.mark.parametrize("case", PUBLISHED_VALUES, ids=lambda case: f"{case[0]}-{case[1]}")
-def test_published_tables_have_the_published_coefficients(case: tuple) -> None:
-    name, coefficient, expected, decimals = case
-    ratings = published_ratings(name)
-    value = OF_COLUMNS[coefficient](*ratings.T) if coefficient in OF_COLUMNS else OF_TABLE[coefficient](ratings)
-    assert_allclose(value, expected, rtol=0, atol=0.5 * 10.0**-decimals + 1e-12)
-
-
-def test_every_published_number_is_in_the_table() -> None:
+def test_published_tables_have_the_published_coefficients() -> None:
+    for name, coefficient, expected, decimals in PUBLISHED_VALUES:
+        ratings = published_ratings(name)
+        value = OF_COLUMNS[coefficient](*ratings.T) if coefficient in OF_COLUMNS else OF_TABLE[coefficient](ratings)
+        assert_allclose(value, expected, rtol=0, atol=0.5 * 10.0**-decimals + 1e-12, err_msg=f"{name} {coefficient}")
+    for coefficient, weights in product(("alpha", "ac2"), ("quadratic", "linear", "ordinal")):
+        expected = PUBLISHED["krippendorff_2011"]["weighted"][coefficient][weights]
+        value = WEIGHTED[coefficient](published_ratings("krippendorff_2011"), weights=weights)
+        assert_allclose(value, expected, rtol=0, atol=5e-4)
+    # and none was forgotten
     listed = {(name, coefficient, value) for name, coefficient, value, _ in PUBLISHED_VALUES}
     for name, case in PUBLISHED.items():
-        if name in ("about", "kappa"):
-            continue
-        numbers = {**case, **case.get("gwet", {}), "alpha": case["alpha"]}
-        if isinstance(numbers["alpha"], dict):
-            numbers["alpha"] = numbers["alpha"]["nominal"]
-        for coefficient in {*OF_TABLE, *OF_COLUMNS} & set(numbers):
-            assert (name, coefficient, numbers[coefficient]) in listed
-
-
-@pytest.mark.parametrize("weights", ["quadratic", "linear", "ordinal"])
-@pytest.mark.parametrize("coefficient", ["alpha", "ac2"])
-def test_the_published_table_has_the_published_weighted_coefficients(coefficient: str, weights: str) -> None:
-    expected = PUBLISHED["krippendorff_2011"]["weighted"][coefficient][weights]
-    value = WEIGHTED[coefficient](published_ratings("krippendorff_2011"), weights=weights)
-    assert_allclose(value, expected, rtol=0, atol=5e-4)
+        if name not in ("about", "kappa"):
+            alpha = case["alpha"]["nominal"] if isinstance(case["alpha"], dict) else case["alpha"]
+            numbers = {**case, **case.get("gwet", {}), "alpha": alpha}
+            for coefficient in {*OF_TABLE, *OF_COLUMNS} & set(numbers):
+                assert (name, coefficient, numbers[coefficient]) in listed
 
 
 def _columns_of_kappa_case(case: dict) -> tuple[np.ndarray, np.ndarray]:
@@ -196,38 +187,29 @@ def test_coefficients_are_their_definitions_by_loops(table: np.ndarray) -> None:
             assert_allclose(value, expected, rtol=0, atol=1e-10, err_msg=f"{name}, {weights}")
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
 @pytest.mark.parametrize("seed", seeds(10))
-def test_categories_are_by_default_those_that_occur(name: str, seed: int) -> None:
+def test_categories_are_by_default_those_that_occur(seed: int) -> None:
     table = random_ratings(seed)
     used = sorted(set(table[~np.isnan(table)].tolist()))
-    for weights in WEIGHTS:
+    for name, weights in product(WEIGHTED, WEIGHTS):
         expected = _by_loops(name, table, used, weights)
         assert_allclose(WEIGHTED[name](table, weights=weights), expected, rtol=0, atol=1e-11)
+    ac1 = metrics.gwet_ac1(table, categories=range(7))  # AC2 without weights
+    assert_allclose(ac1, _by_loops("ac2", table, [*range(7)], "identity"))
+    # which takes the number of categories alone, too
+    expected = _by_loops("brennan_prediger", table, [*range(1, 9)], "identity")
+    assert_allclose(metrics.brennan_prediger(table, 8), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("seed", seeds(10))
-def test_scott_and_cohen_use_the_units_that_both_rated(seed: int, weights: str) -> None:
+def test_scott_and_cohen_use_the_units_that_both_rated(seed: int) -> None:
     table = random_ratings(seed)[:, :2]
     both = table[~np.isnan(table).any(axis=1)]
     used = sorted(set(both.ravel().tolist()))
-    assert_allclose(scott_pi(*table.T, weights=weights), _by_loops("fleiss", both, used, weights), atol=1e-11)
-    # Conger's kappa of two annotators is Cohen's
-    assert_allclose(cohen_kappa(*table.T, weights=weights), _by_loops("conger", both, used, weights), atol=1e-11)
-
-
-@pytest.mark.random
-def test_ac1_is_ac2_without_weights() -> None:
-    for seed in some_seeds(10):
-        table = random_ratings(seed)
-        assert_allclose(metrics.gwet_ac1(table, categories=range(7)), _by_loops("ac2", table, [*range(7)], "identity"))
-
-
-def test_brennan_prediger_takes_the_number_of_categories_alone() -> None:
-    table = random_ratings(4)
-    expected = _by_loops("brennan_prediger", table, [*range(1, 9)], "identity")
-    assert_allclose(metrics.brennan_prediger(table, 8), expected, rtol=0, atol=1e-12)
+    for weights in WEIGHTS:
+        assert_allclose(scott_pi(*table.T, weights=weights), _by_loops("fleiss", both, used, weights), atol=1e-11)
+        # Conger's kappa of two annotators is Cohen's
+        assert_allclose(cohen_kappa(*table.T, weights=weights), _by_loops("conger", both, used, weights), atol=1e-11)
 
 
 # (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha, percent agreement)
@@ -245,23 +227,41 @@ UNDEFINED = [
 ]
 
 
-@pytest.mark.parametrize("case", UNDEFINED, ids=lambda case: case[0])
-def test_coefficients_without_disagreement_by_chance_are_nan_and_silent(case: tuple) -> None:
-    _, table, expected = case
+def test_coefficients_without_disagreement_by_chance_are_nan_and_silent() -> None:
+    names = ("fleiss", "conger", "brennan_prediger", "ac2", "alpha")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        values = [
-            WEIGHTED[name](table, weights="identity")
-            for name in ("fleiss", "conger", "brennan_prediger", "ac2", "alpha")
-        ]
-        assert_allclose([*values, metrics.percent_agreement(table)], expected, rtol=0, atol=1e-12)
-        for level in LEVELS:
-            assert np.isnan(krippendorff_alpha(table, level=level)) == np.isnan(expected[4])
-        for weights in WEIGHTS[1:]:
-            for function, value in zip(
-                ("fleiss", "conger", "brennan_prediger", "ac2", "alpha"), expected[:5], strict=True
-            ):
-                assert np.isnan(WEIGHTED[function](table, weights=weights)) == np.isnan(value)
+        for case, table, expected in UNDEFINED:
+            values = [WEIGHTED[name](table, weights="identity") for name in names]
+            assert_allclose([*values, metrics.percent_agreement(table)], expected, rtol=0, atol=1e-12, err_msg=case)
+            for level in LEVELS:
+                assert np.isnan(krippendorff_alpha(table, level=level)) == np.isnan(expected[4]), case
+            for weights, (name, value) in product(WEIGHTS[1:], zip(names, expected[:5], strict=True)):
+                assert np.isnan(WEIGHTED[name](table, weights=weights)) == np.isnan(value), case
+        for weights, (case, a, b, kappa, pi) in product(WEIGHTS, UNDEFINED_PAIRS):
+            a, b = np.array(a), np.array(b)
+            assert_allclose(cohen_kappa(a, b, weights=weights), kappa, rtol=0, atol=1e-14, err_msg=case)
+            assert_allclose(scott_pi(a, b, weights=weights), pi, rtol=0, atol=1e-14, err_msg=case)
+    for weights, name in product(WEIGHTS, ("brennan_prediger", "ac2")):  # one category of several
+        assert WEIGHTED[name](np.ones((4, 2)), weights=weights, categories=[1, 2, 3]) == 1.0
+
+
+def test_weights_are_those_of_their_formula() -> None:
+    for weights, n in product(WEIGHTS, (0, 1, 2, 6)):
+        expected = [[_agreement(c, k, n, weights) for k in range(n)] for c in range(n)]
+        assert_allclose(metrics.category_weights(weights, n), np.reshape(expected, (n, n)), rtol=0, atol=1e-15)
+
+
+def test_counting_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = random_ratings(5)
+    every = sorted({*table[~np.isnan(table)], 99.0})
+
+    def found() -> list[float]:
+        return [of(table, **more) for of in WEIGHTED.values() for more in ({}, {"categories": every})]
+
+    expected = found()
+    monkeypatch.setattr(ratings_module, "_RATINGS_AT_ONCE", 2 * table.shape[1] + 1)
+    assert found() == expected
 
 
 # (id, a, b, kappa, pi)
@@ -274,86 +274,38 @@ UNDEFINED_PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("case", UNDEFINED_PAIRS, ids=lambda case: case[0])
-def test_two_annotators_without_disagreement_by_chance_are_nan(case: tuple, weights: str) -> None:
-    _, a, b, kappa, pi = case
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert_allclose(cohen_kappa(np.array(a), np.array(b), weights=weights), kappa, rtol=0, atol=1e-14)
-        assert_allclose(scott_pi(np.array(a), np.array(b), weights=weights), pi, rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", ["brennan_prediger", "ac2"])
-def test_one_category_of_several_that_could_be_chosen_is_perfect_agreement(name: str) -> None:
-    for weights in WEIGHTS:
-        assert WEIGHTED[name](np.ones((4, 2)), weights=weights, categories=[1, 2, 3]) == 1.0
-
-
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("n", [0, 1, 2, 6])
-def test_weights_are_those_of_their_formula(weights: str, n: int) -> None:
-    expected = [[_agreement(c, k, n, weights) for k in range(n)] for c in range(n)]
-    assert_allclose(metrics.category_weights(weights, n), np.reshape(expected, (n, n)), rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_counting_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    table = random_ratings(5)
-    expected = [WEIGHTED[name](table), WEIGHTED[name](table, categories=sorted({*table[~np.isnan(table)], 99.0}))]
-    monkeypatch.setattr(ratings_module, "_RATINGS_AT_ONCE", 2 * table.shape[1] + 1)
-    found = [WEIGHTED[name](table), WEIGHTED[name](table, categories=sorted({*table[~np.isnan(table)], 99.0}))]
-    assert found == expected
-
-
 TABLE = np.array([[1, 2], [3, 3.0]])
+NO_SHAPE = r"`ratings` must have the shape \(U, R\), got \(3,\)"
+UNKNOWN = "`weights` must be one of identity, linear, quadratic, ordinal, got 'cubic'"
+TOO_FEW = "`n_categories` must be None with `categories` or `weights`, got 4"
+PAIRS = r"`a` and `b` must have the same shape \(U,\), got "
+#: functions, arguments and options, and what is said
 ERRORS = [
-    ("no table", np.ones(3), {}, r"`ratings` must have the shape \(U, R\), got \(3,\)"),
-    ("three dimensions", np.ones((2, 2, 2)), {}, r"`ratings` must have the shape \(U, R\), got \(2, 2, 2\)"),
-    ("infinite", np.array([[1, -np.inf]]), {}, "`ratings` must be finite or nan, got -inf"),
-    ("unknown weights", TABLE, {"weights": "cubic"}, "`weights` must be one of identity, .*, got 'cubic'"),
-    ("unknown weights, no ratings", TABLE[:0], {"weights": "cubic"}, "`weights` must be one of identity, .*"),
-    ("unknown category", TABLE, {"categories": [1, 3]}, r"`categories` must contain every rating, got none of \[2.0\]"),
-    ("category twice", TABLE, {"categories": [1, 2, 3, 3]}, r"`categories` must be different, got \[3.0\] more than"),
-    ("categories in rows", TABLE, {"categories": [[1, 2]]}, r"`categories` must be a list of finite numbers, got \[\["),
-]
+    *((of, [table], options, message) for of in WEIGHTED.values() for table, options, message in (
+        (np.ones(3), {}, NO_SHAPE),
+        (np.ones((2, 2, 2)), {}, r"`ratings` must have the shape \(U, R\), got \(2, 2, 2\)"),
+        (np.array([[1, -np.inf]]), {}, "`ratings` must be finite or nan, got -inf"),
+        (TABLE, {"weights": "cubic"}, UNKNOWN),
+        (TABLE[:0], {"weights": "cubic"}, UNKNOWN),
+        (TABLE, {"categories": [1, 3]}, r"`categories` must contain every rating, got none of \[2.0\]"),
+        (TABLE, {"categories": [1, 2, 3, 3]}, r"`categories` must be different, got \[3.0\] more than"),
+        (TABLE, {"categories": [[1, 2]]}, r"`categories` must be a list of finite numbers, got \[\["),
+    )),
+    *((of, arguments, options, message) for of in OF_COLUMNS.values() for arguments, options, message in (
+        ([np.ones(2), np.ones(3)], {}, rf"{PAIRS}\(2,\) and \(3,\)"),
+        ([np.ones((2, 2)), np.ones((2, 2))], {}, rf"{PAIRS}\(2, 2\) and \(2, 2\)"),
+        ([np.ones(2), np.ones(2)], {"weights": "cubic"}, UNKNOWN),
+    )),
+    (metrics.percent_agreement, [np.ones(3)], {}, NO_SHAPE),
+    (metrics.percent_agreement, [np.array([[1, -np.inf]])], {}, "`ratings` must be finite or nan, got -inf"),
+    (metrics.brennan_prediger, [TABLE, 2], {}, "`n_categories` must be at least the 3 that occur, got 2"),
+    (metrics.brennan_prediger, [TABLE, 4], {"weights": "linear"}, TOO_FEW),
+    (metrics.brennan_prediger, [TABLE, 4], {"categories": [1, 2, 3]}, TOO_FEW),
+    (metrics.category_weights, ["linear", -1], {}, "`n_categories` must be >= 0, got -1"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_unusable_arguments_are_an_error_that_names_them(case: tuple, name: str) -> None:
-    _, table, options, message = case
-    with pytest.raises(ValueError, match=message):
-        WEIGHTED[name](table, **options)
-    if not options:
+def test_unusable_arguments_are_an_error_that_names_them() -> None:
+    for function, arguments, options, message in ERRORS:
         with pytest.raises(ValueError, match=message):
-            metrics.percent_agreement(table)
-
-
-@pytest.mark.parametrize("name", OF_COLUMNS)
-def test_two_columns_must_fit(name: str) -> None:
-    function = OF_COLUMNS[name]
-    with pytest.raises(ValueError, match=r"`a` and `b` must have the same shape \(U,\), got \(2,\) and \(3,\)"):
-        function(np.ones(2), np.ones(3))
-    with pytest.raises(ValueError, match=r"`a` and `b` must have the same shape \(U,\), got \(2, 2\) and \(2, 2\)"):
-        function(np.ones((2, 2)), np.ones((2, 2)))
-    with pytest.raises(ValueError, match="`weights` must be one of identity, linear, quadratic, ordinal, got 'cubic'"):
-        function(np.ones(2), np.ones(2), weights="cubic")
-
-
-BRENNAN_PREDIGER_ERRORS = [
-    ({"n_categories": 2}, "`n_categories` must be at least the 3 that occur, got 2"),
-    ({"n_categories": 4, "weights": "linear"}, "`n_categories` must be None with `categories` or `weights`, got 4"),
-    ({"n_categories": 4, "categories": [1, 2, 3]}, "`n_categories` must be None with `categories` or `weights`, got 4"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), BRENNAN_PREDIGER_ERRORS)
-def test_a_number_of_categories_that_does_not_fit_is_an_error(options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        metrics.brennan_prediger(TABLE, **options)
-
-
-def test_a_negative_number_of_weights_is_an_error() -> None:
-    with pytest.raises(ValueError, match="`n_categories` must be >= 0, got -1"):
-        metrics.category_weights("linear", -1)
+            function(*arguments, **options)

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from annotator_agreement.metrics import (
-    ConfidenceIntervals,
-    Resampling,
-    bootstrap,
-    wilson_interval,
-)
+from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, wilson_interval
 from annotator_agreement.metrics.bootstrap.confidence import bootstrap_parts
 from annotator_agreement.metrics.bootstrap.draws import Part
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.chance import examples, seeds
-from tests.metrics.matching_oracle import best_by_enumeration, partition_of, total_of
+from tests.metrics.matching_oracle import compared_pairs
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import Keypoints, Objects, oks, visibility_agreement
@@ -47,14 +47,7 @@ CASES = [
         1.0,
     ),
     # areas 40 x 10 and 30 x 20 (of its own points): s² = 500; one common point, d = 5, size (40 + 30) / 2
-    (
-        "one common point of three",
-        [(0, 0), (40, 10), NO],
-        [(3, 4), NO, (33, 24)],
-        0.05,
-        math.exp(-25 / 10),
-        1 / 3,
-    ),
+    ("one common point of three", [(0, 0), (40, 10), NO], [(3, 4), NO, (33, 24)], 0.05, math.exp(-25 / 10), 1 / 3),
     ("no common point", [(0, 0), NO], [NO, (3, 3)], 0.05, NAN, 0.0),
     ("nothing labelled by one", [(0, 0), (4, 3)], [NO, NO], 0.05, NAN, 0.0),
     ("nothing labelled", [NO, NO], [NO, NO], 0.05, NAN, NAN),
@@ -69,13 +62,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_cases_have_the_values_computed_by_hand(case: tuple) -> None:
-    _, a, b, sigmas, similarity, visible = case
-    a, b, sigmas = _rows(a), _rows(b), np.array(sigmas)
-    for first, second in ((a, b), (b, a)):
-        assert_allclose(oks(first, second, sigmas), [similarity], rtol=0, atol=1e-14)
-        assert_allclose(visibility_agreement(first, second), [visible], rtol=0, atol=1e-14)
+def test_cases_have_the_values_computed_by_hand() -> None:
+    for name, a, b, sigmas, similarity, visible in CASES:
+        a, b, sigmas = _rows(a), _rows(b), np.array(sigmas)
+        for first, second in ((a, b), (b, a)):
+            assert_allclose(oks(first, second, sigmas), [similarity], rtol=0, atol=1e-14, err_msg=name)
+            assert_allclose(visibility_agreement(first, second), [visible], rtol=0, atol=1e-14, err_msg=name)
 
 
 def test_points_at_the_end_of_all_numbers_have_a_value_or_none() -> None:
@@ -92,6 +84,8 @@ def test_no_rows_and_no_points_give_empty_and_undefined_values() -> None:
         assert function(np.empty((0, 3, 2)), np.empty((0, 3, 2))).shape == (0,)
         assert np.isnan(function(np.empty((2, 0, 2)), np.empty((2, 0, 2)))).all()
     assert np.isnan(keypoints.object_scale(np.empty((2, 0, 2)))).all()
+    overlaps = Keypoints(np.empty((0, 17, 2))).overlaps(Objects(*np.zeros((3, 0), np.int64)))
+    assert (len(overlaps.i), len(overlaps.similarity("iou")), len(overlaps.area)) == (0, 0, 0)
 
 
 def test_cocos_sigmas_are_the_published_ones() -> None:
@@ -178,45 +172,39 @@ def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> Non
 
 GOOD = np.zeros((1, 2, 2))
 POINT_ERRORS = [
-    ("two dimensions", np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
-    ("three coordinates", np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
-    ("infinite", _rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
+    (np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
+    (np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
+    (_rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
+]
+SIGMA_ERRORS = [
+    (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
+    (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
+    (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
+    (NAN, r"`sigmas` must be finite and > 0, got nan"),
 ]
 
 
-@pytest.mark.parametrize("case", POINT_ERRORS, ids=lambda case: case[0])
-@pytest.mark.parametrize("function", [oks, visibility_agreement])
-def test_unusable_points_are_an_error_that_names_the_argument(case: tuple, function) -> None:
-    _, points, message = case
-    with pytest.raises(ValueError, match=message):
-        function(points, GOOD)
-    with pytest.raises(ValueError, match=message.replace("points_a", "points_b")):
-        function(GOOD, points)
-    with pytest.raises(ValueError, match=message.replace("points_a", "points_xy")):
-        Keypoints(points)
-
-
-@pytest.mark.parametrize("function", [oks, visibility_agreement])
-def test_both_annotators_need_the_same_shape(function) -> None:
-    message = r"`points_a` and `points_b` must have the same shape, got \(1, 2, 2\) and \(1, 3, 2\)"
-    with pytest.raises(ValueError, match=message):
-        function(GOOD, np.zeros((1, 3, 2)))
-
-
-@pytest.mark.parametrize(
-    ("sigmas", "message"),
-    [
-        (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
-        (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
-        (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
-        (NAN, r"`sigmas` must be finite and > 0, got nan"),
-    ],
-)
-def test_unusable_sigmas_are_an_error(sigmas: np.ndarray | float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        oks(GOOD, GOOD, sigmas)
-    with pytest.raises(ValueError, match=message):
-        Keypoints(GOOD, sigmas)
+def test_unusable_points_and_sigmas_are_an_error_that_names_the_argument() -> None:
+    for function in (oks, visibility_agreement):
+        for points, message in POINT_ERRORS:
+            with pytest.raises(ValueError, match=message):
+                function(points, GOOD)
+            with pytest.raises(ValueError, match=message.replace("points_a", "points_b")):
+                function(GOOD, points)
+            with pytest.raises(ValueError, match=message.replace("points_a", "points_xy")):
+                Keypoints(points)
+        message = r"`points_a` and `points_b` must have the same shape, got \(1, 2, 2\) and \(1, 3, 2\)"
+        with pytest.raises(ValueError, match=message):
+            function(GOOD, np.zeros((1, 3, 2)))
+    for sigmas, message in SIGMA_ERRORS:
+        with pytest.raises(ValueError, match=message):
+            oks(GOOD, GOOD, sigmas)
+        with pytest.raises(ValueError, match=message):
+            Keypoints(GOOD, sigmas)
+    with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):
+        Keypoints(GOOD).overlaps(Objects(*np.zeros((3, 2), np.int64)))
+    with pytest.raises(ValueError, match=r"Joined keypoints must have the same `sigmas`, got 0.05 and 0.1"):
+        Keypoints(GOOD).joined([Keypoints(GOOD, 0.1)])
 
 
 def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, np.ndarray, np.ndarray]:
@@ -234,59 +222,32 @@ def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, n
     return Objects(sample, annotator, np.ones_like(sample)), np.array([row[3] for row in rows]), person
 
 
-@pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
-@pytest.mark.parametrize("similarity", ["iou", "dice"])
-def test_noisy_copies_are_matched_with_their_originals(method: str, similarity: str) -> None:
+def test_noisy_copies_are_matched_with_their_originals() -> None:
     objects, points, person = _crowd(n=8, annotators=3, samples=4, seed=5)
     overlaps = Keypoints(points, metrics.COCO_SIGMAS).overlaps(objects)
     assert len(overlaps.i) > 3 * 8 * 4  # persons stand in each other's way
-    unit = metrics.match_objects(objects, overlaps, method=method, similarity=similarity).unit
-    assert_array_equal(unit[:, None] == unit, person[:, None] == person)
+    for method, similarity in itertools.product(("optimal", "recursive", "mutual_best"), ("iou", "dice")):
+        unit = metrics.match_objects(objects, overlaps, method=method, similarity=similarity).unit
+        assert_array_equal(unit[:, None] == unit, person[:, None] == person)
 
 
-@pytest.mark.parametrize("seed", seeds(25))
-def test_units_of_crowded_objects_are_the_best_of_all_partitions(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    persons = rng.uniform(0, [9, 3], (2, 1, 2)) + rng.uniform(0, [60, 180], (2, 1, 4, 2)).mean(axis=0)
-    points = np.concatenate([persons + rng.normal(0, [4.0, 12.0], persons.shape) for _ in range(3)])
-    points[rng.random(points.shape[:2]) < 0.2] = NAN
-    annotator = np.repeat([0, 1, 2], 2)
-    objects = Objects(np.zeros(6, np.int64), annotator, np.ones(6, np.int64))
-    rows = points.tolist()
-    weights: list[list[float | None]] = []
-    for i in range(6):
-        similarity = [_oks_by_loop(rows[i], rows[j], [0.2] * 4) for j in range(6)]
-        gains = [(0.0 if math.isnan(value) else value) - 0.5 for value in similarity]
-        weights.append([None if annotator[i] == annotator[j] else gains[j] for j in range(6)])
-    unit = metrics.match_objects(objects, Keypoints(points, 0.2).overlaps(objects)).unit
-    best = best_by_enumeration(weights)
-    assert best.total > 0.0
-    assert total_of(weights, partition_of(unit)) == pytest.approx(best.total, abs=1e-9)
-
-
-@pytest.mark.parametrize("max_points", [1, 50, 50_000])
-@pytest.mark.parametrize("max_pairs", [1, 7, 500_000])
 def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk(
-    monkeypatch: pytest.MonkeyPatch, max_pairs: int, max_points: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
-    monkeypatch.setattr(keypoints, "_MAX_POINTS_AT_ONCE", max_points)
     objects, points, _ = _crowd(n=3, annotators=3, samples=2, seed=8)
     points[4] = NAN
-    sigmas = metrics.COCO_SIGMAS * 2
-    expected = {
-        (i, j): _oks_by_loop(points[i].tolist(), points[j].tolist(), sigmas.tolist())
-        for i in range(len(points))
-        for j in range(i + 1, len(points))
-        if objects.sample[i] == objects.sample[j] and objects.annotator[i] != objects.annotator[j]
-    }
-    expected = {pair: value for pair, value in expected.items() if value >= 1e-12}
-    overlaps = Keypoints(points, sigmas).overlaps(objects)
-    assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == sorted(expected)
-    iou = np.array([expected[pair] for pair in sorted(expected)])
-    assert_allclose(overlaps.similarity("iou"), iou, rtol=0, atol=1e-12)
-    assert_allclose(overlaps.similarity("dice"), 2 * iou / (1 + iou), rtol=0, atol=1e-12)
-    assert_array_equal(overlaps.area, np.ones(len(points)))
+    rows, sigmas = points.tolist(), metrics.COCO_SIGMAS * 2
+    found = {(i, j): _oks_by_loop(rows[i], rows[j], sigmas.tolist()) for i, j in compared_pairs(objects)}
+    expected = {pair: value for pair, value in found.items() if value >= 1e-12}
+    iou = np.array([*expected.values()])
+    for max_pairs, max_points in itertools.product((1, 7, 500_000), (1, 50, 50_000)):
+        monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
+        monkeypatch.setattr(keypoints, "_MAX_POINTS_AT_ONCE", max_points)
+        overlaps = Keypoints(points, sigmas).overlaps(objects)
+        assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == list(expected)
+        assert_allclose(overlaps.similarity("iou"), iou, rtol=0, atol=1e-12)
+        assert_allclose(overlaps.similarity("dice"), 2 * iou / (1 + iou), rtol=0, atol=1e-12)
+        assert_array_equal(overlaps.area, np.ones(len(points)))
 
 
 def test_similarities_below_the_least_are_no_overlap() -> None:
@@ -301,19 +262,6 @@ def test_joined_keypoints_follow_each_other_and_the_shorter_ones_are_padded() ->
     joined = Keypoints(_rows([(1, 2)], [(3, 4)])).joined([Keypoints(_rows([(5, 6), (7, 8)])), Keypoints(GOOD[:0])])
     assert_array_equal(joined.points_xy, _rows([(1, 2), NO], [(3, 4), NO], [(5, 6), (7, 8)]))
     assert_array_equal(Keypoints(GOOD).joined([]).points_xy, GOOD)
-    with pytest.raises(ValueError, match=r"Joined keypoints must have the same `sigmas`, got 0.05 and 0.1"):
-        Keypoints(GOOD).joined([Keypoints(GOOD, 0.1)])
-
-
-def test_keypoints_need_as_many_objects() -> None:
-    objects = Objects(*np.zeros((3, 2), np.int64))
-    with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):
-        Keypoints(GOOD).overlaps(objects)
-
-
-def test_overlaps_of_no_keypoints_are_empty() -> None:
-    overlaps = Keypoints(np.empty((0, 17, 2))).overlaps(Objects(*np.zeros((3, 0), np.int64)))
-    assert (len(overlaps.i), len(overlaps.similarity("iou")), len(overlaps.area)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("seed", seeds(6))

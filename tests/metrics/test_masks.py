@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
@@ -135,37 +134,13 @@ def test_symbols_of_the_source_document_overlap_as_printed() -> None:
         assert_allclose(value.reshape(n, -1), MUNG[name], rtol=0, atol=1e-15, err_msg=name)
 
 
-@pytest.mark.parametrize("classes", ["require", "prefer"])
-def test_symbols_of_the_source_document_are_aligned_as_published(classes: str) -> None:
-    aligned, alignment = _alignment(classes)
-    assert aligned == MUNG["aligned"]
-    assert alignment.n_a + alignment.n_b - 2 * alignment.n_aligned == MUNG["n_not_aligned"]
-    assert_allclose(
-        [alignment.recall, alignment.precision, alignment.f_score],
-        [MUNG["total"]["recall"], MUNG["total"]["precision"], MUNG["total"]["fscore"]],
-        rtol=0,
-        atol=1e-12,
-    )
-
-
-def test_symbols_are_aligned_across_classes_where_classes_are_ignored() -> None:
-    _, crops = _symbols()
-    n = len(MUNG["truth"])
-    pixels = [set(zip(*np.nonzero(paint(crop, 100, 100)), strict=True)) for crop in crops]
-    a, b = pixels[:n], pixels[n:]
-    dice = [[2 * len(p & q) / (len(p) + len(q)) for q in b] for p in a]
-    expected = [
-        [x, y]
-        for x, row in enumerate(dice)
-        for y, value in enumerate(row)
-        if value > 0 and value == max(row) and value == max(other[y] for other in dice)
-    ]
-    aligned, alignment = _alignment("ignore")
-    assert aligned == expected
-    assert expected != MUNG["aligned"]
-    n_all = len(a) + len(b) - len(expected)
-    assert_allclose(alignment.recall, sum(len(a[x] & b[y]) / len(a[x]) for x, y in expected) / n_all, atol=1e-12)
-    assert_allclose(alignment.precision, sum(len(a[x] & b[y]) / len(b[y]) for x, y in expected) / n_all, atol=1e-12)
+def test_symbols_of_the_source_document_are_aligned_as_published() -> None:
+    for classes in ("require", "prefer"):
+        aligned, alignment = _alignment(classes)
+        assert aligned == MUNG["aligned"]
+        assert alignment.n_a + alignment.n_b - 2 * alignment.n_aligned == MUNG["n_not_aligned"]
+        found = [alignment.recall, alignment.precision, alignment.f_score]
+        assert_allclose(found, [MUNG["total"][name] for name in ("recall", "precision", "fscore")], rtol=0, atol=1e-12)
 
 
 # mask against mask
@@ -221,28 +196,22 @@ def test_what_masks_share_is_symmetric_and_at_most_the_smaller_mask(drawn: list[
 # columns
 
 
-def test_no_masks_are_empty_columns() -> None:
-    masks = MaskCrops.from_crops([])
-    none = np.empty(0, np.int64)
-    assert (len(masks), masks.area.shape, masks.bounds.shape) == (0, (0,), (0, 4))
-    assert len(masks.take(none)) == len(masks.joined([masks])) == 0
-    assert mask_intersection(masks, none, none).shape == (0,)
-    assert mask_box_intersection(masks, none, np.empty((0, 4))).shape == (0,)
-    assert mask_polygon_intersection(masks, none, np.empty(0, np.object_)).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    "rows", [[5, 0, 3, 3], [], [7], np.arange(8) % 3 == 1], ids=["reordered", "none", "one", "by truth values"]
-)
-def test_some_of_the_masks_are_those_masks(rows: Sequence[int]) -> None:
+def test_some_of_the_masks_are_those_masks_and_none_are_empty_columns() -> None:
     images = random_images(8, 11)
     masks = MaskCrops.from_crops([cut_out(image) for image in images])
-    chosen = np.asarray(rows, dtype=np.bool_ if isinstance(rows, np.ndarray) else np.int64)
-    taken, flat = masks.take(chosen), images[chosen].reshape(-1, HEIGHT * WIDTH).astype(float)
-    i, j = every_pair(len(flat))
-    assert_array_equal(taken.area, flat.sum(axis=1))
-    assert_array_equal(mask_intersection(taken, i, j).reshape(len(flat), len(flat)), flat @ flat.T)
-    assert np.shares_memory(taken.pixels, masks.pixels)
+    for chosen in ([5, 0, 3, 3], [7], [], np.arange(8) % 3 == 1):
+        chosen = np.asarray(chosen, dtype=np.bool_ if isinstance(chosen, np.ndarray) else np.int64)
+        taken, flat = masks.take(chosen), images[chosen].reshape(-1, HEIGHT * WIDTH).astype(float)
+        i, j = every_pair(len(flat))
+        assert_array_equal(taken.area, flat.sum(axis=1))
+        assert_array_equal(mask_intersection(taken, i, j).reshape(len(flat), len(flat)), flat @ flat.T)
+        assert np.shares_memory(taken.pixels, masks.pixels)
+    empty, none = MaskCrops.from_crops([]), np.empty(0, np.int64)
+    assert (len(empty), empty.area.shape, empty.bounds.shape) == (0, (0,), (0, 4))
+    assert len(empty.take(none)) == len(empty.joined([empty])) == 0
+    assert mask_intersection(empty, none, none).shape == (0,)
+    assert mask_box_intersection(empty, none, np.empty((0, 4))).shape == (0,)
+    assert mask_polygon_intersection(empty, none, np.empty(0, np.object_)).shape == (0,)
 
 
 # mask against box
@@ -295,30 +264,20 @@ def _stars(n: int, seed: int) -> np.ndarray:
     return np.array(stars, dtype=np.object_)
 
 
-@functools.cache
-def _squares_and_stars(seed: int) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """20 images, 15 polygons, and the area that every two of them share, shape ``(300,)``."""
+@pytest.mark.parametrize("seed", seeds(3))
+def test_masks_and_polygons_share_the_area_that_shapely_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     images, stars = random_images(20, seed), _stars(15, seed)
     squares = np.array([_squares(image) for image in images], dtype=np.object_)
-    return images, stars, shapely.area(shapely.intersection(squares[:, None], stars[None, :])).ravel()
-
-
-@pytest.mark.parametrize("seed", seeds(3))
-@pytest.mark.parametrize("band_pixels", [None, 1, 150], ids=["whole masks", "single rows", "bands of rows"])
-@pytest.mark.few(2)
-def test_masks_and_polygons_share_the_area_that_shapely_finds(
-    seed: int, band_pixels: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if band_pixels is not None:
-        monkeypatch.setattr(masks_module, "BAND_PIXELS", band_pixels)
-    images, stars, expected = _squares_and_stars(seed)
+    expected = shapely.area(shapely.intersection(squares[:, None], stars[None, :])).ravel()
     masks = MaskCrops.from_crops([cut_out(image, seed) for image in images])
     i, j = np.repeat(np.arange(20), 15), np.tile(np.arange(15), 20)
     assert np.count_nonzero(expected) > 100
-    shared = mask_polygon_intersection(masks, i, stars[j])
-    assert_allclose(shared, expected, rtol=1e-12, atol=1e-9)
-    assert (shared <= np.minimum(masks.area[i], shapely.area(stars[j]))).all()
-    assert ((shared > 0) == (expected > 1e-9)).all()
+    for band_pixels in (masks_module.BAND_PIXELS, 1, 150):  # whole masks, single rows, bands of rows
+        monkeypatch.setattr(masks_module, "BAND_PIXELS", band_pixels)
+        shared = mask_polygon_intersection(masks, i, stars[j])
+        assert_allclose(shared, expected, rtol=1e-12, atol=1e-9)
+        assert (shared <= np.minimum(masks.area[i], shapely.area(stars[j]))).all()
+        assert ((shared > 0) == (expected > 1e-9)).all()
 
 
 def test_large_masks_and_polygons_share_the_pixels_counted() -> None:
@@ -336,17 +295,15 @@ def test_large_masks_and_polygons_share_the_pixels_counted() -> None:
 
 
 def test_unusable_input_is_an_error_that_names_the_argument() -> None:
-    masks = MaskCrops.from_crops([_solid(2, 3, 0, 0)])
-    zero = np.array([0])
+    masks, zero, square = MaskCrops.from_crops([_solid(2, 3, 0, 0)]), np.array([0]), np.array([shapely.box(0, 0, 1, 1)])
     with pytest.raises(ValueError, match=r"`crops` must have the shape \(H, W\), got \(4,\)"):
         MaskCrops.from_crops([(np.ones(4, np.bool_), 0, 0)])
-    with pytest.raises(ValueError, match="`i` and `j` must have the same length, got 1 and 2"):
-        mask_intersection(masks, zero, np.array([0, 0]))
-    with pytest.raises(ValueError, match="`i` and `boxes_xyxy` must have the same length, got 1 and 2"):
-        mask_box_intersection(masks, zero, np.array([[0, 0, 1, 1.0]] * 2))
-    with pytest.raises(ValueError, match=r"`boxes_xyxy` must be finite, got \[0.0, nan, 1.0, 1.0\]"):
-        mask_box_intersection(masks, zero, np.array([[0, np.nan, 1, 1]]))
-    with pytest.raises(ValueError, match=r"`boxes_xyxy` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"):
-        mask_box_intersection(masks, zero, np.array([[3, 0, 1, 1.0]]))
-    with pytest.raises(ValueError, match="`i` and `polygons` must have the same length, got 1 and 2"):
-        mask_polygon_intersection(masks, zero, np.array([shapely.box(0, 0, 1, 1)] * 2))
+    for function, other, message in (
+        (mask_intersection, np.array([0, 0]), "`i` and `j` must have the same length, got 1 and 2"),
+        (mask_box_intersection, np.ones((2, 4)), "`i` and `boxes_xyxy` must have the same length, got 1 and 2"),
+        (mask_box_intersection, np.array([[0, np.nan, 1, 1]]), r"`boxes_xyxy` must be finite, got \[0.0, nan, 1.0, 1"),
+        (mask_box_intersection, np.array([[3, 0, 1, 1.0]]), r"`boxes_xyxy` must have max >= min, got \[3.0, 0.0, 1.0"),
+        (mask_polygon_intersection, np.repeat(square, 2), "`i` and `polygons` must have the same length, got 1 and 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(masks, zero, other)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.metrics.matching_oracle import columns, similarity_of, sorted_rows
+from tests.metrics.matching_oracle import columns, compared_pairs, similarity_of, sorted_rows
 
 from annotator_agreement.metrics import Objects, box_overlaps
 from annotator_agreement.metrics.geometry import objects as objects_module
@@ -23,13 +23,10 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("arrays", "message"), ERRORS)
-def test_unusable_columns_are_an_error(arrays: tuple, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Objects(*arrays)
-
-
-def test_unusable_boxes_are_an_error() -> None:
+def test_unusable_columns_and_boxes_are_an_error() -> None:
+    for arrays, message in ERRORS:
+        with pytest.raises(ValueError, match=message):
+            Objects(*arrays)
     with pytest.raises(ValueError, match="`boxes` must have max >= min, got"):
         box_overlaps(Objects(ZERO, ZERO, ZERO), np.array([[0, 0, 1, 1], [0, 5, 1, 1.0]]))
 
@@ -43,23 +40,21 @@ def _rows(seed: int) -> list:
     return sorted_rows(rows)
 
 
-@pytest.mark.parametrize("max_pairs", [1, 7, 500_000])
-@pytest.mark.parametrize("kind", ["iou", "dice"])
 def test_overlaps_are_those_of_all_pairs_of_two_annotators_whatever_the_size_of_a_chunk(
-    monkeypatch: pytest.MonkeyPatch, kind: str, max_pairs: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
     rows = _rows(3)
-    expected = {
-        (i, j): similarity_of(rows[i][3:], rows[j][3:], kind)
-        for i in range(len(rows))
-        for j in range(i + 1, len(rows))
-        if rows[i][0] == rows[j][0] and rows[i][1] != rows[j][1]
-    }
-    expected = {pair: value for pair, value in expected.items() if value > 0}
-    overlaps = box_overlaps(*columns(rows))
-    assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == sorted(expected)
-    assert_allclose(overlaps.similarity(kind), [expected[pair] for pair in sorted(expected)], rtol=0, atol=1e-12)
+    objects, boxes = columns(rows)
+    for max_pairs in (1, 7, 500_000):
+        monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
+        overlaps = box_overlaps(objects, boxes)
+        for kind in ("iou", "dice"):
+            found = {(i, j): similarity_of(rows[i][3:], rows[j][3:], kind) for i, j in compared_pairs(objects)}
+            expected = {pair: value for pair, value in found.items() if value > 0}
+            assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == list(expected)
+            assert_allclose(overlaps.similarity(kind), [*expected.values()], rtol=0, atol=1e-12)
+    nothing = box_overlaps(*columns([]))
+    assert (len(nothing.i), len(nothing.j), len(nothing.similarity("iou"))) == (0, 0, 0)
 
 
 def test_values_at_pairs_that_do_not_overlap_are_zero() -> None:
@@ -71,8 +66,3 @@ def test_values_at_pairs_that_do_not_overlap_are_zero() -> None:
     assert_array_equal(alone.values_at(alone.intersection, ZERO, ZERO), [0, 0])
     position, found = alone.find(ZERO, ZERO)
     assert (position.tolist(), found.tolist()) == ([0, 0], [False, False])
-
-
-def test_overlaps_of_nothing_are_empty() -> None:
-    overlaps = box_overlaps(*columns([]))
-    assert (len(overlaps.i), len(overlaps.j), len(overlaps.similarity("iou"))) == (0, 0, 0)

@@ -92,7 +92,7 @@ SHAPES = [
 ]
 
 
-def test_shapes_do_not_mix() -> None:
+def test_shapes_do_not_mix_and_none_are_an_empty_column() -> None:
     one_by_one = [polygons_of([rings]) for _, rings, _, _ in SHAPES]
     together = polygons_of([rings for _, rings, _, _ in SHAPES])
     assert len(together) == len(SHAPES)
@@ -100,12 +100,8 @@ def test_shapes_do_not_mix() -> None:
     assert_array_equal(together.area, [polygons.area[0] for polygons in one_by_one])
     assert_array_equal(together.repaired, [polygons.repaired[0] for polygons in one_by_one])
     assert_array_equal(together.area, [area for _, _, area, _ in SHAPES])
-
-
-def test_no_shapes_are_an_empty_column() -> None:
     none = polygons_of([])
-    assert len(none) == 0
-    assert none.bounds.shape == (0, 4)
+    assert (len(none), none.bounds.shape) == (0, (0, 4))
     assert polygon_intersection(none.geometry, none.geometry).shape == (0,)
 
 
@@ -119,20 +115,15 @@ def blobs(n: int, n_vertices: int, seed: int) -> list[list[Ring]]:
     return [[ring] for ring in np.stack([x, y], axis=-1).tolist()]
 
 
-@pytest.mark.parametrize("n_vertices", [3, 8, 40])
-def test_many_pairs_share_what_shapely_finds_one_by_one(n_vertices: int) -> None:
+def test_many_pairs_and_large_polygons_share_what_shapely_finds_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     # as many pairs as several blocks of pairs and of polygons
-    a, b = polygons_of(blobs(1100, n_vertices, 1)), polygons_of(blobs(1100, n_vertices, 2))
-    expected = [p.intersection(q).area for p, q in zip(a.geometry, b.geometry, strict=True)]
-    assert_allclose(polygon_intersection(a.geometry, b.geometry), expected, rtol=1e-10, atol=1e-10)
-    assert_allclose(polygon_intersection(b.geometry, a.geometry), expected, rtol=1e-10, atol=1e-10)
-
-
-def test_large_polygons_share_what_shapely_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = polygons_of(blobs(30, 60, 3)), polygons_of(blobs(30, 60, 4))
-    expected = [p.intersection(q).area for p, q in zip(a.geometry, b.geometry, strict=True)]
-    monkeypatch.setattr(polygons_module, "MAX_EDGE_PAIRS", 1000)
-    assert_allclose(polygon_intersection(a.geometry, b.geometry), expected, rtol=1e-12)
+    for n, n_vertices, most in ((1100, 3, None), (1100, 8, None), (1100, 40, None), (30, 60, 1000)):
+        if most is not None:
+            monkeypatch.setattr(polygons_module, "MAX_EDGE_PAIRS", most)
+        a, b = polygons_of(blobs(n, n_vertices, 1)), polygons_of(blobs(n, n_vertices, 2))
+        expected = [p.intersection(q).area for p, q in zip(a.geometry, b.geometry, strict=True)]
+        assert_allclose(polygon_intersection(a.geometry, b.geometry), expected, rtol=1e-10, atol=1e-10)
+        assert_allclose(polygon_intersection(b.geometry, a.geometry), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_boxes_become_polygons_with_their_area() -> None:
@@ -170,33 +161,6 @@ def test_rings_of_any_kind_enclose_the_points_that_an_odd_number_of_edges_lies_a
     assert_array_equal(found[clear], _inside(rings, x, y)[clear])
 
 
-coordinates = st.one_of(st.integers(-2, 4).map(float), st.floats(-1.5, 3.0, width=32))
-
-
-@st.composite
-def messy_rings(draw: st.DrawFn) -> list[Ring]:
-    """Rings as nobody should draw them: repeated points, spikes, no area, all on a line, too few points."""
-    points = draw(st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=5))
-    ring = st.lists(st.sampled_from(points), min_size=0, max_size=9)
-    return draw(st.lists(st.one_of(ring, st.just(points)), min_size=0, max_size=4))
-
-
-@pytest.mark.long
-@examples(300)
-@given(messy_rings(), messy_rings())
-def test_messy_rings_never_fail_and_share_at_most_the_smaller_area(a: list[Ring], b: list[Ring]) -> None:
-    polygons = polygons_of([a, b])
-    assert shapely.is_valid(polygons.geometry).all()
-    assert np.isin(shapely.get_type_id(polygons.geometry), (3, 6)).all()
-    first, second = polygons.geometry[:1], polygons.geometry[1:]
-    intersection = polygon_intersection(first, second)
-    assert 0 <= intersection[0] <= polygons.area.min()
-    assert_allclose(polygon_intersection(second, first), intersection, rtol=1e-9, atol=1e-12)
-    expected = shapely.area(shapely.intersection(first, second))
-    assert_allclose(intersection, expected, rtol=1e-9, atol=1e-12)
-    assert_array_equal(polygon_intersection(first, first), polygons.area[:1])
-
-
 def test_an_almost_vertical_edge_does_no_harm() -> None:
     steep = [[(0, 0), (5e-324, 4), (-6, 4), (-6, 0)]]
     assert shared(steep, [rectangle(-3, 1, 9, 1)]) == pytest.approx(3, rel=1e-12)
@@ -220,33 +184,21 @@ def test_a_pair_on_which_geos_gives_up_is_computed_on_a_grid() -> None:
 POINTS = np.array(rectangle(0, 0, 6, 4), dtype=float)
 ZEROS = np.zeros(4, np.int64)
 ERRORS = [
-    (
-        "three columns",
-        (np.zeros((4, 3)), ZEROS, ZEROS[:1], 1),
-        r"`points_xy` must have the shape \(V, 2\)",
-    ),
-    ("nan", (POINTS * [1, np.nan], ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[0.0, nan\]"),
-    ("infinite", (np.add(POINTS, (np.inf, 0)), ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[inf, 0.0\]"),
-    ("too few rings", (POINTS, ZEROS[:3], ZEROS[:1], 1), r"`ring` must have the shape \(4,\), got \(3,\)"),
-    ("descending", (POINTS, np.array([1, 1, 0, 0]), ZEROS[:2], 1), "`ring` must be ascending integers from 0 to 1"),
-    (
-        "no such ring",
-        (POINTS, ZEROS + 1, ZEROS[:1], 1),
-        "`ring` must be ascending integers from 0 to 0, got",
-    ),
-    ("no such shape", (POINTS, ZEROS, ZEROS[:1] + 2, 2), "`shape` must be ascending integers from 0 to 1"),
-    ("fractions", (POINTS, ZEROS + 0.5, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got float64"),
+    ((np.zeros((4, 3)), ZEROS, ZEROS[:1], 1), r"`points_xy` must have the shape \(V, 2\)"),
+    ((POINTS * [1, np.nan], ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[0.0, nan\]"),
+    ((np.add(POINTS, (np.inf, 0)), ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[inf, 0.0\]"),
+    ((POINTS, ZEROS[:3], ZEROS[:1], 1), r"`ring` must have the shape \(4,\), got \(3,\)"),
+    ((POINTS, np.array([1, 1, 0, 0]), ZEROS[:2], 1), "`ring` must be ascending integers from 0 to 1"),
+    ((POINTS, ZEROS + 1, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got"),
+    ((POINTS, ZEROS, ZEROS[:1] + 2, 2), "`shape` must be ascending integers from 0 to 1"),
+    ((POINTS, ZEROS + 0.5, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got float64"),
 ]
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
-def test_unusable_columns_are_an_error_that_names_the_argument(case: tuple) -> None:
-    _, arguments, message = case
-    with pytest.raises(ValueError, match=message):
-        polygons_from_rings(*arguments)
-
-
-def test_columns_of_different_length_are_an_error() -> None:
+def test_unusable_columns_are_an_error_that_names_the_argument() -> None:
+    for arguments, message in ERRORS:
+        with pytest.raises(ValueError, match=message):
+            polygons_from_rings(*arguments)
     geometry = polygons_of([[rectangle(0, 0, 1, 1)]] * 3).geometry
     with pytest.raises(ValueError, match="`a` and `b` must have the same length, got 1 and 2"):
         polygon_intersection(geometry[:1], geometry[1:])

@@ -68,8 +68,7 @@ def test_intervals_end_where_no_difference_is_possible() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
-    [((2, 2, 0, 3), 0.0), ((0, 2, 0, 3), 1.0), ((0, 0, 1, 3), np.nan), ((1, 2, 0, 0), np.nan)],
+    ("row", "expected"), [((2, 2, 0, 3), 0.0), ((0, 2, 0, 3), 1.0), ((0, 0, 1, 3), np.nan), ((1, 2, 0, 0), np.nan)]
 )
 def test_what_does_not_vary_is_certain_or_undefined(row: tuple, expected: float) -> None:
     moments = RateMoments.of(np.zeros(12, np.int64), np.tile(np.array(row, float), (12, 1)).T)

@@ -19,8 +19,6 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
-    krippendorff_alpha,
-    nominal_alpha_of_sums,
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
@@ -30,6 +28,8 @@ from annotator_agreement.metrics.bootstrap.draws import column_sums
 NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high")
 ERRORS = ("standard_error", "jackknife_error")
+ALL = ("estimate", *ENDS, *ERRORS, "n_undefined")
+both_forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 
 
 def _means(sums: np.ndarray) -> np.ndarray:
@@ -38,8 +38,10 @@ def _means(sums: np.ndarray) -> np.ndarray:
     return np.where(weight == 0, np.nan, sums[..., 1:] / np.where(weight == 0, 1, weight))
 
 
-def _alpha(sums: np.ndarray) -> np.ndarray:
-    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+def _assert_same(found: ConfidenceIntervals, expected: ConfidenceIntervals, *names: str) -> None:
+    for name in names:
+        a, b = getattr(found, name), getattr(expected, name)
+        assert_allclose(a, b, rtol=1e-10, atol=1e-13, err_msg=name)
 
 
 def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
@@ -90,39 +92,30 @@ def _by_hand(statistic: Callable[[list[int]], float], n: int, options: Resamplin
     }
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
-def test_every_resample_adds_up_the_samples_it_drew(form: Callable) -> None:
+def test_every_resample_adds_up_the_samples_it_drew() -> None:
     columns = _columns(0)
     expected = [sum(columns[i] for i in rows) for rows in _drawn(23, 40, seed=7)]
-    sums = resampled_sums(form(columns), resamples=40, seed=7)
-    assert type(sums) is np.ndarray
-    assert_allclose(sums, expected, rtol=1e-13)
+    for form in (np.asarray, sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix):
+        sums = resampled_sums(form(columns), resamples=40, seed=7)
+        assert type(sums) is np.ndarray
+        assert_allclose(sums, expected, rtol=1e-13)
+    assert_allclose(resampled_sums(columns, resamples=9, seed=7), sums[:9], rtol=1e-13)  # more begin with the fewer
+    assert (resampled_sums(columns, resamples=9, seed=1) != resampled_sums(columns, resamples=9, seed=2)).any()
+    wide = sparse.csr_array((np.ones(2_000), (np.arange(2_000), np.arange(2_000) * 50)), shape=(2_000, 100_000))
+    assert_array_equal(resampled_sums(wide, resamples=50).sum(axis=1), np.full(50, 2_000.0))
 
 
-def test_more_resamples_begin_with_the_fewer_ones() -> None:
-    columns = _columns(1)
-    assert_allclose(resampled_sums(columns, resamples=9), resampled_sums(columns, resamples=300)[:9], rtol=1e-13)
-
-
-def test_another_seed_draws_other_samples() -> None:
-    assert (resampled_sums(np.eye(30), resamples=2, seed=1) != resampled_sums(np.eye(30), resamples=2, seed=2)).any()
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("chunk_bytes", [1, 5_000, 20_000])
-def test_results_do_not_depend_on_the_size_of_chunks(
-    chunk_bytes: int, form: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@both_forms
+def test_results_do_not_depend_on_the_size_of_chunks(form: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     columns, options = form(_columns(2)), Resampling(resamples=200)
     weights, whole = resampled_sums(np.eye(23), resamples=200), bootstrap(columns, _means, options)
-    monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
-    assert_array_equal(resampled_sums(np.eye(23), resamples=200), weights)
-    chunked = bootstrap(columns, _means, options)
-    for name in ("estimate", *ENDS, *ERRORS, "n_undefined"):
-        assert_allclose(getattr(chunked, name), getattr(whole, name), rtol=1e-12, err_msg=name)
+    for chunk_bytes in (1, 5_000, 20_000):
+        monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
+        assert_array_equal(resampled_sums(np.eye(23), resamples=200), weights)
+        _assert_same(bootstrap(columns, _means, options), whole, *ALL)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@both_forms
 @pytest.mark.parametrize("seed", seeds(5))
 def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> None:
     columns, options = _columns(seed), Resampling(resamples=150, seed=seed, level=0.9)
@@ -132,38 +125,6 @@ def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> No
         ratio = lambda rows, k=k: columns[rows, k + 1].sum() / columns[rows, 0].sum()  # noqa: E731
         for name, value in _by_hand(ratio, 23, options).items():
             assert_allclose(getattr(found, name)[k], value, rtol=1e-9, err_msg=name)
-
-
-def _rated_samples(seed: int) -> list[np.ndarray]:
-    """Tables of ratings of one to four units by three annotators, of 15 samples."""
-    rng = np.random.default_rng(seed)
-    tables = []
-    for n_units in rng.integers(1, 5, 15):
-        table = rng.integers(0, 3, (n_units, 1)) * np.ones(3)
-        table = np.where(rng.random(table.shape) < rng.choice([0.05, 0.5]), rng.integers(0, 3, table.shape), table)
-        table[rng.random(table.shape) < 0.15] = np.nan
-        tables.append(table)
-    return tables
-
-
-def _alpha_columns(tables: list[np.ndarray]) -> np.ndarray:
-    columns = np.zeros((len(tables), 4))
-    for column, table in zip(columns, tables, strict=True):
-        for row in table:
-            given = row[~np.isnan(row)]
-            if len(given) >= 2:
-                column[0] += sum(a != b for a in given for b in given) / (len(given) - 1)
-                column[1:] += [(given == k).sum() for k in range(3)]
-    return columns
-
-
-@pytest.mark.parametrize("seed", seeds(4))
-def test_intervals_of_alpha_are_those_of_the_drawn_tables(seed: int) -> None:
-    tables, options = _rated_samples(seed), Resampling(resamples=120)
-    expected = _by_hand(lambda rows: krippendorff_alpha(np.concatenate([tables[i] for i in rows])), 15, options)
-    found = bootstrap(_alpha_columns(tables), _alpha, options)
-    for name, value in expected.items():
-        assert_allclose(getattr(found, name)[0], value, rtol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("method", ["percentile", "BCa"])
@@ -217,18 +178,16 @@ def test_the_jackknife_of_a_mean_is_its_textbook_standard_error() -> None:
 # ------------------------------------------------------------------------------------------------ clusters and pairs
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@both_forms
 def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
     columns = _columns(6, 60)
     clusters = np.random.default_rng(6).choice([3, 8, 11, 40, 41, 77, 90, 91, 95], 60)
     sums = np.array([sum(row for row, c in zip(columns, clusters, strict=True) if c == k) for k in sorted({*clusters})])
     assert_allclose(np.asarray(form(sums_of_clusters(columns, clusters)).sum(axis=0)), columns.sum(axis=0))
     found = bootstrap(form(columns), _means, Resampling(clusters=clusters))
-    expected = bootstrap(sums, _means)
     assert found.n_samples == 9
     assert type(found.n_samples) is int  # goes into JSON
-    for name in ("estimate", *ENDS, *ERRORS):
-        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, err_msg=name)
+    _assert_same(found, bootstrap(sums, _means), "estimate", *ENDS, *ERRORS)
 
 
 # ------------------------------------------------------------------------------------------------- degenerate samples
@@ -238,29 +197,32 @@ def _is_undefined(found: ConfidenceIntervals, k: int = 0) -> bool:
     return all(np.isnan(getattr(found, name)[k]) for name in (*ENDS, *ERRORS))
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("n_samples", [0, 1])
-def test_fewer_than_two_samples_have_no_interval(n_samples: int, form: Callable) -> None:
-    columns = form(np.ones((n_samples, 3)))
-    found = bootstrap(columns, _means)
-    assert np.isnan(found.estimate).all()
-    assert _is_undefined(found, 0)
-    assert _is_undefined(found, 1)
-    assert found.n_samples == n_samples
-    assert found.n_undefined.tolist() == [1000, 1000]
-    assert_array_equal(resampled_sums(columns, resamples=4), np.full((4, 3), float(n_samples)))
-
-
-def test_many_samples_in_one_cluster_have_no_interval() -> None:
-    found = bootstrap(_columns(0), _means, Resampling(clusters=np.full(23, 4)))
-    assert _is_undefined(found)
-    assert found.n_samples == 1
-
-
-def test_equal_samples_have_an_interval_of_no_width() -> None:
-    found = bootstrap(np.tile([3.0, 0.3], (40, 1)), _means)
-    assert_allclose([getattr(found, name)[0] for name in ("estimate", *ENDS)], 0.1, rtol=1e-12)
-    assert_allclose([getattr(found, name)[0] for name in ERRORS], 0.0, atol=1e-12)
+def test_too_few_samples_and_infinite_values_have_no_interval_and_equal_ones_one_of_no_width() -> None:
+    for n_samples in (0, 1):
+        for form in (np.asarray, sparse.csr_array):
+            columns = form(np.ones((n_samples, 3)))
+            found = bootstrap(columns, _means)
+            assert np.isnan(found.estimate).all()
+            assert _is_undefined(found, 0)
+            assert _is_undefined(found, 1)
+            assert (found.n_samples, found.n_undefined.tolist()) == (n_samples, [1000, 1000])
+            assert_array_equal(resampled_sums(columns, resamples=4), np.full((4, 3), float(n_samples)))
+    of_one_cluster = bootstrap(_columns(0), _means, Resampling(clusters=np.full(23, 4)))
+    assert _is_undefined(of_one_cluster)
+    assert of_one_cluster.n_samples == 1
+    columns = np.zeros((30, 2))
+    columns[4] = [2.0, 1.0]
+    rests_on_one = bootstrap(columns, _means)
+    assert rests_on_one.estimate[0] == 0.5
+    assert 300 < rests_on_one.n_undefined[0] < 430  # (1 - 1/30)^30: the others alone would all give 0.5
+    assert _is_undefined(rests_on_one)
+    for infinite in (np.inf, -np.inf):
+        found = bootstrap(_columns(1), lambda sums, value=infinite: np.where(sums[..., 1:] > 0, value, 0.0))
+        assert np.isnan(found.estimate).all()
+        assert _is_undefined(found)
+    equal = bootstrap(np.tile([3.0, 0.3], (40, 1)), _means)
+    assert_allclose([getattr(equal, name)[0] for name in ("estimate", *ENDS)], 0.1, rtol=1e-12)
+    assert_allclose([getattr(equal, name)[0] for name in ERRORS], 0.0, atol=1e-12)
 
 
 def test_an_undefined_estimate_has_no_interval_and_leaves_the_others_alone() -> None:
@@ -274,26 +236,18 @@ def test_an_undefined_estimate_has_no_interval_and_leaves_the_others_alone() -> 
     assert_allclose([getattr(found, name)[0] for name in ENDS], [getattr(alone, name)[0] for name in ENDS], rtol=1e-12)
 
 
-@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
-def test_an_infinite_value_is_an_undefined_one(infinite: float) -> None:
-    found = bootstrap(_columns(1), lambda sums: np.where(sums[..., 1:] > 0, infinite, 0.0))
-    assert np.isnan(found.estimate).all()
-    assert _is_undefined(found)
-
-
-@pytest.mark.parametrize("rated", [2, 3, 8])
-def test_undefined_resamples_are_left_out_and_counted(rated: int) -> None:
-    columns = np.zeros((30, 2))
-    columns[:rated] = _columns(3)[:rated, :2]
-    options = Resampling(resamples=400)
+def test_undefined_resamples_are_left_out_and_counted() -> None:
     drawn = _drawn(30, 400)
-    found = bootstrap(columns, _means, options)
-    values = [columns[i, 1].sum() / columns[i, 0].sum() for i in drawn if (i < rated).any()]
-    assert found.n_undefined[0] == 400 - len(values)
-    assert (found.n_undefined[0] > 0) == (rated < 8)
-    assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
-    assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
-    assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
+    for rated in (2, 3, 8):
+        columns = np.zeros((30, 2))
+        columns[:rated] = _columns(3)[:rated, :2]
+        found = bootstrap(columns, _means, Resampling(resamples=400))
+        values = [columns[i, 1].sum() / columns[i, 0].sum() for i in drawn if (i < rated).any()]
+        assert found.n_undefined[0] == 400 - len(values)
+        assert (found.n_undefined[0] > 0) == (rated < 8)
+        assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
+        assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
+        assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
 
 
 def test_an_interval_is_undefined_where_most_resamples_are() -> None:
@@ -305,41 +259,26 @@ def test_an_interval_is_undefined_where_most_resamples_are() -> None:
     assert _is_undefined(found)
 
 
-def test_an_estimate_that_rests_on_one_sample_has_no_interval() -> None:
-    columns = np.zeros((30, 2))
-    columns[4] = [2.0, 1.0]
-    found = bootstrap(columns, _means)
-    assert found.estimate[0] == 0.5
-    assert 300 < found.n_undefined[0] < 430  # (1 - 1/30)^30: the others alone would all give 0.5
-    assert _is_undefined(found)
-
-
 def _bca_is_the_percentile_interval(found: ConfidenceIntervals) -> bool:
     return bool(found.bca_low == found.percentile_low and found.bca_high == found.percentile_high)
 
 
-@pytest.mark.parametrize("centres", [[-1, 1, 0, 0, 0, 0], [-1, 1, -1, 1, -1, 1, 0]], ids=["positive", "negative"])
-def test_bca_is_the_percentile_interval_where_the_estimate_is_extreme(centres: list[float]) -> None:
-    """The statistic is largest in the samples as they are; the acceleration has the sign of the case."""
-    values = np.repeat(centres, 6) + np.random.default_rng(2).normal(0, 0.1, 6 * len(centres))
-    columns = np.column_stack([np.ones(len(values)), values])
-    found = bootstrap(columns, lambda sums: -((_means(sums) - values.mean()) ** 2))
-    assert found.percentile_high[0] < found.estimate[0]
-    assert found.jackknife_error[0] > 0
-    assert _bca_is_the_percentile_interval(found)
-
-
-def test_bca_is_the_percentile_interval_where_no_sample_moves_the_estimate() -> None:
-    """A share of about a half, rounded to one decimal: 20 of 41 gives what 20 of 40 and 19 of 40 give."""
+def test_bca_is_the_percentile_interval_where_it_is_not_defined() -> None:
+    for centres in ([-1, 1, 0, 0, 0, 0], [-1, 1, -1, 1, -1, 1, 0]):  # the acceleration is positive, and negative
+        # the statistic is largest in the samples as they are
+        values = np.repeat(centres, 6) + np.random.default_rng(2).normal(0, 0.1, 6 * len(centres))
+        columns = np.column_stack([np.ones(len(values)), values])
+        found = bootstrap(columns, lambda sums, values=values: -((_means(sums) - values.mean()) ** 2))
+        assert found.percentile_high[0] < found.estimate[0]
+        assert found.jackknife_error[0] > 0
+        assert _bca_is_the_percentile_interval(found)
+    # no sample moves a share rounded to one decimal: 20 of 41 gives what 20 of 40 and 19 of 40 give
     columns = np.column_stack([np.ones(41), np.arange(41) % 2])
     found = bootstrap(columns, lambda sums: np.round(_means(sums), 1))
     assert found.jackknife_error[0] == 0
     assert found.percentile_low[0] < found.estimate[0] < found.percentile_high[0]
     assert _bca_is_the_percentile_interval(found)
-
-
-def test_bca_is_the_percentile_interval_beyond_the_pole_of_the_acceleration() -> None:
-    """One sample of a thousand carries everything: a is nearly 1/6, so that z = 6.5 is behind the pole at 1 / a."""
+    # one sample of a thousand carries everything: a is nearly 1/6, so that z = 6.5 is behind the pole at 1 / a
     columns = np.column_stack([np.ones(1000), np.arange(1000) == 0])
     found = bootstrap(columns, _means, Resampling(level=1 - 1e-10))
     assert found.percentile_high[0] > found.estimate[0]
@@ -347,67 +286,55 @@ def test_bca_is_the_percentile_interval_beyond_the_pole_of_the_acceleration() ->
     assert not _bca_is_the_percentile_interval(bootstrap(columns, _means, Resampling(level=0.9)))
 
 
-@pytest.mark.parametrize("resamples", [1, 2])
-def test_very_few_resamples_do_not_warn(resamples: int) -> None:
+def test_very_few_resamples_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
-    assert np.isnan(found.standard_error).all() == (resamples == 1)
-    assert (found.percentile_low <= found.percentile_high).all()
+        for resamples in (1, 2):
+            found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
+            assert np.isnan(found.standard_error).all() == (resamples == 1)
+            assert (found.percentile_low <= found.percentile_high).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Resampling(resamples=0), r"`resamples` must be at least 1, got 0"),
-        (lambda: Resampling(seed=-1), r"`seed` must be at least 0, got -1"),
-        (lambda: Resampling(level=1.0), r"`level` must be in \(0, 1\), got 1.0"),
-        (lambda: Resampling(level=float("nan")), r"`level` must be in \(0, 1\), got nan"),
-        (lambda: bootstrap(np.ones(3), _means), r"`columns` must have shape \(S, C\), got \(3,\)"),
-        (lambda: bootstrap(np.array([[1, np.nan]]), _means), "`columns` must be finite"),
-        (lambda: bootstrap(sparse.csr_array([[1, np.inf]]), _means), "`columns` must be finite"),
-        (lambda: sums_of_clusters(np.eye(3), np.zeros(2)), r"`clusters` must have shape \(3,\), .*, got \(2,\)"),
-        (lambda: bootstrap(np.eye(3), lambda s: s.sum(-1)), r"`statistic` must give .*, got \(\) for \(3,\)"),
-        (lambda: bootstrap(np.eye(3), lambda s: s.ravel()), r"`statistic` must give .* for \(\d+, 3\)"),
-    ],
-)
-def test_misuse_is_an_error_that_names_it(call: Callable, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()
+MISUSE = [
+    (lambda: Resampling(resamples=0), r"`resamples` must be at least 1, got 0"),
+    (lambda: Resampling(seed=-1), r"`seed` must be at least 0, got -1"),
+    (lambda: Resampling(level=1.0), r"`level` must be in \(0, 1\), got 1.0"),
+    (lambda: Resampling(level=float("nan")), r"`level` must be in \(0, 1\), got nan"),
+    (lambda: bootstrap(np.ones(3), _means), r"`columns` must have shape \(S, C\), got \(3,\)"),
+    (lambda: bootstrap(np.array([[1, np.nan]]), _means), "`columns` must be finite"),
+    (lambda: bootstrap(sparse.csr_array([[1, np.inf]]), _means), "`columns` must be finite"),
+    (lambda: sums_of_clusters(np.eye(3), np.zeros(2)), r"`clusters` must have shape \(3,\), .*, got \(2,\)"),
+    (lambda: bootstrap(np.eye(3), lambda s: s.sum(-1)), r"`statistic` must give .*, got \(\) for \(3,\)"),
+    (lambda: bootstrap(np.eye(3), lambda s: s.ravel()), r"`statistic` must give .* for \(\d+, 3\)"),
+    *((lambda part=part: bootstrap_parts([part], 23), r"`columns` must have a row for every sample of the part, got \d")
+      for part in (Part(np.eye(3), _means), Part(np.eye(3), _means, np.arange(2)))),
+]  # fmt: skip
 
 
-def _some_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of some of 23 samples, and their numbers."""
+def test_misuse_is_an_error_that_names_it() -> None:
+    for call, message in MISUSE:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def _some_rows(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of some of 23 samples, their numbers, and rows of all, those of the others 0."""
     samples = np.flatnonzero(np.random.default_rng(seed).random(23) < 0.6)
-    return _columns(seed)[samples], samples
+    filled = np.zeros_like(_columns(seed))
+    filled[samples] = _columns(seed)[samples]
+    return filled[samples], samples, filled
 
 
 @pytest.mark.parametrize("clusters", [None, np.random.default_rng(3).integers(0, 11, 23)], ids=["samples", "clusters"])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@both_forms
 def test_parts_have_the_intervals_that_each_has_alone(form: Callable, clusters: np.ndarray | None) -> None:
     options = Resampling(resamples=150, clusters=clusters)
-    whole, (rows, samples) = _columns(0), _some_rows(1)
-    filled = np.zeros((23, rows.shape[1]))
-    filled[samples] = rows
+    whole, (rows, samples, filled) = _columns(0), _some_rows(1)
     parts = [Part(form(whole), _means), Part(form(rows), _means, samples), Part(form(whole[:, :2]), _means)]
     for found, columns in zip(bootstrap_parts(parts, 23, options), (whole, filled, whole[:, :2]), strict=True):
         alone = bootstrap(columns, _means, options)
         assert found.n_samples == alone.n_samples
-        for name in ("estimate", *ENDS, *ERRORS, "n_undefined"):
-            assert_allclose(getattr(found, name), getattr(alone, name), rtol=1e-11, atol=1e-13, err_msg=name)
-
-
-def test_sparse_rows_of_a_hundred_thousand_columns_are_added_up() -> None:
-    columns = sparse.csr_array((np.ones(2_000), (np.arange(2_000), np.arange(2_000) * 50)), shape=(2_000, 100_000))
-    sums = resampled_sums(columns, resamples=50)
-    assert_array_equal(sums.sum(axis=1), np.full(50, 2_000.0))
-
-
-def test_a_part_has_a_row_for_every_one_of_its_samples() -> None:
-    rows, samples = _some_rows(1)
-    for part in (Part(rows, _means), Part(rows, _means, samples[1:])):
-        with pytest.raises(ValueError, match=r"`columns` must have a row for every sample of the part, got \d+ rows"):
-            bootstrap_parts([part], 23)
+        _assert_same(found, alone, *ALL)
 
 
 def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(
@@ -422,24 +349,20 @@ def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multin
     assert_array_equal(resampled_sums(np.eye(40), resamples=50), weights[:50])
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("chunk_bytes", [1, 5_000, 2**24])
+@both_forms
 def test_parts_have_the_intervals_that_each_has_alone_also_in_several_blocks(
-    chunk_bytes: int, form: Callable, monkeypatch: pytest.MonkeyPatch
+    form: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draws, "BLOCK", 5)
-    monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
-    rows, samples = _some_rows(1)
+    rows, samples, filled = _some_rows(1)
     shuffled = np.random.default_rng(0).permutation(len(samples))
-    filled = np.zeros((23, rows.shape[1]))
-    filled[samples] = rows
-    weights = resampled_sums(np.eye(23), resamples=60)
-    expected = [_means(sums) for sums in weights @ filled]
-    part = Part(form(rows[shuffled]), _means, samples[shuffled])
-    found, alone = bootstrap_parts([part, Part(form(filled), _means)], 23, Resampling(resamples=60))
-    for each in (found, alone):
-        assert_allclose(each.percentile_low, np.quantile(expected, 0.025, axis=0), rtol=1e-11)
-        assert_allclose(each.standard_error, np.std(expected, axis=0, ddof=1), rtol=1e-11)
+    for chunk_bytes in (1, 5_000, 2**24):
+        monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
+        expected = [_means(sums) for sums in resampled_sums(np.eye(23), resamples=60) @ filled]
+        part = Part(form(rows[shuffled]), _means, samples[shuffled])
+        for found in bootstrap_parts([part, Part(form(filled), _means)], 23, Resampling(resamples=60)):
+            assert_allclose(found.percentile_low, np.quantile(expected, 0.025, axis=0), rtol=1e-11)
+            assert_allclose(found.standard_error, np.std(expected, axis=0, ddof=1), rtol=1e-11)
 
 
 @pytest.mark.parametrize("kept", [0, 2**26])

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.metrics.matching_oracle import (
-    Row,
-    columns,
-)
+from tests.metrics.matching_oracle import Row, columns
 
 from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
 from annotator_agreement.metrics.geometry.boxes import box_overlaps

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.chance import examples
+from tests.metrics.matching_oracle import compared_pairs
 
 from annotator_agreement.metrics import Intervals, Objects
 from annotator_agreement.metrics.geometry import objects as objects_module
@@ -47,22 +48,16 @@ def _shared_and_iou(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray]:
     return shared, iou_from_areas(shared, frames.area[i], frames.area[j])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_cases_have_the_value_computed_by_hand(case: tuple) -> None:
-    _, a, b, shared, iou = case
-    for first, second in ((a, b), (b, a)):
-        found = _shared_and_iou(_columns(first), _columns(second))
-        assert_array_equal(found[0], [shared])
-        assert_allclose(found[1], [iou], rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
-def test_narrow_frame_numbers_do_not_wrap_round(dtype: type) -> None:
-    last = 255 if dtype is np.uint8 else 30_000
-    a, b = (np.array([0], dtype), np.array([last], dtype)), _columns((200, 299))
-    expected = 56 / 300 if dtype is np.uint8 else 100 / 30_001
-    assert_allclose(_shared_and_iou(a, b)[1], [expected], rtol=0, atol=1e-15)
-    assert_array_equal(Intervals(*a).area, [last + 1])
+def test_cases_have_the_value_computed_by_hand_and_narrow_numbers_do_not_wrap_round() -> None:
+    for name, a, b, shared, iou in CASES:
+        for first, second in ((a, b), (b, a)):
+            found = _shared_and_iou(_columns(first), _columns(second))
+            assert_array_equal(found[0], [shared], err_msg=name)
+            assert_allclose(found[1], [iou], rtol=0, atol=1e-15, err_msg=name)
+    for dtype, last, iou in ((np.uint8, 255, 56 / 300), (np.int16, 30_000, 100 / 30_001)):
+        narrow = np.array([0], dtype), np.array([last], dtype)
+        assert_allclose(_shared_and_iou(narrow, _columns((200, 299)))[1], [iou], rtol=0, atol=1e-15)
+        assert_array_equal(Intervals(*narrow).area, [last + 1])
 
 
 interval = st.tuples(st.integers(-3, 25), st.integers(0, 12)).map(lambda start: (start[0], sum(start)))
@@ -84,40 +79,37 @@ def test_intervals_overlap_as_their_sets_of_frames_do(pairs: list) -> None:
 
 ONE = np.array([1])
 ERRORS = [
-    ("two dimensions", np.ones((1, 2), int), ONE, r"`first` must have the shape \(N,\), got \(1, 2\)"),
-    ("not integers", np.array([1.5]), ONE * 3, r"`first` must be integers, got float64"),
-    ("lengths differ", ONE, np.array([1, 2]), r"`first` and `last` must have the same length, got 1 and 2"),
-    ("reversed", np.array([1, 5]), np.array([1, 4]), r"`last` must be >= `first`, got \[5, 4\]"),
+    (np.ones((1, 2), int), ONE, r"`first` must have the shape \(N,\), got \(1, 2\)"),
+    (np.array([1.5]), ONE * 3, r"`first` must be integers, got float64"),
+    (ONE, np.array([1, 2]), r"`first` and `last` must have the same length, got 1 and 2"),
+    (np.array([1, 5]), np.array([1, 4]), r"`last` must be >= `first`, got \[5, 4\]"),
 ]
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
-def test_unusable_intervals_are_an_error_that_names_the_argument(case: tuple) -> None:
-    _, first, last, message = case
-    with pytest.raises(ValueError, match=message):
-        Intervals(first, last)
+def test_unusable_intervals_are_an_error_that_names_the_argument() -> None:
+    for first, last, message in ERRORS:
+        with pytest.raises(ValueError, match=message):
+            Intervals(first, last)
+    with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):
+        Intervals(ONE, ONE).overlaps(Objects(*np.zeros((3, 2), np.int64)))
 
 
-@pytest.mark.parametrize("max_pairs", [1, 7, 500_000])
 def test_overlaps_are_those_of_all_pairs_of_two_annotators_whatever_the_size_of_a_chunk(
-    monkeypatch: pytest.MonkeyPatch, max_pairs: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
     first = np.random.default_rng(7).integers(0, 90, 24)
     frames = Intervals(first, first + np.random.default_rng(8).integers(10, 40, 24))
     objects = Objects(np.repeat([0, 1], 12), np.tile(np.repeat([0, 1, 2], 4), 2), np.ones(24, np.int64))
     sets = [set(range(a, b + 1)) for a, b in zip(frames.first.tolist(), frames.last.tolist(), strict=True)]
-    shared = {
-        (i, j): len(sets[i] & sets[j])
-        for i in range(len(sets))
-        for j in range(i + 1, len(sets))
-        if objects.sample[i] == objects.sample[j] and objects.annotator[i] != objects.annotator[j]
-    }
-    shared = {pair: frames for pair, frames in shared.items() if frames}
-    overlaps = frames.overlaps(objects)
-    assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == sorted(shared)
-    assert_array_equal(overlaps.intersection, [shared[pair] for pair in sorted(shared)])
-    assert_array_equal(overlaps.area, [len(frames) for frames in sets])
+    shared = {(i, j): len(sets[i] & sets[j]) for i, j in compared_pairs(objects) if sets[i] & sets[j]}
+    for max_pairs in (1, 7, 500_000):
+        monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
+        overlaps = frames.overlaps(objects)
+        assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == list(shared)
+        assert_array_equal(overlaps.intersection, [*shared.values()])
+        assert_array_equal(overlaps.area, [len(frames) for frames in sets])
+    nothing = Intervals(*_columns()).overlaps(Objects(*np.zeros((3, 0), np.int64)))
+    assert (len(nothing.i), len(nothing.similarity("iou")), len(nothing.area)) == (0, 0, 0)
 
 
 def test_some_of_the_intervals_are_taken_by_index_and_by_mask_and_joined_in_order() -> None:
@@ -128,13 +120,3 @@ def test_some_of_the_intervals_are_taken_by_index_and_by_mask_and_joined_in_orde
         assert (taken.first.tolist(), taken.last.tolist()) == (frames.first[rows].tolist(), frames.last[rows].tolist())
     joined = frames.joined([frames.take(np.array([1])), frames.take(np.empty(0, np.int64))])
     assert (joined.first.tolist(), joined.last.tolist()) == ([1, 3, 6, 3], [2, 5, 6, 5])
-
-
-def test_intervals_need_as_many_objects() -> None:
-    with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):
-        Intervals(ONE, ONE).overlaps(Objects(*np.zeros((3, 2), np.int64)))
-
-
-def test_overlaps_of_no_intervals_are_empty() -> None:
-    overlaps = Intervals(*_columns()).overlaps(Objects(*np.zeros((3, 0), np.int64)))
-    assert (len(overlaps.i), len(overlaps.similarity("iou")), len(overlaps.area)) == (0, 0, 0)

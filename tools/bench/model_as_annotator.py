@@ -67,11 +67,7 @@ def main(arguments: Sequence[str]) -> None:
     """Print a line for every model."""
     n_datasets = int(arguments[0]) if arguments else N_DATASETS
     least = boundary(0.1)
-    models = {
-        "a copy": MISS,
-        "misses 20 % more": MISS + 0.2,
-        "at the boundary of epsilon 0.1": least,
-    }
+    models = {"a copy": MISS, "misses 20 % more": MISS + 0.2, "at the boundary of epsilon 0.1": least}
     for title, miss in models.items():
         found = passes(miss, n_datasets)
         numbers = "; ".join(f"{epsilon}: {passed:.3f} ({won:.3f})" for epsilon, (passed, won) in found.items())

@@ -53,10 +53,7 @@ def alphas(path: str, method: str, cost: str, threshold: float) -> dict[str, Any
         units += map(
             list,
             MATCHING_FUNCTIONS[method](
-                image_data=image,
-                pairwise_scores=scores,
-                cost_func=COST_FUNCTIONS[cost],
-                similarity_threshold=threshold,
+                image_data=image, pairwise_scores=scores, cost_func=COST_FUNCTIONS[cost], similarity_threshold=threshold
             ),
         )
     return {"mean": float(numbers[0]), "pooled": float(numbers[1]), "units": units}

@@ -42,13 +42,7 @@ def clicked_points(obj: TrueObject, scene: Scene, habit: Habit, rng: np.random.G
     clicked = true + 2 * habit.margin * (true - true[-1]) + habit.jitter * size * rng.standard_normal(true.shape)
     clicked = np.asarray(np.clip(clicked, 0, (width, height)))
     x_min, y_min, x_max, y_max = obj.outline.bounds
-    cut_off = (
-        y_min <= BORDER_PX,
-        x_max >= width - BORDER_PX,
-        y_max >= height - BORDER_PX,
-        x_min <= BORDER_PX,
-        False,
-    )
+    cut_off = (y_min <= BORDER_PX, x_max >= width - BORDER_PX, y_max >= height - BORDER_PX, x_min <= BORDER_PX, False)
     left_out = rng.random(len(POINTS)) < habit.point_skip_rate
     left_out[-1] = False
     clicked[left_out | np.array(cut_off)] = np.nan

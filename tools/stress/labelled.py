@@ -21,12 +21,7 @@ _CLASSES = ("cat", "dog", None, "a.b", "$x")
 _numbers = itertools.count()
 
 #: options of all label types, and values that may be usable together
-_COMMON = {
-    "invalid": ("error", "skip"),
-    "resamples": (0, 0, 0, 5),
-    "seed": (0, 51),
-    "undefined": ("none", "one"),
-}
+_COMMON = {"invalid": ("error", "skip"), "resamples": (0, 0, 0, 5), "seed": (0, 51), "undefined": ("none", "one")}
 _OBJECTS = {
     "no_labels": ("not_assigned", "drew_nothing", {"bob": "drew_nothing"}),
     "iou": (0.01, 0.5, 1.0, "auto"),
