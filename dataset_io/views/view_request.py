@@ -224,7 +224,7 @@ def _names(option: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if names is None:
         return ()
-    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) and name for name in names):
+    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
         raise AgreementInputError(f"`{option}` must be a name or a list of names, got {value!r}")
     return tuple(dict.fromkeys(names))
 

@@ -14,7 +14,7 @@ from fiftyone import ViewField as F
 from tests.chance import few
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shown_labels import keys, table_of
-from tests.datasets import boxes_dataset, detections, random_annotators, videos_dataset
+from tests.datasets import boxes_dataset, detections, join_fields, random_annotators, videos_dataset
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import view_agreement
@@ -411,6 +411,17 @@ def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
     compute_quickly(dataset.map_labels("bob", {"kitty": "cat"}), ["alice", "bob"], run_key="of_bob")
     with pytest.raises(AgreementInputError, match="classes are cat, dog, kitty"):
         view_agreement(dataset, "of_bob", classes="pet")
+
+
+def test_an_annotator_without_a_name_can_be_asked_for(make_dataset):
+    dataset = make_dataset()
+    join_fields(dataset, NAMES, "all")
+    for sample in dataset.iter_samples(autosave=True):
+        for label in sample["all"].detections if sample["all"] else ():
+            label["annotator"] = label["annotator"].replace("bob", "")
+    compute_quickly(dataset, "all", annotator_attribute="annotator")
+    shown = view_agreement(dataset, annotators="").values("all.detections.annotator", unwind=True)
+    assert set(shown) == {""}
 
 
 def test_labels_without_a_class_have_a_name(make_dataset):

@@ -40,7 +40,7 @@ BAD = [
     ({"missed_by": "dave"}, "`missed_by` must name annotators of the run 'agreement' .*, got 'dave'"),
     ({"missed_by": ["bob"]}, r"`missed_by` must be the name of an annotator, got \['bob'\]"),
     ({"missed_by": "bob", "annotators": "bob"}, "`missed_by` must not be one of `annotators`"),
-    ({"classes": [""]}, r"`classes` must be a name or a list of names, got \[''\]"),
+    ({"classes": [""]}, r"`classes` must be classes of labels of the run 'agreement', got ''"),
     ({"confusion": "cat"}, "`confusion` must be two different classes, got 'cat'"),
     ({"confusion": ["cat", "cat"]}, "`confusion` must be two different classes"),
     ({"confusion": ["cat"]}, "`confusion` must be two different classes"),
