@@ -23,16 +23,15 @@ def matrix_of(n: int, entries: dict[tuple[int, int], float]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", seeds(6))
-@pytest.mark.parametrize("n", [2, 3, 7, 20])
-def test_joins_are_those_of_scipy_where_everything_is_known(seed: int, n: int) -> None:
-    similarity = squareform(np.random.default_rng(seed).random(n * (n - 1) // 2))
-    tree = linkage(squareform(1.0 - similarity, checks=False), "average")
-    members: list[tuple[int, ...]] = [(k,) for k in range(n)]
-    for a, b, distance, _ in tree:
-        members.append(tuple(sorted(members[int(a)] + members[int(b)])))
-        found = average_linkage(similarity)[len(members) - n - 1]
-        assert found[0] == members[-1]
-        assert found[1] == pytest.approx(1.0 - distance, abs=1e-12)
+def test_joins_are_those_of_scipy_where_everything_is_known(seed: int) -> None:
+    for n in (2, 3, 7, 20):
+        similarity = squareform(np.random.default_rng(seed).random(n * (n - 1) // 2))
+        tree = linkage(squareform(1.0 - similarity, checks=False), "average")
+        members: list[tuple[int, ...]] = [(k,) for k in range(n)]
+        for (a, b, distance, _), found in zip(tree, average_linkage(similarity), strict=True):
+            members.append(tuple(sorted(members[int(a)] + members[int(b)])))
+            assert found[0] == members[-1]
+            assert found[1] == pytest.approx(1.0 - distance, abs=1e-12)
 
 
 def test_unknown_similarities_are_left_out_of_the_average() -> None:
@@ -55,13 +54,8 @@ def test_of_equal_similarities_the_first_are_joined_first() -> None:
     assert [members for members, _ in average_linkage(matrix)] == [(0, 1), (0, 1, 2), (0, 1, 2, 3)]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        (np.zeros((2, 3)), r"`similarity` must have the shape \(N, N\), got \(2, 3\)"),
-        (np.array([[1.0, 0.2], [0.3, 1.0]]), "`similarity` must be symmetric"),
-    ],
-)
-def test_a_matrix_that_is_not_one_of_similarities_is_refused(matrix: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        average_linkage(matrix)
+def test_a_matrix_that_is_not_one_of_similarities_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"`similarity` must have the shape \(N, N\), got \(2, 3\)"):
+        average_linkage(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="`similarity` must be symmetric"):
+        average_linkage(np.array([[1.0, 0.2], [0.3, 1.0]]))

@@ -1,4 +1,4 @@
-"""Consensus of the members of units, against loops, NumPy and counting pixel by pixel."""
+"""Consensus of the members of units, and votes on them, against loops, NumPy and counting pixel by pixel."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import math
 import statistics
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 import shapely
-from numpy.testing import assert_array_equal
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import entropy
 
-from tests.chance import seeds
+from tests.chance import examples, seeds
+from tests.metrics.rating_tables import NAN, tables
 
+from annotator_agreement.metrics import percent_agreement, unit_votes
 from annotator_agreement.metrics.consensus.consensus import (
     NO_CLASS,
     consensus_score,
@@ -65,11 +70,6 @@ def test_the_medoid_is_the_first_of_the_most_similar_members(seed: int) -> None:
         assert found[k] == next(row for row, value in zip(rows, known, strict=True) if value >= max(known) - 1e-9)
 
 
-def test_a_unit_without_members_has_no_medoid() -> None:
-    with pytest.raises(ValueError, match=r"`unit` must name every unit, got none of \[1\]"):
-        medoids(np.array([0, 2]), np.array([0.5, 0.5]), 3)
-
-
 @SEEDS
 def test_keypoints_are_the_median_of_those_who_labelled_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -98,26 +98,29 @@ def test_frames_are_medians_rounded_down(seed: int) -> None:
         expected = [math.floor(statistics.median(frames[unit == k, column].tolist())) for column in (0, 1)]
         assert found[k].tolist() == expected
     assert (found[:, 0] <= found[:, 1]).all()
-
-
-def test_frames_may_be_as_large_as_the_database_can_hold() -> None:
-    largest, smallest = 2**63 - 1, -(2**63)
+    largest, smallest = 2**63 - 1, -(2**63)  # that the database can hold
     frames = np.array([[smallest, largest], [smallest + 1, largest - 2]])
     assert interval_medians(np.array([0, 0]), frames, 1).tolist() == [[smallest, largest - 1]]
 
 
-@pytest.mark.parametrize("quorum", [0.1, 0.25, 0.3, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.9, 1.0])
-def test_a_quorum_is_the_smallest_number_that_reaches_the_share(quorum: float) -> None:
+def test_a_quorum_is_the_smallest_number_that_reaches_the_share() -> None:
     assigned = np.arange(1, 101)
-    share = Fraction(quorum).limit_denominator(100)
-    expected = [next(n for n in range(1, 101) if n >= share * of) for of in assigned.tolist()]
-    assert quorum_votes(assigned, quorum).tolist() == expected
+    for quorum in (0.1, 0.25, 0.3, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.9, 1.0):
+        share = Fraction(quorum).limit_denominator(100)
+        expected = [next(n for n in range(1, 101) if n >= share * of) for of in assigned.tolist()]
+        assert quorum_votes(assigned, quorum).tolist() == expected
 
 
-@pytest.mark.parametrize("quorum", [0.0, -0.5, 1.01, math.nan])
-def test_a_quorum_is_a_share(quorum: float) -> None:
-    with pytest.raises(ValueError, match=r"`quorum` must be in \(0, 1\], got"):
-        quorum_votes(np.array([3]), quorum)
+def test_what_has_no_consensus_is_an_error_that_names_the_argument() -> None:
+    for quorum in (0.0, -0.5, 1.01, math.nan):
+        with pytest.raises(ValueError, match=r"`quorum` must be in \(0, 1\], got"):
+            quorum_votes(np.array([3]), quorum)
+    with pytest.raises(ValueError, match=r"`unit` must name every unit, got none of \[1\]"):
+        medoids(np.array([0, 2]), np.array([0.5, 0.5]), 3)
+    ends, zero = np.array([[0.0, 0.0], [5.0, 5.0]]), np.zeros(2, np.int64)
+    line = Regions.of_lines(lines_from_points(ends, zero, zero[:1], 1, tolerance_px=1.0))
+    with pytest.raises(ValueError, match="`regions` must be boxes, polygons or masks, got lines"):
+        region_pixels(line, np.array([SIZE]))
 
 
 def test_a_score_is_the_share_of_votes_times_the_iou_and_one_vote_has_none() -> None:
@@ -143,38 +146,35 @@ def _centres(size: tuple[int, int] = SIZE) -> list[list[tuple[float, float]]]:
 
 
 @SEEDS
-def test_the_pixels_of_a_box_are_those_with_the_centre_inside(seed: int) -> None:
+def test_the_pixels_of_boxes_and_polygons_are_those_with_the_centre_inside(seed: int) -> None:
     rng = np.random.default_rng(seed)
     low = rng.uniform(-3, 10, (12, 2))
     boxes = np.hstack([low, low + rng.uniform(0, 8, (12, 2))])
-    masks = region_pixels(Regions.of_boxes(boxes), np.tile(SIZE, (12, 1)))
-    for row, (x_min, y_min, x_max, y_max) in enumerate(boxes.tolist()):
-        inside = [[x_min <= x < x_max and y_min <= y < y_max for x, y in line] for line in _centres()]
-        assert_array_equal(_image(masks, row), inside)
-
-
-@SEEDS
-def test_the_pixels_of_a_polygon_are_those_with_the_centre_inside(seed: int) -> None:
-    rng = np.random.default_rng(seed)
     shapes = [shapely.convex_hull(shapely.multipoints(rng.uniform(-2, 14, (5, 2)))) for _ in range(6)]
     holed = [shapely.difference(shape, shapely.buffer(shapely.centroid(shape), 1.3)) for shape in shapes]
-    every = np.array([*shapes, *holed], np.object_)
-    masks = region_pixels(Regions.of_polygons(Polygons.from_geometry(every)), np.tile(SIZE, (12, 1)))
-    for row, shape in enumerate(every):
-        inside = [[shapely.covers(shape, shapely.Point(x, y)) for x, y in line] for line in _centres()]
-        assert_array_equal(_image(masks, row), inside)
+    polygons = np.array([*shapes, *holed], np.object_)
+    for regions, geometry in (
+        (Regions.of_boxes(boxes), shapely.box(*boxes.T)),
+        (Regions.of_polygons(Polygons.from_geometry(polygons)), polygons),
+    ):
+        masks = region_pixels(regions, np.tile(SIZE, (12, 1)))
+        for row, shape in enumerate(geometry):
+            inside = [[shapely.covers(shape, shapely.Point(x, y)) for x, y in line] for line in _centres()]
+            assert_array_equal(_image(masks, row), inside)
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.25, 0.5])
-def test_a_rectangle_has_the_pixels_of_the_box_also_where_edges_meet_centres(shift: float) -> None:
-    boxes = np.array([[0, 0, 3, 2], [2, 1, 9, 6.5], [-2, -1, 4, 3], [5, 5, 40, 40]]) + shift
-    polygons = Polygons.from_geometry(shapely.box(*boxes.T))
-    sizes = np.tile(SIZE, (4, 1))
-    found = region_pixels(Regions.of_polygons(polygons), sizes)
-    expected = region_pixels(Regions.of_boxes(boxes), sizes)
-    for row in range(4):
-        assert expected.area[row] > 0
-        assert_array_equal(_image(found, row), _image(expected, row))
+def test_a_rectangle_has_the_pixels_of_the_box_also_where_edges_meet_centres() -> None:
+    for shift in (0.0, 0.25, 0.5):
+        boxes = np.array([[0, 0, 3, 2], [2, 1, 9, 6.5], [-2, -1, 4, 3], [5, 5, 40, 40]]) + shift
+        polygons = Polygons.from_geometry(shapely.box(*boxes.T))
+        sizes = np.tile(SIZE, (4, 1))
+        found = region_pixels(Regions.of_polygons(polygons), sizes)
+        expected = region_pixels(Regions.of_boxes(boxes), sizes)
+        for row, (x_min, y_min, x_max, y_max) in enumerate(boxes.tolist()):
+            inside = [[x_min <= x < x_max and y_min <= y < y_max for x, y in line] for line in _centres()]
+            assert_array_equal(_image(expected, row), inside)
+            assert_array_equal(_image(found, row), inside)
+            assert expected.area[row] > 0
 
 
 def test_masks_keep_their_pixels_on_the_image() -> None:
@@ -186,13 +186,6 @@ def test_masks_keep_their_pixels_on_the_image() -> None:
         large = np.zeros((40, 50), np.bool_)
         large[10 + top : 16 + top, 10 + left : 19 + left] = crop
         assert_array_equal(_image(found, row), large[10 : 10 + SIZE[1], 10 : 10 + SIZE[0]])
-
-
-def test_lines_have_no_pixels() -> None:
-    line = lines_from_points(np.array([[0.0, 0.0], [5.0, 5.0]]), np.zeros(2, np.int64), np.zeros(1, np.int64), 1,
-                             tolerance_px=1.0)  # fmt: skip
-    with pytest.raises(ValueError, match="`regions` must be boxes, polygons or masks, got lines"):
-        region_pixels(Regions.of_lines(line), np.array([SIZE]))
 
 
 @SEEDS
@@ -217,3 +210,33 @@ def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> N
         if expected.any():
             crop = found.crop(k)
             assert all(edge.any() for edge in (crop[0], crop[-1], crop[:, 0], crop[:, -1]))
+
+
+@examples(200)
+@given(tables([0.0, 1.0, 4.0]))
+def test_votes_of_a_table_are_those_of_each_row(table: np.ndarray) -> None:
+    votes = unit_votes(table)
+    for u, row in enumerate(table):
+        given_ = row[~np.isnan(row)].tolist()
+        counts = Counter(given_).most_common()
+        pairs = [c == k for c, k in combinations(given_, 2)]
+        tied = not counts or (len(counts) > 1 and counts[0][1] == counts[1][1])
+        assert votes.n_ratings[u] == len(given_)
+        assert_allclose(votes.agreement[u], np.mean(pairs) if pairs else NAN, rtol=0, atol=1e-12)
+        assert_array_equal(votes.majority[u], NAN if tied else counts[0][0])
+        expected = entropy([count for _, count in counts], base=2) if counts else NAN
+        assert_allclose(votes.entropy_bits[u], expected, rtol=0, atol=1e-12)
+    if (votes.n_ratings >= 2).any():
+        assert_allclose(np.nanmean(votes.agreement), percent_agreement(table), rtol=0, atol=1e-12)
+
+
+def test_a_table_without_entries_has_no_votes_and_what_is_no_table_is_an_error() -> None:
+    for shape in ((0, 3), (3, 0), (0, 0)):
+        votes = unit_votes(np.zeros(shape))
+        assert_array_equal(votes.n_ratings, np.zeros(shape[0]))
+        for column in (votes.agreement, votes.majority, votes.entropy_bits):
+            assert_array_equal(column, np.full(shape[0], NAN))
+    with pytest.raises(ValueError, match=r"`ratings` must have the shape \(U, R\), got \(3,\)"):
+        unit_votes(np.zeros(3))
+    with pytest.raises(ValueError, match="`ratings` must be finite or nan, got inf"):
+        unit_votes(np.array([[1, np.inf]]))

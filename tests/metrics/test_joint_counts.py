@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -63,37 +64,28 @@ VALUES = [
 
 
 @each_kind
-@pytest.mark.parametrize("n_annotators", [1, 2, 3, 6])
-@pytest.mark.parametrize("case", VALUES, ids=lambda case: case[0])
-def test_combinations_are_counted_as_one_by_one(kind: str, n_annotators: int, case: tuple) -> None:
-    masks = [case[1][mask] for mask in MASKS[kind](3, n_annotators)]
-    joint = joint_counts(masks)
-    assert (_as_counter(joint), joint.n_ignored) == _counter(masks)
-    assert joint.count.sum() == masks[0].size
+def test_combinations_are_counted_as_one_by_one(kind: str) -> None:
+    for n_annotators in (1, 2, 3, 6):
+        for name, values in VALUES:
+            masks = [values[mask] for mask in MASKS[kind](3, n_annotators)]
+            joint = joint_counts(masks)
+            assert (_as_counter(joint), joint.n_ignored) == _counter(masks), name
+            assert joint.count.sum() == masks[0].size
+    for n_annotators in (4, 12, 30):
+        masks = MASKS[kind](5, n_annotators, 60)
+        assert (_as_counter(joint_counts(masks)), 0) == _counter(masks)
 
 
-@each_kind
-@pytest.mark.parametrize("n_annotators", [4, 12, 30])
-def test_many_annotators_with_many_classes_are_counted(kind: str, n_annotators: int) -> None:
-    masks = MASKS[kind](5, n_annotators, 60)
-    assert (_as_counter(joint_counts(masks)), 0) == _counter(masks)
-
-
-def test_more_combinations_than_fit_16_bits_are_counted() -> None:
-    rng = np.random.default_rng(1)
-    masks = list(rng.integers(0, 256, (3, 300, 311)).astype(np.uint8))
+def test_large_values_and_more_combinations_than_fit_16_bits_are_never_mistaken() -> None:
+    masks = list(np.random.default_rng(1).integers(0, 256, (3, 300, 311)).astype(np.uint8))
     joint = joint_counts(masks)
     assert len(joint.count) > 2**16
     assert (_as_counter(joint), 0) == _counter(masks)
-
-
-@pytest.mark.parametrize("highest", [39, 40, 254, 255, 65533, 65534, 65535, 65536])
-@pytest.mark.parametrize("n_annotators", [1, 2, 3])
-def test_the_largest_value_is_never_mistaken(highest: int, n_annotators: int) -> None:
-    rng = np.random.default_rng(highest)
-    masks = list(rng.integers(0, highest, (n_annotators, 7, 90), endpoint=True))
-    masks[0][2, 5] = masks[-1][2, 5] = highest
-    assert (_as_counter(joint_counts(masks)), 0) == _counter(masks)
+    for highest, n_annotators in product([39, 40, 254, 255, 65533, 65534, 65535, 65536], [1, 2, 3]):
+        rng = np.random.default_rng(highest)
+        masks = list(rng.integers(0, highest, (n_annotators, 7, 90), endpoint=True))
+        masks[0][2, 5] = masks[-1][2, 5] = highest
+        assert (_as_counter(joint_counts(masks)), 0) == _counter(masks)
 
 
 def test_masks_of_different_types_and_memory_layouts_are_compared_by_value() -> None:
@@ -104,57 +96,49 @@ def test_masks_of_different_types_and_memory_layouts_are_compared_by_value() -> 
 
 
 @each_kind
-@pytest.mark.parametrize("ignore", [(255,), (255, 3), (255, 70_000), ()])
-def test_a_pixel_that_any_annotator_ignores_is_left_out_for_all(kind: str, ignore: tuple[int, ...]) -> None:
+def test_a_pixel_that_any_annotator_ignores_is_left_out_for_all(kind: str) -> None:
     masks = MASKS[kind](4)
     masks[1][masks[1] == 2] = 255
-    joint = joint_counts(masks, ignore)
-    counter, n_ignored = _counter(masks, ignore)
-    assert (_as_counter(joint), joint.n_ignored) == (counter, n_ignored)
-    assert joint.count.sum() + n_ignored == masks[0].size
-    assert ignored_pixels(masks, ignore).sum() == n_ignored
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0)])
-def test_masks_without_pixels_have_no_combinations(shape: tuple[int, int]) -> None:
-    joint = joint_counts([np.zeros(shape, np.uint8)] * 3, [255])
-    assert (joint.values.shape, joint.count.sum(), joint.n_ignored) == ((0, 3), 0, 0)
-    assert disagreement_map([np.zeros(shape, np.uint8)] * 3).shape == shape
+    for ignore in ((255,), (255, 3), (255, 70_000), ()):
+        joint = joint_counts(masks, ignore)
+        counter, n_ignored = _counter(masks, ignore)
+        assert (_as_counter(joint), joint.n_ignored) == (counter, n_ignored)
+        assert joint.count.sum() + n_ignored == masks[0].size
+        assert ignored_pixels(masks, ignore).sum() == n_ignored
+    for shape in ((0, 0), (0, 4), (4, 0)):  # without pixels there are no combinations
+        joint = joint_counts([np.zeros(shape, np.uint8)] * 3, [255])
+        assert (joint.values.shape, joint.count.sum(), joint.n_ignored) == ((0, 3), 0, 0)
+        assert disagreement_map([np.zeros(shape, np.uint8)] * 3).shape == shape
 
 
 ERRORS = [
-    ("none", [], "`masks` must be at least one, got none"),
-    ("shapes", [np.zeros((2, 3), int), np.zeros((3, 2), int)], r"one shape \(H, W\), got \(2, 3\), \(3, 2\)"),
-    ("colours", [np.zeros((2, 3, 3), int)] * 2, r"one shape \(H, W\), got \(2, 3, 3\)"),
-    ("floats", [np.zeros((2, 3), int), np.zeros((2, 3))], "`masks` must be integers that fit int64, got float64"),
-    ("too large", [np.zeros((2, 3), np.uint64)], "`masks` must be integers that fit int64, got uint64"),
+    ([], "`masks` must be at least one, got none"),
+    ([np.zeros((2, 3), int), np.zeros((3, 2), int)], r"one shape \(H, W\), got \(2, 3\), \(3, 2\)"),
+    ([np.zeros((2, 3, 3), int)] * 2, r"one shape \(H, W\), got \(2, 3, 3\)"),
+    ([np.zeros((2, 3), int), np.zeros((2, 3))], "`masks` must be integers that fit int64, got float64"),
+    ([np.zeros((2, 3), np.uint64)], "`masks` must be integers that fit int64, got uint64"),
 ]
 
 
-@pytest.mark.parametrize("function", [joint_counts, disagreement_map], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
-def test_unusable_masks_are_an_error(function, case: tuple) -> None:
-    with pytest.raises(ValueError, match=case[2]):
-        function(case[1])
+def test_unusable_masks_are_an_error() -> None:
+    for function, (masks, message) in product((joint_counts, disagreement_map), ERRORS):
+        with pytest.raises(ValueError, match=message):
+            function(masks)
 
 
 @each_kind
-@pytest.mark.parametrize("n_annotators", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("ignore", [(), (255, 2)])
-def test_the_map_counts_who_is_not_with_the_majority(kind: str, n_annotators: int, ignore: tuple[int, ...]) -> None:
-    masks = MASKS[kind](11, n_annotators)
-    masks[-1][:, 4] = 255
-    pixels = zip(*(mask.ravel().tolist() for mask in masks), strict=True)
-    expected = [
-        0 if set(pixel) & set(ignore) else n_annotators - Counter(pixel).most_common(1)[0][1] for pixel in pixels
-    ]
-    result = disagreement_map(masks, ignore)
-    assert result.dtype == np.uint8
-    assert_array_equal(result.ravel(), expected)
-    assert result.shape == masks[0].shape
-
-
-def test_the_map_counts_up_to_255_annotators() -> None:
+def test_the_map_counts_who_is_not_with_the_majority_of_up_to_255_annotators(kind: str) -> None:
+    for n_annotators, ignore in product((1, 2, 3, 4, 7), ((), (255, 2))):
+        masks = MASKS[kind](11, n_annotators)
+        masks[-1][:, 4] = 255
+        pixels = zip(*(mask.ravel().tolist() for mask in masks), strict=True)
+        expected = [
+            0 if set(pixel) & set(ignore) else n_annotators - Counter(pixel).most_common(1)[0][1] for pixel in pixels
+        ]
+        result = disagreement_map(masks, ignore)
+        assert result.dtype == np.uint8
+        assert_array_equal(result.ravel(), expected)
+        assert result.shape == masks[0].shape
     masks = [np.array([[0, r]]) for r in range(255)]
     assert disagreement_map(masks).tolist() == [[0, 254]]
     with pytest.raises(ValueError, match="`masks` must be at most 255, got 256"):

@@ -134,21 +134,17 @@ def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
     assert_allclose(found.similarity("iou"), [1, 1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("tolerance", [0, -1.0, np.nan, np.inf])
-def test_a_tolerance_that_is_no_distance_is_an_error(tolerance: float) -> None:
-    lines = lines_of([[BAR]])
-    with pytest.raises(ValueError, match="`tolerance_px` must be positive, got"):
-        line_overlap(lines.geometry, lines.geometry, tolerance)
-    with pytest.raises(ValueError, match="`tolerance_px` must be positive, got"):
-        lines_of([[BAR]], tolerance_px=tolerance)
-
-
-def test_unusable_columns_are_an_error_that_names_the_argument() -> None:
+def test_unusable_columns_and_tolerances_are_an_error_that_names_the_argument() -> None:
     points, zeros = np.array(BAR, dtype=float), np.zeros(2, np.int64)
     with pytest.raises(ValueError, match=r"`points_xy` must be finite, got \[0.0, nan\]"):
         lines_from_points(points * [1, np.nan], zeros, zeros[:1], 1, tolerance_px=1)
     with pytest.raises(ValueError, match="`line` must be ascending integers from 0 to 0, got int64 from 3 to 3"):
         lines_from_points(points, zeros + 3, zeros[:1], 1, tolerance_px=1)
-    lines = lines_of([[BAR]] * 3)
+    geometry = lines_of([[BAR]] * 3).geometry
     with pytest.raises(ValueError, match="`a` and `b` must have the same length, got 1 and 2"):
-        line_overlap(lines.geometry[:1], lines.geometry[1:], 2)
+        line_overlap(geometry[:1], geometry[1:], 2)
+    for tolerance in (0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="`tolerance_px` must be positive, got"):
+            line_overlap(geometry, geometry, tolerance)
+        with pytest.raises(ValueError, match="`tolerance_px` must be positive, got"):
+            lines_of([[BAR]], tolerance_px=tolerance)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 from tests.metrics.golden_cases import GOLDEN, corners, fraction
@@ -14,7 +13,6 @@ from tests.metrics.matching_oracle import match, sorted_rows
 from annotator_agreement.metrics import krippendorff_alpha
 
 ARTWORK = {case["name"]: case for case in GOLDEN["matching"]}
-TABLES = [(name, threshold) for name, case in ARTWORK.items() for threshold in case["recursive"]]
 
 
 def _match_lists(annotators: list, threshold: float, **options: str) -> tuple[list[tuple[int, ...]], np.ndarray]:
@@ -36,75 +34,56 @@ def _expected(ids: list) -> list[tuple[int, ...]]:
     return sorted(map(tuple, np.array(ids).T.tolist()))
 
 
-@pytest.mark.parametrize("name", GOLDEN["matching_unit_cases"])
-def test_unit_cases_have_the_units_of_the_source_document(name: str) -> None:
-    case = GOLDEN["matching_unit_cases"][name]
-    assert _match_lists(case["annotators"], case["threshold"])[0] == _expected(case["ids"])
+def test_units_and_alpha_are_those_of_the_source_document() -> None:
+    for case in GOLDEN["matching_unit_cases"].values():
+        assert _match_lists(case["annotators"], case["threshold"])[0] == _expected(case["ids"])
+    for case in ARTWORK.values():
+        for threshold, expected in case["recursive"].items():
+            units, classes = _match_lists(case["annotators"], float(threshold))
+            assert units == _expected(expected["ids"])
+            assert_allclose(krippendorff_alpha(classes), fraction(expected["category"]), rtol=0, atol=1e-12)
+            ignored = np.where(classes == 0, np.nan, classes)
+            assert_allclose(krippendorff_alpha(ignored), fraction(expected["ignore"]), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "threshold"), TABLES)
-def test_images_have_the_units_and_the_exact_alpha_of_the_source_document(name: str, threshold: str) -> None:
-    case = ARTWORK[name]
-    expected = case["recursive"][threshold]
-    units, classes = _match_lists(case["annotators"], float(threshold))
-    assert units == _expected(expected["ids"])
-    assert_allclose(krippendorff_alpha(classes), fraction(expected["category"]), rtol=0, atol=1e-12)
-    ignored = np.where(classes == 0, np.nan, classes)
-    assert_allclose(krippendorff_alpha(ignored), fraction(expected["ignore"]), rtol=0, atol=1e-12)
+def test_two_annotators_are_matched_by_the_hungarian_method() -> None:
+    for case in ARTWORK.values():
+        for pair in case["pairwise_at_0_5"]:
+            units, _ = _match_lists([case["annotators"][number - 1] for number in pair["annotators"]], 0.5)
+            assert [unit for unit in units if -1 not in unit] == sorted(map(tuple, pair["pairs"]))
 
 
-PAIRS = [(name, k) for name, case in ARTWORK.items() for k in range(len(case["pairwise_at_0_5"]))]
+def test_alpha_depends_on_the_order_of_annotators_as_published() -> None:
+    for case in GOLDEN["matching_order_dependence"]:
+        name, threshold = case["case"].split("@")
+        (image,) = [entry for key, entry in ARTWORK.items() if key.startswith(name)]
+        for orders, alpha in case["alpha_by_annotator_order"].items():
+            for order in orders.split(","):
+                _, classes = _match_lists([image["annotators"][int(number) - 1] for number in order], float(threshold))
+                assert_allclose(krippendorff_alpha(classes), fraction(alpha), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "k"), PAIRS)
-def test_two_annotators_are_matched_by_the_hungarian_method(name: str, k: int) -> None:
-    case = ARTWORK[name]
-    pair = case["pairwise_at_0_5"][k]
-    units, _ = _match_lists([case["annotators"][number - 1] for number in pair["annotators"]], 0.5)
-    assert [unit for unit in units if -1 not in unit] == sorted(map(tuple, pair["pairs"]))
-
-
-ORDER_CASES = [
-    (case["case"], order, alpha)
-    for case in GOLDEN["matching_order_dependence"]
-    for orders, alpha in case["alpha_by_annotator_order"].items()
-    for order in orders.split(",")
-]
-
-
-@pytest.mark.parametrize(("case", "order", "alpha"), ORDER_CASES)
-def test_alpha_depends_on_the_order_of_annotators_as_published(case: str, order: str, alpha: str) -> None:
-    name, threshold = case.split("@")
-    (image,) = [entry for key, entry in ARTWORK.items() if key.startswith(name)]
-    _, classes = _match_lists([image["annotators"][int(number) - 1] for number in order], float(threshold))
-    assert_allclose(krippendorff_alpha(classes), fraction(alpha), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_chain_of_three_boxes_is_one_unit_unless_the_ends_come_first(order: tuple) -> None:
-    boxes = [GOLDEN["intransitive_chain"][k] for k in order]
-    matching = match([(0, k, 1, *box) for k, box in enumerate(boxes)], method="recursive")
-    assert matching.n_units == (2 if order[2] == 1 else 1)  # A, C, B and C, A, B
-
-
-def test_the_first_earlier_annotator_that_matches_decides() -> None:
+def test_a_chain_of_three_boxes_is_one_unit_unless_the_ends_come_first() -> None:
+    for order in permutations(range(3)):
+        boxes = [GOLDEN["intransitive_chain"][k] for k in order]
+        matching = match([(0, k, 1, *box) for k, box in enumerate(boxes)], method="recursive")
+        assert matching.n_units == (2 if order[2] == 1 else 1)  # A, C, B and C, A, B
     # the box of annotator 2 overlaps that of annotator 1 more, but annotator 0 comes first
     rows = [(0, 0, 1, 0, 0, 10, 2), (0, 1, 1, 6, 0, 16, 2), (0, 2, 1, 3, 0, 13, 2)]
-    unit = match(rows, method="recursive", threshold=0.5, classes="ignore").unit
-    assert unit.tolist() == [0, 1, 0]
+    assert match(rows, method="recursive", threshold=0.5, classes="ignore").unit.tolist() == [0, 1, 0]
 
 
 CLASH = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 2, 0, 0, 10, 4), (0, 1, 1, 2, 0, 10, 4)]
 
 
-@pytest.mark.parametrize(("classes", "unit"), [("ignore", [0, 0, 1]), ("prefer", [0, 1, 0]), ("require", [0, 1, 0])])
-def test_classes_decide_between_candidates(classes: str, unit: list) -> None:
-    assert match(CLASH, method="recursive", classes=classes).unit.tolist() == unit
-
-
-@pytest.mark.parametrize(("classes", "unit"), [("ignore", [0, 0]), ("prefer", [0, 0]), ("require", [0, 1])])
-def test_objects_of_different_classes_match_unless_classes_are_required(classes: str, unit: list) -> None:
-    assert match(CLASH[:2], method="recursive", classes=classes).unit.tolist() == unit
+def test_classes_decide_between_candidates_and_different_ones_match_unless_they_are_required() -> None:
+    for classes, clash, alone in (
+        ("ignore", [0, 0, 1], [0, 0]),
+        ("prefer", [0, 1, 0], [0, 0]),
+        ("require", [0, 1, 0], [0, 1]),
+    ):
+        assert match(CLASH, method="recursive", classes=classes).unit.tolist() == clash
+        assert match(CLASH[:2], method="recursive", classes=classes).unit.tolist() == alone
 
 
 def test_samples_without_any_overlap_are_matched_too() -> None:

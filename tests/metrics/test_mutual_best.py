@@ -34,26 +34,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_cases_by_hand_for_two_annotators(case: tuple) -> None:
-    _, bars, ignored, required = case
-    assert match(_bars(*bars), method="mutual_best", classes="ignore").unit.tolist() == ignored
-    assert match(_bars(*bars), method="mutual_best", classes="require").unit.tolist() == required
-    preferred = match(_bars(*bars), method="mutual_best", classes="prefer")
-    assert preferred.unit.tolist() == ignored, "units show class conflicts"
-    of_one_class = match(_bars(*bars), method="mutual_best", classes="require").aligned
-    assert preferred.aligned.tolist() == of_one_class.tolist(), "but only pairs of one class are aligned, as published"
-
-
-def test_only_this_method_has_aligned_pairs() -> None:
-    rows = _bars((0, 1, 0, 10), (1, 1, 0, 10))
-    assert match(rows).aligned is None
-    assert match(rows, method="recursive").aligned is None
-
-
-def test_threshold_and_similarity_are_not_used() -> None:
+def test_cases_by_hand_for_two_annotators() -> None:
+    for name, bars, ignored, required in CASES:
+        rows = _bars(*bars)
+        of_one_class = match(rows, method="mutual_best", classes="require")
+        preferred = match(rows, method="mutual_best", classes="prefer")
+        assert match(rows, method="mutual_best", classes="ignore").unit.tolist() == ignored, name
+        assert of_one_class.unit.tolist() == required, name
+        assert preferred.unit.tolist() == ignored, "units show class conflicts"
+        assert preferred.aligned.tolist() == of_one_class.aligned.tolist(), "but only pairs of one class are aligned"
     rows = _bars((0, 1, 0, 10), (1, 1, 9, 19))
-    assert match(rows, method="mutual_best", threshold=1.0, similarity="iou").n_units == 1
+    assert match(rows, method="mutual_best", threshold=1.0, similarity="iou").n_units == 1  # neither is used
+    assert match(rows).aligned is match(rows, method="recursive").aligned is None  # other methods have none
 
 
 def _aligned_naively(rows: list) -> set[tuple[int, int]]:
@@ -99,16 +91,13 @@ def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     assert partition_of(matching.unit) == _joined_naively(rows, aligned)
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
+def test_recall_precision_and_f_count_what_is_not_aligned_as_zero() -> None:
+    for counts, expected in (
         ((0, 0, 0, 0.0, 0.0), (np.nan, np.nan, np.nan)),
         ((3, 0, 0, 0.0, 0.0), (0.0, 0.0, 0.0)),
         ((2, 3, 0, 0.0, 0.0), (0.0, 0.0, 0.0)),
         ((2, 2, 2, 2.0, 2.0), (1.0, 1.0, 1.0)),
         ((1, 1, 1, 0.5, 1.0), (0.5, 1.0, 2 / 3)),
-    ],
-)
-def test_recall_precision_and_f_count_what_is_not_aligned_as_zero(counts: tuple, expected: tuple) -> None:
-    alignment = Alignment(*counts)
-    assert_allclose((alignment.recall, alignment.precision, alignment.f_score), expected, rtol=0, atol=1e-12)
+    ):
+        alignment = Alignment(*counts)
+        assert_allclose((alignment.recall, alignment.precision, alignment.f_score), expected, rtol=0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Overlaps between boxes, polygons, masks and lines: against counted pixels, shapely and closed forms."""
+"""Overlaps between boxes, polygons, masks and lines, and of coarse outlines: counted pixels, shapely, closed forms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from annotator_agreement.metrics import (
     polygons_from_rings,
 )
 from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.regions import BOX, MASK, POLYGON, as_regions
+from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.metrics.geometry.regions import BOX, MASK, OUTLINE_BYTES, POLYGON, Outlines, as_regions
 
 HEIGHT, WIDTH = 13, 29
 
@@ -78,18 +79,6 @@ def painted(x_min: int, y_min: int, x_max: int, y_max: int) -> np.ndarray:
     return image
 
 
-def shared(a: Regions, b: Regions) -> float:
-    both = a.joined([b])
-    one, other = both.intersection_of(np.array([0, 1]), np.array([1, 0]))
-    assert one == pytest.approx(other, rel=1e-15)
-    return float(one)
-
-
-def iou(a: Regions, b: Regions) -> float:
-    intersection = shared(a, b)
-    return intersection / float(a.area[0] + b.area[0] - intersection)
-
-
 # ---- the same pixels, whatever the kind ----
 
 
@@ -125,14 +114,7 @@ def test_all_kinds_share_the_pixels_counted(seed: int) -> None:
     assert_allclose(every.area, [images[number].sum() for number, _ in forms], rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("sides", [(3, 2, 20, 7), (0.1, 0.2, 0.4, 0.9), (1 / 3, 0.7, 98765.4321, 7.1)], ids=str)
-def test_a_box_agrees_exactly_with_the_polygon_of_its_corners(sides: tuple) -> None:
-    x_min, y_min, x_max, y_max = sides
-    corners = [(x_max, y_max), (x_min, y_max), (x_min, y_min), (x_max, y_min)]
-    assert iou(box(*sides), polygon(corners)) == pytest.approx(1.0, rel=0, abs=1e-15)
-
-
-def test_what_has_an_area_agrees_exactly_with_itself() -> None:
+def test_shapes_agree_exactly_with_themselves_and_a_box_with_the_polygon_of_its_corners() -> None:
     rng = np.random.default_rng(4)
     shapes = [
         box(0.1, 1 / 3, 7.7, 2.1),
@@ -144,6 +126,11 @@ def test_what_has_an_area_agrees_exactly_with_itself() -> None:
     every = shapes[0].joined(shapes[1:])
     rows = np.arange(len(every))
     assert_array_equal(every.intersection_of(rows, rows), every.area)
+    for x_min, y_min, x_max, y_max in ((3, 2, 20, 7), (0.1, 0.2, 0.4, 0.9), (1 / 3, 0.7, 98765.4321, 7.1)):
+        corners = [(x_max, y_max), (x_min, y_max), (x_min, y_min), (x_max, y_min)]
+        both = box(x_min, y_min, x_max, y_max).joined([polygon(corners)])
+        shared = both.intersection_of(np.array([0, 1]), np.array([1, 0]))
+        assert_allclose(shared / (both.area.sum() - shared), 1.0, rtol=0, atol=1e-15)
 
 
 # ---- many at once ----
@@ -215,15 +202,12 @@ def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
     assert_array_equal(back.intersection_of(i, j), regions.intersection_of(i, j))
 
 
-def test_only_the_polygons_that_are_left_count_as_repaired() -> None:
+def test_only_the_polygons_that_are_left_count_as_repaired_and_no_regions_are_empty_columns() -> None:
     bow_tie = polygon([(0, 0), (4, 4), (4, 0), (0, 4)])
     regions = bow_tie.joined([polygon(rectangle(0, 0, 2, 2)), box(0, 0, 1, 1), bow_tie])
     assert regions.repaired.sum() == 2
     assert regions.take(np.array([1, 2, 3])).repaired.sum() == 1
     assert regions.take(np.array([1, 2])).repaired.sum() == 0
-
-
-def test_no_regions_are_empty_columns() -> None:
     none = Regions.of_boxes(np.empty((0, 4)))
     assert len(none.joined([none])) == 0
     assert len(none.intersection_of(np.empty(0, np.int64), np.empty(0, np.int64))) == 0
@@ -250,3 +234,94 @@ def test_messy_shapes_never_fail_and_share_at_most_the_smaller(a: list[Ring], b:
     assert (both >= 0).all()
     assert (both <= np.minimum.outer(every.area, every.area)).all()
     assert_array_equal(np.diag(both), every.area)
+
+
+def _outlines(regions: Regions) -> Outlines:
+    return Outlines.of(regions.bounds, regions.places()["outline"])
+
+
+def _polygons(geometry: list[shapely.Geometry]) -> Regions:
+    return Regions.of_polygons(Polygons.from_geometry(np.array(geometry, np.object_)))
+
+
+def _star(rng: np.random.Generator, kind: str) -> shapely.Geometry:
+    """A shape around the middle of an image of 640 x 480."""
+    angle, radius = np.linspace(0, 2 * np.pi, 40, endpoint=False), rng.uniform(90, 180) * rng.normal(1, 0.08, 40)
+    ring = np.stack([1.3 * radius * np.cos(angle), 0.8 * radius * np.sin(angle)], 1) + rng.normal([320, 240], 25)
+    blob = shapely.make_valid(shapely.Polygon(ring)).buffer(0)
+    if kind == "ring":
+        return blob.difference(shapely.affinity.scale(blob, 0.6, 0.6))
+    if kind == "two":
+        return blob.difference(shapely.box(300, 0, 330, 480))
+    if kind == "bar":
+        ends = shapely.LineString(rng.normal([[120, 80], [520, 400]], 12))
+        return ends.buffer(20)
+    return blob
+
+
+@pytest.mark.parametrize(
+    ("kind", "bias", "spread"), [("blob", 3e-3, 8e-3), ("ring", 6e-3, 0.02), ("two", 6e-3, 0.02), ("bar", 4e-3, 0.01)]
+)
+@pytest.mark.few(1)
+def test_the_iou_of_shapes_is_close_to_that_of_exact_areas(kind: str, bias: float, spread: float) -> None:
+    rng = np.random.default_rng(3)
+    shapes = [_star(rng, kind) for _ in range(60)]
+    i, j = np.triu_indices(len(shapes), 1)
+    a, b = (np.array(shapes, np.object_)[rows] for rows in (i, j))
+    exact = shapely.area(shapely.intersection(a, b)) / shapely.area(shapely.union(a, b))
+    found = _outlines(_polygons(shapes))
+    shared = found.intersection_of(i, j)
+    error = shared / (found.area[i] + found.area[j] - shared) - exact
+    assert exact.mean() > 0.2
+    assert abs(error.mean()) < bias
+    assert error.std() < spread
+    assert_allclose(found.intersection_of(j, i), shared, rtol=1e-12)
+
+
+def test_rectangles_and_triangles_are_exact_up_to_the_255th_part_of_their_width_and_equal_shapes_exactly() -> None:
+    triangle = shapely.Polygon([(10, 20), (90, 20), (10, 100)])
+    found = _outlines(_polygons([shapely.box(10, 20, 50, 100), shapely.box(30, 60, 90, 90), triangle]))
+    assert_allclose(found.area, [3200, 1800, 3200], rtol=0.002)
+    assert_allclose(found.intersection_of(np.array([0, 0, 1]), np.array([1, 2, 2])), [600, 2400, 200], rtol=0.01)
+    rng = np.random.default_rng(4)
+    shapes = [_star(rng, kind) for kind in ("blob", "ring", "bar")]
+    found = _outlines(_polygons([*shapes, *shapes, shapely.box(900, 0, 950, 50)]))
+    assert_array_equal(found.intersection_of(np.arange(3), np.arange(3, 6)), found.area[:3])
+    assert_array_equal(found.intersection_of(np.arange(3), np.full(3, 6)), 0.0)
+
+
+def test_a_mask_has_the_outline_of_a_polygon_of_its_shape() -> None:
+    rng = np.random.default_rng(5)
+    shapes = [_star(rng, kind) for kind in ("blob", "ring", "two") for _ in range(5)]
+    x, y = np.meshgrid(np.arange(640) + 0.5, np.arange(480) + 0.5)
+    crops = []
+    for shape in shapes:
+        image = shapely.contains_xy(shape, x, y)
+        (rows,), (columns,) = (np.nonzero(image.any(axis=axis)) for axis in (1, 0))
+        crops.append((image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1], int(columns[0]), int(rows[0])))
+    masks, polygons = _outlines(Regions.of_masks(MaskCrops.from_crops(crops))), _outlines(_polygons(shapes))
+    both = masks.joined([polygons])
+    i, j = np.arange(15), np.arange(15, 30)
+    shared = both.intersection_of(i, j)
+    assert_allclose(masks.area, polygons.area, rtol=0.03)
+    assert (shared / (both.area[i] + both.area[j] - shared) > 0.94).all()
+
+
+def test_boxes_lines_and_shapes_without_area_have_the_outline_of_a_box() -> None:
+    boxes = Regions.of_boxes(np.array([[0, 0, 4, 2.0]]))
+    empty = Regions.of_masks(
+        MaskCrops.from_crops([(np.zeros((2, 3), np.bool_), 1, 1), (np.zeros((0, 0), np.bool_), 0, 0)])
+    )
+    nothing = _polygons([shapely.Polygon()])
+    for regions, area in ((boxes, [8.0]), (empty, [6.0, 0.0]), (nothing, [0.0])):
+        assert_array_equal(_outlines(regions).area, area)
+    assert _polygons([]).places()["outline"].shape == (0, OUTLINE_BYTES)
+
+
+def test_the_overlapping_pairs_are_those_of_different_annotators() -> None:
+    shapes = [shapely.box(0, 0, 2, 2), shapely.box(1, 0, 3, 2), shapely.box(1, 1, 3, 3)]
+    found = _outlines(_polygons(shapes))
+    overlaps = found.take(np.array([0, 1, 2])).overlaps(Objects(np.zeros(3, int), np.array([0, 1, 1]), np.ones(3, int)))
+    assert_array_equal([overlaps.i, overlaps.j], [[0, 0], [1, 2]])
+    assert_allclose(overlaps.intersection, [2, 1], rtol=0.01)
+    assert np.isnan(found.union_area(np.array([0, 1]), np.array([0, 0]), 1)).all()

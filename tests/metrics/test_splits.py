@@ -1,4 +1,4 @@
-"""Objects that one annotator drew in parts: cases by hand, sets of pixels, and every kind of geometry."""
+"""Objects that one annotator drew in parts, or twice: cases by hand, sets of pixels, every kind of geometry."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from tests.chance import examples
 
@@ -13,7 +14,7 @@ from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
 from annotator_agreement.metrics.geometry.objects import Geometry
 from annotator_agreement.metrics.matching import splits
-from annotator_agreement.metrics.matching.splits import find_splits
+from annotator_agreement.metrics.matching.splits import find_duplicates, find_splits
 
 SETTINGS = examples(200)
 WHOLE, LEFT, RIGHT, CENTRE = (2, 1, 22, 6), (2, 1, 11, 6), (12, 1, 22, 6), (8, 1, 16, 6)
@@ -48,20 +49,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_splits_are_those_found_by_hand(case: tuple) -> None:
-    _, boxes, annotators, expected = case
-    assert _found(Boxes(np.array(boxes, float).reshape(-1, 4)), annotators) == expected
-
-
-def test_only_candidates_are_found_whatever_the_rest_of_the_split_is() -> None:
+def test_splits_are_those_found_by_hand() -> None:
+    for name, boxes, annotators, expected in CASES:
+        assert _found(Boxes(np.array(boxes, float).reshape(-1, 4)), annotators) == expected, name
     boxes = Boxes(np.array([WHOLE, LEFT, RIGHT], float))
+    # only candidates are found, whatever the rest of the split is
     for asked in ([True, False, False], [False, True, False], [False, True, True], [False, False, False]):
         assert _found(boxes, [0, 1, 1], asked) == asked
-
-
-def test_the_union_must_reach_the_threshold() -> None:
-    boxes = Boxes(np.array([WHOLE, LEFT, RIGHT], float))  # 19 of 20 columns
+    # the union, 19 of 20 columns, must reach the threshold
     assert _found(boxes, [0, 1, 1], threshold=0.95) == [True] * 3
     assert _found(boxes, [0, 1, 1], threshold=0.951) == [False] * 3
 
@@ -119,3 +114,63 @@ def _splits_of_pixels(drawn: list) -> set[int]:
             if len(parts) >= 2 and 2 * len(union & pixels[whole]) >= len(union | pixels[whole]):
                 found |= {whole, *parts}
     return found
+
+
+TWO_HUNDRED = examples(200)
+
+
+def _objects(*rows: tuple[int, int, int]) -> Objects:
+    """Objects of (sample, annotator, class)."""
+    return Objects(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def _duplicates(geometry: Geometry, lone: list[bool], objects: Objects | None = None) -> list[bool]:
+    objects = objects or _objects(*[(0, 0, 1)] * len(lone))
+    area = geometry.overlaps(objects).area
+    return find_duplicates(objects, np.array(lone, np.bool_), geometry, area).tolist()
+
+
+LONE, MATCHED = True, False
+
+
+def test_objects_of_any_geometry_can_be_duplicates() -> None:
+    assert _duplicates(Boxes(np.array([(3, 1, 3, 6.0)] * 2)), [MATCHED, LONE]) == [False, False], "without area"
+    lone = [LONE, LONE, LONE]
+    crop, shorter = np.ones((5, 20), np.bool_), np.ones((5, 18), np.bool_)
+    masks = Regions.of_masks(MaskCrops.from_crops([(crop, 4, 2), (shorter, 4, 2), (crop, 7, 2)]))
+    assert _duplicates(masks, lone) == [False, True, False]
+    assert _duplicates(Intervals(np.array([1, 1, 3]), np.array([20, 18, 22])), lone) == [False, True, False]
+    points = np.array([[0, 0], [40, 0], [40, 20.0]])
+    assert _duplicates(Keypoints(np.stack([points, points + 0.1, points + 15])), lone) == [False, True, False]
+    ends = np.array([[0, 0], [20, 0], [0, 1], [19, 1], [0, 6], [20, 6.0]])
+    lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.5)
+    assert _duplicates(Regions.of_lines(lines), lone) == [False, True, False]
+
+
+rows = st.tuples(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(1, 2)),
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(9, 11), st.integers(9, 11)),
+    st.booleans(),
+)
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@TWO_HUNDRED
+@given(drawn=st.lists(rows, max_size=12))
+def test_duplicates_are_those_of_sets_of_pixels(at_once: int, drawn: list) -> None:
+    drawn = sorted(drawn, key=lambda entry: entry[0][:2])
+    pixels = [{(x, y) for x in range(a, a + w) for y in range(b, b + h)} for _, (a, b, w, h), _ in drawn]
+    expected = [
+        lone
+        and any(
+            (other == own and n != k and (not other_lone or n < k))
+            and len(pixels[k] & pixels[n]) / len(pixels[k] | pixels[n]) >= 0.9
+            for n, (other, _, other_lone) in enumerate(drawn)
+        )
+        for k, (own, _, lone) in enumerate(drawn)
+    ]
+    boxes = np.array([(a, b, a + w, b + h) for _, (a, b, w, h), _ in drawn], float).reshape(-1, 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splits, "MAX_PAIRS_AT_ONCE", at_once)
+        found = _duplicates(Boxes(boxes), [lone for *_, lone in drawn], _objects(*(own for own, *_ in drawn)))
+    assert_array_equal(found, expected)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.metrics.matching_oracle import Row, columns
+from tests.metrics.matching_oracle import columns
 
 from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
 from annotator_agreement.metrics.geometry.boxes import box_overlaps
 from annotator_agreement.metrics.matching import sweep as sweep_module
 
 each_classes = pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
-
-
-def _sweep(rows: list[Row], **options):
-    objects, boxes = columns(rows)
-    return sweep_thresholds(objects, box_overlaps(objects, boxes), **options)
 
 
 def crowded(n_samples: int, n_annotators: int, seed: int, per_sample: int = 4) -> tuple[Objects, np.ndarray]:
@@ -35,23 +30,34 @@ def crowded(n_samples: int, n_annotators: int, seed: int, per_sample: int = 4) -
     return objects, drawn[order]
 
 
-def test_the_thresholds_of_a_report_are_the_eighteen_from_a_tenth() -> None:
-    shown = "(0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)"
-    assert repr(THRESHOLDS) == shown
+def test_thresholds_ascend_between_zero_and_one_and_those_of_a_report_are_the_eighteen_from_a_tenth() -> None:
+    assert list(THRESHOLDS) == [round(0.05 * k, 2) for k in range(2, 20)]
+    objects, boxes = columns([])
+    overlaps = box_overlaps(objects, boxes)
+    found = sweep_thresholds(objects, overlaps)
+    assert [(len(each.unit), each.n_units, each.n_hard, each.n_inexact) for each in found] == [(0, 0, 0, 0)] * 18
+    for thresholds in ((0.0, 0.5), (0.5, 1.5), (0.5, 0.5), (0.6, 0.5), 0.5, (float("nan"),)):
+        with pytest.raises(ValueError, match="`thresholds` must be in \\(0, 1\\] and ascending, got"):
+            sweep_thresholds(objects, overlaps, thresholds=thresholds)
 
 
-@each_classes
+@pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
 @pytest.mark.parametrize("n_annotators", [2, 3])
-def test_every_threshold_gives_what_the_matching_at_that_threshold_gives(classes: str, n_annotators: int) -> None:
+def test_every_threshold_gives_what_the_matching_at_that_threshold_gives(
+    classes: str, n_annotators: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     objects, boxes = crowded(150, n_annotators, seed=n_annotators, per_sample=3)
     overlaps = box_overlaps(objects, boxes)
     sweep = sweep_thresholds(objects, overlaps, classes=classes)
     assert max(found.n_hard for found in sweep) > 10
     assert not any(found.n_inexact for found in sweep)
-    for found, threshold in zip(sweep, THRESHOLDS, strict=True):
+    monkeypatch.setattr(sweep_module, "_MAX_OBJECTS_AT_ONCE", 200)
+    parts = sweep_thresholds(objects, overlaps, classes=classes)
+    for found, in_parts, threshold in zip(sweep, parts, THRESHOLDS, strict=True):
         expected = match_objects(objects, overlaps, threshold=threshold, classes=classes)
-        np.testing.assert_array_equal(found.unit, expected.unit)
-        assert (found.n_units, found.n_hard) == (expected.n_units, expected.n_hard)
+        for each in (found, in_parts):
+            np.testing.assert_array_equal(each.unit, expected.unit)
+            assert (each.n_units, each.n_hard) == (expected.n_units, expected.n_hard)
 
 
 def test_large_components_are_counted_where_their_solution_is_not_proven() -> None:
@@ -75,26 +81,3 @@ def _surplus(unit: np.ndarray, overlaps, similarity: np.ndarray, threshold: floa
     members = np.bincount(unit)
     together = unit[overlaps.i] == unit[overlaps.j]
     return float(similarity[together].sum() - threshold * (members * (members - 1) // 2).sum())
-
-
-def test_solving_some_thresholds_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    objects, boxes = crowded(60, 3, seed=3)
-    overlaps = box_overlaps(objects, boxes)
-    whole = sweep_thresholds(objects, overlaps)
-    monkeypatch.setattr(sweep_module, "_MAX_OBJECTS_AT_ONCE", 200)
-    parts = sweep_thresholds(objects, overlaps)
-    for found, expected in zip(parts, whole, strict=True):
-        np.testing.assert_array_equal(found.unit, expected.unit)
-        assert found.n_hard == expected.n_hard
-
-
-def test_no_objects_have_no_units_at_any_threshold() -> None:
-    assert [(len(found.unit), found.n_units, found.n_hard, found.n_inexact) for found in _sweep([])] == [
-        (0, 0, 0, 0)
-    ] * 18
-
-
-@pytest.mark.parametrize("thresholds", [(0.0, 0.5), (0.5, 1.5), (0.5, 0.5), (0.6, 0.5), 0.5, (float("nan"),)])
-def test_thresholds_must_ascend_between_zero_and_one(thresholds: object) -> None:
-    with pytest.raises(ValueError, match="`thresholds` must be in \\(0, 1\\] and ascending, got"):
-        _sweep([(0, 0, 1, 0, 0, 2, 1)], thresholds=thresholds)

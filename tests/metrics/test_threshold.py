@@ -48,39 +48,39 @@ def _drawn(rows: list[Row], sample: int, annotator: int) -> list[Row]:
     return [row for row in rows if row[:2] == (sample, annotator)]
 
 
-@pytest.mark.parametrize("kind", ["iou", "dice"])
 @pytest.mark.parametrize("seed", seeds(4))
-def test_observed_are_the_best_similarities_with_every_other_annotator_of_the_sample(seed: int, kind: str) -> None:
+def test_observed_are_the_best_similarities_with_every_other_annotator_of_the_sample(seed: int) -> None:
     rows, assigned = _rows(seed, n_samples=5)
     objects, boxes = columns(rows)
-    found = best_similarities(objects, box_overlaps(objects, boxes), assigned, similarity=kind)
-    expected = [
-        _best(row, _drawn(rows, row[0], other), kind)
-        for row in rows
-        for other in np.flatnonzero(assigned[row[0]]).tolist()
-        if other != row[1]
-    ]
-    assert_allclose(found, expected, rtol=0, atol=1e-12)
-    assert 0.0 in expected
+    for kind in ("iou", "dice"):
+        found = best_similarities(objects, box_overlaps(objects, boxes), assigned, similarity=kind)
+        expected = [
+            _best(row, _drawn(rows, row[0], other), kind)
+            for row in rows
+            for other in np.flatnonzero(assigned[row[0]]).tolist()
+            if other != row[1]
+        ]
+        assert_allclose(found, expected, rtol=0, atol=1e-12)
+        assert 0.0 in expected
 
 
-@pytest.mark.parametrize("kind", ["iou", "dice"])
-@pytest.mark.parametrize("n_samples", [1, 2, 3, 4, 7])
-def test_expected_are_the_best_similarities_with_every_annotator_of_all_other_samples(
-    n_samples: int, kind: str
-) -> None:
+@pytest.mark.parametrize("n_samples", [0, 1, 2, 3, 4, 7])
+def test_expected_are_the_best_similarities_with_every_annotator_of_all_other_samples(n_samples: int) -> None:
     rows, assigned = _rows(10 + n_samples, n_samples)
     objects, boxes = columns(rows)
-    rng = np.random.default_rng(51)
-    found = similarities_between_samples(objects, Boxes(boxes), assigned, similarity=kind, rng=rng)
-    expected = [
-        _best(row, _drawn(rows, sample, other), kind)
-        for row in rows
-        for sample in range(n_samples)
-        for other in np.flatnonzero(assigned[sample]).tolist()
-        if sample != row[0]
-    ]
-    assert_allclose(np.sort(found), sorted(expected), rtol=0, atol=1e-12)
+    for kind in ("iou", "dice"):
+        rng = np.random.default_rng(51)
+        found = similarities_between_samples(objects, Boxes(boxes), assigned, similarity=kind, rng=rng)
+        expected = [
+            _best(row, _drawn(rows, sample, other), kind)
+            for row in rows
+            for sample in range(n_samples)
+            for other in np.flatnonzero(assigned[sample]).tolist()
+            if sample != row[0]
+        ]
+        assert_allclose(np.sort(found), sorted(expected), rtol=0, atol=1e-12)
+    if not n_samples:
+        assert len(best_similarities(objects, box_overlaps(objects, boxes), assigned)) == 0
 
 
 def test_a_limit_on_pairs_leaves_neighbours_on_a_circle_in_random_order() -> None:
@@ -131,7 +131,9 @@ def _two_humps(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", seeds(4))
-def test_the_threshold_is_where_the_densities_of_scipy_cross(seed: int) -> None:
+def test_the_threshold_is_where_the_densities_of_scipy_cross_and_the_separation_its_one_sided_distance(
+    seed: int,
+) -> None:
     observed, expected = _two_humps(seed)
     n = len(expected) // 3
     x = np.linspace(0.0, 1.0, 8_001)
@@ -142,12 +144,6 @@ def test_the_threshold_is_where_the_densities_of_scipy_cross(seed: int) -> None:
     found = threshold_from_data(observed, expected, n)
     assert found.reason == ""
     assert found.threshold == pytest.approx(1.0 - x[crossed[0]], rel=0, abs=1.1e-3)
-
-
-@pytest.mark.parametrize("seed", seeds(4))
-def test_the_separation_is_the_one_sided_distance_of_scipy(seed: int) -> None:
-    observed, expected = _two_humps(seed)
-    found = threshold_from_data(observed, expected, len(expected))
     # "less": the cumulative distribution of the first lies below that of the second
     oracle = ks_2samp(observed, expected, alternative="less", method="asymp")
     assert found.ks == pytest.approx(oracle.statistic, rel=0, abs=1e-12)
@@ -186,19 +182,10 @@ UNDEFINED = [
 ]
 
 
-@pytest.mark.parametrize("case", UNDEFINED, ids=lambda case: case[0])
-def test_without_a_crossing_there_is_no_threshold_but_a_reason(case: tuple) -> None:
-    _, observed, expected, n_objects, reason, ks = case
-    found = threshold_from_data(np.array(observed, float), np.array(expected, float), n_objects)
-    assert found.reason == reason
-    assert np.isnan(found.threshold)
-    assert_array_equal(found.ks, ks)
-    assert found.observed.sum() == len(observed)
-
-
-def test_no_samples_have_no_similarities() -> None:
-    objects, boxes = columns([])
-    assigned = np.zeros((0, 3), bool)
-    assert len(best_similarities(objects, box_overlaps(objects, boxes), assigned)) == 0
-    rng = np.random.default_rng(0)
-    assert len(similarities_between_samples(objects, Boxes(boxes), assigned, rng=rng)) == 0
+def test_without_a_crossing_there_is_no_threshold_but_a_reason() -> None:
+    for name, observed, expected, n_objects, reason, ks in UNDEFINED:
+        found = threshold_from_data(np.array(observed, float), np.array(expected, float), n_objects)
+        assert found.reason == reason, name
+        assert np.isnan(found.threshold)
+        assert_array_equal(found.ks, ks)
+        assert found.observed.sum() == len(observed)

@@ -82,32 +82,30 @@ def test_rectangles_of_any_kind_cover_as_many_pixels_as_are_counted(kind: str, d
     assert_allclose(area, _pixels(boxes, group), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("most", [0, 2, 100])
-def test_grids_and_polygons_give_the_same_areas_of_boxes(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_grids_and_polygons_give_the_same_areas_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     low = rng.uniform(0, 0.6, (60, 2))
     boxes, group = np.hstack([low, low + rng.uniform(0, [0.4, 0.2], (60, 2))]), np.sort(rng.integers(0, 9, 60))
     expected = [shapely.union_all(shapely.box(*boxes[group == k].T)).area for k in range(9)]
-    monkeypatch.setattr(geometry_module, "MAX_IN_GRID", most)
-    assert_allclose(Boxes(boxes).union_area(np.arange(60), group, 9), expected, rtol=1e-12)
+    for most in (0, 2, 100):
+        monkeypatch.setattr(geometry_module, "MAX_IN_GRID", most)
+        assert_allclose(Boxes(boxes).union_area(np.arange(60), group, 9), expected, rtol=1e-12)
 
 
-def test_masks_with_holes_cover_their_pixels_and_share_parts_of_pixels_with_polygons() -> None:
+def test_masks_and_polygons_with_holes_cover_what_shapely_says() -> None:
     ring = np.ones((3, 5), np.bool_)
     ring[1, 1:4] = False
     masks = Regions.of_masks(MaskCrops.from_crops([(ring, 2, 1)]))
     triangle = Polygons.from_geometry(shapely.polygons([[[2, 1], [7, 1], [2, 4.0]]]))
-    both = masks.joined([Regions.of_polygons(triangle)])
     squares = [shapely.box(2 + x, 1 + y, 3 + x, 2 + y) for y, x in zip(*np.nonzero(ring), strict=True)]
-    expected = shapely.union_all([*squares, *triangle.geometry]).area
-    assert_allclose(both.union_area(np.arange(2), np.zeros(2, np.int64), 1), [expected], rtol=1e-12)
-
-
-def test_polygons_with_holes_cover_what_shapely_says() -> None:
     frame = shapely.box(0, 0, 10, 6).difference(shapely.box(2, 1, 8, 5))
     polygons = Polygons.from_geometry(np.array([frame, shapely.box(1, 2, 4, 3), shapely.box(3, 2, 5, 4)], object))
-    area = Regions.of_polygons(polygons).union_area(np.arange(3), np.zeros(3, np.int64), 1)
-    assert_allclose(area, [shapely.union_all(polygons.geometry).area], rtol=1e-12)
+    for regions, shapes in (
+        (masks.joined([Regions.of_polygons(triangle)]), [*squares, *triangle.geometry]),
+        (Regions.of_polygons(polygons), [*polygons.geometry]),
+    ):
+        area = regions.union_area(np.arange(len(regions)), np.zeros(len(regions), np.int64), 1)
+        assert_allclose(area, [shapely.union_all(shapes).area], rtol=1e-12)
 
 
 intervals = st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 12), st.integers(0, 6)), max_size=20)
@@ -122,12 +120,10 @@ def test_intervals_cover_as_many_frames_as_are_counted(drawn: list) -> None:
     area = Intervals(first, last).union_area(np.arange(len(rows)), group, 4)
     frames = [{f for k, a, n in rows if k == g for f in range(a, a + n + 1)} for g in range(4)]
     assert_array_equal(area, [len(covered) for covered in frames])
-
-
-def test_intervals_at_the_ends_of_all_numbers_are_added_without_wrapping() -> None:
-    intervals = Intervals(np.array([-(2**63), 2**63 - 2, 5]), np.array([-(2**63) + 1, 2**63 - 1, 2**63 - 1]))
-    assert_allclose(intervals.union_area(np.arange(2), np.zeros(2, np.int64), 1), [4.0], rtol=0)
-    assert_allclose(intervals.union_area(np.array([2, 1]), np.zeros(2, np.int64), 1), [2.0**63 - 5], rtol=1e-15)
+    # at the ends of all numbers they are added without wrapping
+    at_ends = Intervals(np.array([-(2**63), 2**63 - 2, 5]), np.array([-(2**63) + 1, 2**63 - 1, 2**63 - 1]))
+    for chosen, covered in (([0, 1], 4.0), ([2, 1], 2.0**63 - 5)):
+        assert_allclose(at_ends.union_area(np.array(chosen), np.zeros(2, np.int64), 1), [covered], rtol=1e-15)
 
 
 def test_lines_and_points_cover_no_area() -> None:
