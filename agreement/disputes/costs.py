@@ -1,4 +1,4 @@
-"""Cost of the disputed objects on every sample, their kinds, and counts of misses by class and annotator."""
+"""Disputed units (objects, tags, samples) by cost, the disputes of a sample by kind, misses by class and annotator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..statistics.records import Records
 from ..statistics.report import ReportContext
 from ..tags.compute import TagRecords
 
-#: what samples cost is counted in such parts
+#: costs of samples are counted in thousandths, to be whole numbers
 _PARTS = 1_000
 
 
@@ -73,7 +73,7 @@ class SoughtUnits:
 
 @dataclass(frozen=True, slots=True)
 class CostlyUnits:
-    """Numbers of disputed units by sample and cost, the most costly first; then those of the most costly samples."""
+    """Numbers of disputed units by sample and cost: the costliest first, of equal ones those of costlier samples."""
 
     row: IntArray  #: shape ``(E,)``, row of the sample in the records
     cost: IntArray  #: shape ``(E,)``, what each of these units costs
@@ -148,7 +148,7 @@ def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
 def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
     """The disputed samples of a run, each of which is one unit: the less its pairs of annotators agree, the costlier.
 
-    The verdict of a disputed sample is that its classes differ.
+    A disputed sample has the verdict ``class_conflict``.
     """
     values, code, every = records.sample_values(), sought.category, np.arange(records.n_samples)
     votes = values.n_annotators
@@ -198,7 +198,8 @@ class Disputes:
     lone: Counter[str] = field(default_factory=Counter)  #: that only this annotator drew
     missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew and this annotator did not
     n_missed: int = 0  #: that two or more drew, and somebody did not
-    classes: Counter[tuple[str, ...]] = field(default_factory=Counter)  #: that were given these classes, by no majority
+    #: by the set of classes that they were given, where no class has a majority
+    classes: Counter[tuple[str, ...]] = field(default_factory=Counter)
     #: labels of objects most of whose annotators said something else: (annotator, class, class of the majority)
     other_classes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     n_attributes: int = 0  #: with different values of an attribute

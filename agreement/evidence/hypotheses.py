@@ -1,4 +1,4 @@
-"""Findings: tests of annotators, classes and pairs against the others on the same images, at a false discovery rate."""
+"""Findings: annotators, classes, sizes and pairs tested against others on the same images, by false discovery rate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Kind:
     two_sided: bool = False  #: whether less is a finding too
     margin: float = MARGIN
     of_others: bool = True  #: whether there are others to compare with; else an expected rate
-    by_image: bool = False  #: whether a label is a whole image
+    by_image: bool = False  #: whether what is counted are images, not labels
     of_median: bool = False  #: whether the others are the median annotator
     is_share: bool = True  #: whether what is counted is a share (of the scale, of the labels), from 0 to 1
     #: what the first and the second code of a group are: ``annotator``, ``class``, ``size``
@@ -79,14 +79,14 @@ KINDS = (
     Kind("twice", "labels of an annotator that draw an object again, against the other annotators"),
     Kind("box_size", "side of the boxes relative to the median box, against the median annotator (of two, the other)",
          True, MARGIN_OF_BOXES, of_median=True, is_share=False),
-    Kind("box_right", "centre of the boxes to the right of that of the median box, in widths; likewise", True,
-         MARGIN_OF_BOXES, of_median=True, is_share=False),
-    Kind("box_down", "centre of the boxes below that of the median box, in heights; likewise", True, MARGIN_OF_BOXES,
-         of_median=True, is_share=False),
+    Kind("box_right", "centre of the boxes to the right of that of the median box, in widths, against the median "
+         "annotator (of two, the other)", True, MARGIN_OF_BOXES, of_median=True, is_share=False),
+    Kind("box_down", "centre of the boxes below that of the median box, in heights, against the median annotator "
+         "(of two, the other)", True, MARGIN_OF_BOXES, of_median=True, is_share=False),
     Kind("class_missed", "annotators who missed objects of a class, against the other classes", subjects=("class",)),
     Kind("class_conflicts", "labels of a class that met another class, against the other classes", subjects=("class",)),
-    Kind("confused", "conflicts of two classes among all conflicts, against the share if conflicts fell on all other "
-         "classes evenly, or as frequent as these are, whichever is larger", of_others=False,
+    Kind("confused", "share of all conflicts that are between two classes, against the share if conflicts fell on all "
+         "other classes evenly, or as often as these occur, whichever is larger", of_others=False,
          subjects=("class", "class")),
     Kind("size_missed", "annotators who missed objects of a size, against the other sizes", subjects=("size",)),
     Kind("close", "score of a pair, against the other pairs of either, whichever is closer",
@@ -105,9 +105,9 @@ KINDS = (
          subjects=("class",)),
 )  # fmt: skip
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
-#: a group is a kind, a second and a first code, packed, so that few subjects of a kind are numbers close together
+#: a group is one number: its kind, second code and first code, 20 bits each
 _WIDTH = 20
-#: kinds on classes and sizes of which single annotators are parts
+#: kinds on classes and sizes that are split by annotator, to see whether one of them accounts for all
 _OF_CLASSES = ("class_missed", "class_conflicts", "size_missed")
 
 
@@ -246,7 +246,7 @@ def findings_of(
 ) -> dict[str, Any]:
     """The fields of a report: ``findings`` confirmed by tests, the greatest first, and ``n_tested``, the hypotheses.
 
-    Nothing is found of a class or size for which a single annotator accounts: that would be said twice.
+    A difference of a class or size for which a single annotator accounts is left out: it is found with the annotator.
 
     Args:
         moments: sums over images of all groups, and of what every annotator adds to some (:func:`part_groups`)
@@ -254,7 +254,7 @@ def findings_of(
         classes: name of every class code
         sizes: names of sizes
         expected: the known rate of groups that have no others; not of those that the median annotator stands for
-        n_labels: labels of groups whose own whole counts something else (images, of pairs of annotators)
+        n_labels: labels behind the groups of pairs of annotators, whose own denominator counts images
     """
     moments, of_one = _due_to_one(moments)
     code = moments.group >> 2 * _WIDTH
@@ -342,10 +342,9 @@ def _compare_with_median_annotator(
 ) -> None:
     """Let the median annotator stand for the others, in place: one who deviates moves it less than the mean.
 
-    The rate of the median annotator is estimated, too, and what an annotator has more than the mean of all, the others
-    have less. The error of the median is chosen such that, of ``R`` annotators with equal errors, the difference gets
-    the error of that between an annotator and the mean of the ``R - 1`` others, ``R / (R - 1)`` times the own one.
-    Annotators with larger errors decide less about the median, and about its error.
+    The rate of the median annotator is estimated, too. Of ``R`` annotators with equal errors, the difference gets
+    ``R / (R - 1)`` times the own error: that of the difference between an annotator and the mean of the ``R - 1``
+    others. Annotators with larger errors decide less about the median, and about its error.
 
     Args:
         moments: sums over images of all groups

@@ -1,4 +1,4 @@
-"""The agreement on some samples as tables, with the columns that several parts of a report need.
+"""The agreement on some samples as tables: what matching found, for the values that are written and for the report.
 
 A row of *labels* (``objects``), *units*, *pairs* of labels of one unit, *seats* (a sample and an annotator who was
 asked), *meetings* (``sample_pairs``: a sample and two of them) and *opinions* (a label, and a class that others gave):
@@ -27,7 +27,7 @@ from .verdicts import AGREED, NO_VERDICT
 
 #: measures of the bias of boxes, in this order
 MEASURES = ("size", "left", "top", "right", "bottom")
-#: minimum number of other annotators who were asked for a consensus of the others
+#: a consensus of the others needs at least so many others who were asked
 MIN_OTHERS = 2
 
 
@@ -81,7 +81,7 @@ class SamplePairs:
     n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample
     n_b: IntArray  #: shape ``(Q,)``
     rank: IntArray  #: shape ``(S, R)``, position of an annotator among those assigned to the sample
-    _first: IntArray  #: shape ``(S, R)``, what the rank of ``b`` is added to for the row of a pair
+    _first: IntArray  #: shape ``(S, R)``, add the rank of ``b`` to it: the row of the pair
 
     @classmethod
     def of(cls, objects: Objects, assigned: BoolArray) -> SamplePairs:
@@ -111,7 +111,7 @@ class Tables:
         config: the options of the run
         n_categories: number ``K`` of category codes, including *missing*
         met: the pairs of annotators of the report; None: those of these samples
-        sizes: gives the index into ``SIZES`` of all units; None if nobody asks
+        sizes: gives the index into ``SIZES`` of all units; None if sizes are not needed
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Tables:
     ) -> None:
         self.part, self.config, self.n_annotators, self.n_categories = part, config, n_annotators, n_categories
         self._met, self._sizes = met, sizes
-        #: if not drawing an object counts as a rating; and an image that everybody left empty as a unit
+        #: whether not drawing an object is a rating; and below, whether an image that everybody left empty is a unit
         self.rates_missing = config.missing == "category"
         self.rates_empty = self.rates_missing and config.empty == "agree"
 
@@ -234,8 +234,8 @@ class Tables:
     def others_class(self) -> IntArray:
         """The class that more than half of the others who drew an object gave it, shape ``(N,)``; -1 without.
 
-        At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the
-        other.
+        At least two of them must say so: of one against one nobody can tell who is right. With two annotators in all,
+        that of the other.
         """
         label, category, n = self.opinions
         at_least = MIN_OTHERS if self.n_annotators > MIN_OTHERS else 1
@@ -281,7 +281,9 @@ class Tables:
     def lead(self) -> IntArray:
         """Class of more than half of the labels of every unit of a rated sample, shape ``(U,)``; -1 without."""
         ratings = self.ratings
-        drawn = ratings.category != MISSING  # the others may be of images without any label
+        drawn = (
+            ratings.category != MISSING
+        )  # the other ratings are *missing*, also of images without labels, which are no units here
         unit, category, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
         leads = 2 * count > self.units.votes[unit]
         lead = np.full(len(self.units.votes), -1)

@@ -1,4 +1,4 @@
-"""Numbers of annotators: misses, verdicts, conflicts, bias of boxes, agreement with the consensus, and vitality."""
+"""Numbers of annotators: misses, verdicts, conflicts, bias of boxes, and agreement with the consensus."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def seat_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
         return np.bincount(seats.own[chosen], minlength=n)
 
     known, scored, of_box = t.others_class >= 0, ~np.isnan(t.pair_score), seats.own[labels]
-    met = np.concatenate([seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)])
-    # consensus of the others: units that at least half of them drew, where two or more others were asked
+    of_scored = np.concatenate([seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)])
+    # consensus of the others: units that at least half of them drew, where two or more others were asked; ``both``:
+    # labels in it, ``without``: units in it for who did not draw them
     enough = units.assigned > MIN_OTHERS
     both = (enough & (2 * (units.votes - 1) >= units.assigned - 1))[unit]
     without = enough & (2 * units.votes >= units.assigned - 1)
     n_both, n_objects, in_both = count(both), count(enough[unit]), both[t.pair_ends]
-    # the others have all votes of a unit, minus one if this annotator drew it: so take out the units that this
-    # annotator drew, then put back those with enough votes of the others
+    # those (without) that this annotator did not draw, and those (both) that they did
     n_units = np.bincount(units.sample[without], minlength=t.n_samples)[seats.sample]
     n_units = n_units - count(without[unit]) + n_both
-    # its class is the most frequent one of the others, if there is no tie
+    # the class of a consensus unit is the most frequent one of the others, if there is no tie
     label, given, n_given = t.opinions
     most = np.zeros(len(unit), np.int64)
     np.maximum.at(most, label, n_given)
@@ -97,13 +97,13 @@ def seat_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
         **verdict_columns(t),
         "n_majority": count(known),  # labels to whose objects most of the others gave one class
         "n_other_class": count(known & (t.others_class != category)),
-        "score": sums_by(met, np.tile(t.pair_score[scored], 2), n),
-        "n_scored": np.bincount(met, minlength=n),
+        "score": sums_by(of_scored, np.tile(t.pair_score[scored], 2), n),
+        "n_scored": np.bincount(of_scored, minlength=n),
         "iou": sums_by(ends, iou, n),
         "n_matched": np.bincount(ends, minlength=n),
         "n_both": n_both,
         "twice_both": 2 * n_both,
-        "n_objects": n_objects,
+        "n_objects": n_objects,  # labels where enough others were asked
         "n_units": n_units,
         "n_objects_and_units": n_objects + n_units,
         "iou_both": sums_by(ends[in_both], iou[in_both], n),
@@ -116,18 +116,22 @@ def seat_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
 
 
 def missed_columns(t: Tables) -> dict[str, IntArray]:
-    """Units of two or more other annotators: how many each annotator missed, and could have missed; also by size."""
-    seats, units, unit, n, n_sizes = t.seats, t.units, t.unit, len(t.seats.sample), len(SIZES) + 1  # unknown comes last
+    """Units that two or more others drew: how many each annotator missed, and could have missed; also by size.
+
+    They could have missed what they missed, and what they drew, too. With two annotators there are none.
+    """
+    seats, units, unit, n, n_sizes = t.seats, t.units, t.unit, len(t.seats.sample), len(SIZES) + 1
+    # -1, unknown, becomes the last size
     size, several = t.size % n_sizes, t.rated_unit & (units.votes >= 2)
     cells = (size * t.n_samples + units.sample)[several]
     of_sample = np.bincount(cells, minlength=n_sizes * t.n_samples).reshape(n_sizes, t.n_samples)
     cells = size[unit] * n + seats.own
-    drawn, drawn_by_three = (
+    drawn, drawn_with_two_others = (
         np.bincount(cells[chosen[unit]], minlength=n_sizes * n).reshape(n_sizes, n)
         for chosen in (several, several & (units.votes >= 3))
     )
     missed = of_sample[:, seats.sample] - drawn
-    could_miss = missed + drawn_by_three
+    could_miss = missed + drawn_with_two_others
     columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
     for k, name in enumerate(SIZES):
         columns |= {f"n_missed_{name}": missed[k], f"n_could_miss_{name}": could_miss[k]}
@@ -135,7 +139,7 @@ def missed_columns(t: Tables) -> dict[str, IntArray]:
 
 
 def verdict_columns(t: Tables) -> dict[str, IntArray]:
-    """Labels with every verdict, and with any."""
+    """Number of labels of each verdict, and of those that have any, by seat."""
     judged, n = t.object_verdict >= 0, len(t.seats.sample)
     cells = (t.object_verdict * n + t.seats.own)[judged]
     counts = np.bincount(cells, minlength=len(VERDICTS) * n).reshape(len(VERDICTS), n)
@@ -143,7 +147,7 @@ def verdict_columns(t: Tables) -> dict[str, IntArray]:
 
 
 def add_annotators(rest: Rest, t: Tables) -> None:
-    """Add what is said of annotators besides numbers: other classes than most gave, and how much the bias varies."""
+    """Add what is said of annotators besides :class:`Numbers`: other classes than most gave, spread of bias."""
     category, annotator = t.objects.category, t.objects.annotator
     other = np.flatnonzero((t.others_class >= 0) & (t.others_class != category))
     given = t.others_class[other]
@@ -169,7 +173,7 @@ def annotator_summaries(
     drew = np.zeros(assigned.shape, np.bool_)
     drew[sample, annotator] = True
     classes: list[dict[str, int]] = [{} for _ in context.annotators]
-    for k, code, n_labels in count_codes(annotator, category).T.tolist():
+    for k, code, n_labels in count_codes(annotator, category).T.tolist():  # codes may share a name
         classes[k][class_names[code]] = classes[k].get(class_names[code], 0) + n_labels
     confused = rest.counts("confused")
     pair, a, b, times = confused[:, confused[1] != confused[2]]
@@ -189,7 +193,7 @@ def annotator_summaries(
         found |= {column: int(own[column][k]) for column in _COUNTED}
         if not has_sizes:
             found["miss_rate_by_size"] = {}
-        if boxes[k, 0]:  # units with several boxes
+        if boxes[k, 0]:  # they have boxes of objects that others drew, too
             means = fields.of("annotators", name, "bias")
             bias = Bias(
                 n=int(boxes[k, 0]),
@@ -197,12 +201,14 @@ def annotator_summaries(
                 std=dict(zip(MEASURES, np.sqrt(squares[k] / boxes[k, 0]).tolist(), strict=True)),
                 intervals=means["intervals"],
             )
-        judged = {column: int(sums[k]) for column, sums in of_consensus.items()}
-        if judged["n_objects_and_units"]:  # two others were asked for one of the samples
+        of_others = {column: int(sums[k]) for column, sums in of_consensus.items()}
+        if of_others["n_objects_and_units"]:  # two others were asked for one of the samples
             consensus = ConsensusAgreement(
-                n_units=judged["n_units"],
-                n_objects=judged["n_objects"],
-                class_agreement=judged["n_same_class"] / judged["n_with_class"] if judged["n_with_class"] else None,
+                n_units=of_others["n_units"],
+                n_objects=of_others["n_objects"],
+                class_agreement=of_others["n_same_class"] / of_others["n_with_class"]
+                if of_others["n_with_class"]
+                else None,
                 **fields.of("annotators", name, "consensus"),
             )
         summaries.append(

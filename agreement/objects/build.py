@@ -206,7 +206,9 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         for add in (add_headline, add_pairs, add_classes, add_sizes, add_annotators):
             add(rest, t)
 
-    numbers = own.numbers(look)
+    numbers = own.numbers(
+        look
+    )  # a generator: rest, effects and joined.sums are filled while the next line draws from it
     found = report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated)
     fields, of_pairs = Fields(found), joined.of_groups("pairs")
     confused = class_pairs(rest.counts("confused"), class_names)

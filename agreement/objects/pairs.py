@@ -33,10 +33,11 @@ from .rest import Rest, count_codes, moments
 
 #: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96
-#: pairs of classes listed for a pair of annotators in a report, and for all of them together, but one for each
+#: pairs of classes listed for a pair of annotators in a report, and for all of them together, but at least one for each
 MAX_LISTED, MAX_LISTED_IN_ALL = 20, 100_000
 
-#: numbers as quotients of two columns of meetings, by name; the distance is a mean over all shared images
+#: numbers as quotients of two columns of meetings, by name; the last, the mean distance (1 - score) over all shared
+#: images, only serves the alpha of images
 _RATIOS = {
     "score": ("score", "n_scored"),
     "f1": ("twice_matched", "n_a_and_b"),
@@ -48,6 +49,7 @@ _RATIOS = {
     "distance": ("distance", "n_shared"),
 }
 _OF_RATIOS, _QUOTIENTS, _ = ratio_formula(_RATIOS)
+#: columns of a meeting in the order of the sums that formulas take; the ratings by category follow
 _COLUMNS = (*_OF_RATIOS, "difference", "square")
 _AT = {name: place for place, name in enumerate(_COLUMNS)}
 _NAMES = tuple(_RATIOS)
@@ -60,7 +62,8 @@ _MEANS = ("score", "f1", "mean_iou")
 def meeting_columns(t: Tables) -> tuple[dict[str, FloatArray | IntArray], SparseColumns]:
     """The columns of ``_COLUMNS`` by name, shape ``(Q,)``, and the ratings of every category for alpha, ``(Q, K)``.
 
-    Units are those that at least one of the two drew.
+    Units are those that at least one of the two drew, or, if missing ones are ignored, those that both drew; and images
+    that everybody left empty, if these agree.
     """
     meetings, pairs, row, category = t.sample_pairs, t.pairs, t.pair_meeting, t.objects.category
     n = len(meetings.sample)
@@ -94,6 +97,7 @@ def meeting_columns(t: Tables) -> tuple[dict[str, FloatArray | IntArray], Sparse
         rated = of_seat[a] + of_seat[b]
     else:
         rated = sparse(np.tile(row, 2), category[t.pair_ends], np.ones(2 * len(row)), (n, t.n_categories))
+    # ratings as missing: one of a unit that one of the two drew, two of an empty image
     missing = sparse(np.arange(n), np.full(n, MISSING), n_lone + 2 * n_empty, (n, t.n_categories))
     return {name: columns[name] for name in _COLUMNS}, rated + missing
 
@@ -108,7 +112,7 @@ def pair_numbers(
 
     Args:
         annotators: their names
-        wanted: the pairs
+        wanted: the pairs, as rows of ``t.met``
         resampled: those with intervals
         expected: expected distance of annotations of different images
 
@@ -124,7 +128,7 @@ def pair_numbers(
         "iou_same_class": sums_by(row[same], t.pairs.iou[same], n),
     }
     if "aligned" in t.part:
-        also |= zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True)
+        also |= dict(zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True))
     if "visibility" in t.part:
         also["visibility"] = sums_by(row, t.part["visibility"], n)
     alpha, group, sample = _alpha_formula(t.config), t.meeting_met, meetings.sample
@@ -137,6 +141,7 @@ def pair_numbers(
         quotients = _QUOTIENTS(sums)
         n, total, squares = (sums[..., _AT[name]] for name in ("n_shared", "difference", "square"))
         mean, spread = ratio(total, n), np.sqrt(ratio(n * squares - total**2, n * (n - 1)))
+        # the distance, the last quotient, becomes the alpha of images
         more = [alpha(sums), pair_alpha(quotients[..., -1], expected), mean]
         more += [mean - NORMAL_95 * spread, mean + NORMAL_95 * spread]
         return np.concatenate([quotients[..., :-1], np.stack(more, axis=-1)], axis=-1)
@@ -159,9 +164,10 @@ def pair_numbers(
 
 
 def _alpha_formula(config: AgreementConfig) -> Any:
-    """Alpha of units with two ratings, shape ``(...,)``, from sums of the columns of meetings and of categories."""
+    """The function that gives alpha of units with two ratings from sums of columns of meetings and categories."""
 
     def alpha(sums: FloatArray) -> FloatArray:
+        # a unit with two ratings that differ adds (m² - Σ n²) / (m - 1) = 2
         observed = 2.0 * (sums[..., _AT["n_units"]] - sums[..., _AT["n_agreed"]])
         return nominal_alpha_of_sums(observed, sums[..., len(_COLUMNS) :], config.undefined)
 
@@ -186,13 +192,13 @@ def _icc(sums: FloatArray) -> FloatArray:
     """ICC(2,1) from sums over images: 1, squared totals, squared counts, and the count of every annotator."""
     n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
     k = totals.shape[-1]
-    # n k times the sums of squares are whole numbers: no rounding if nothing varies
+    # sums of squares times n k: whole numbers, so exactly 0 if nothing varies
     whole = totals.sum(axis=-1) ** 2
     of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
-    rest = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
-    images, rest = ratio(of_images, n - 1), ratio(rest, (n - 1) * (k - 1))
+    residual = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
+    images, residual = ratio(of_images, n - 1), ratio(residual, (n - 1) * (k - 1))
     annotators = ratio(of_annotators, np.full_like(n, k - 1))
-    return ratio(images - rest, images + (k - 1) * rest + ratio(k * (annotators - rest), n))
+    return ratio(images - residual, images + (k - 1) * residual + ratio(k * (annotators - residual), n))
 
 
 def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) -> Iterator[Numbers]:
@@ -212,6 +218,7 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
     entries, width = hstack([plain]).tocoo(), of_meetings.shape[1]
     place = met[entries.row] * n_plain + entries.col
     of_pairs = sparse(sample[entries.row], place, entries.data, (t.n_samples, len(intra) * n_plain))
+    # alpha is of all meetings of a kind together; the other numbers are means over pairs, with columns of their own
     kinds, alpha = (intra, ~intra), _alpha_formula(t.config)
     of_kinds = [scatter_rows(of_meetings[kind[met]], sample[kind[met]], t.n_samples) for kind in kinds]
 
@@ -235,7 +242,7 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
 
 
 def add_pairs(rest: Rest, t: Tables) -> None:
-    """Add what is said of pairs besides numbers: confused classes, and means of the best IoU over samples."""
+    """Add what is said of pairs besides :class:`Numbers`: confused classes, and moments of the best IoU."""
     met, n, category = t.meeting_met, len(t.met), t.objects.category
     rest.add_counts({"confused": count_codes(met[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
     best = t.part["best_iou"].T
@@ -278,7 +285,7 @@ def track_consistency(records: ObjectRecords, video: IntArray) -> FloatArray:
         keys = of_video[sample[row]], annotator[row], own[row], other, partner[row, other]
         rest.add_counts({"frames": count_codes(*keys)})
     *of_track, partners, n_frames = rest.counts("frames")
-    _, a, _, b = of_track
+    _, a, _, b = of_track  # video, annotator, track, other annotator
     starts = np.flatnonzero((np.diff(of_track, axis=1, prepend=-1) != 0).any(axis=0))
     kept = np.maximum.reduceat(np.where(partners > 0, n_frames, 0), starts) if len(starts) else n_frames
     of_pair, n_pairs = a * n + b, n * n
@@ -376,6 +383,7 @@ def sessions(pairs: Sequence[PairSummary], fields: Fields) -> Sessions | None:
     if "intra_alpha" not in numbers:
         return None
     return Sessions(
+        # of differences only the interval is kept
         **{name: value for name, value in numbers.items() if not name.startswith("difference_")},
         n_intra_pairs=sum(pair.intra for pair in pairs),
         n_inter_pairs=sum(not pair.intra for pair in pairs),

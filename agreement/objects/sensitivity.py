@@ -43,9 +43,9 @@ from .records import ANY_OPTIONS, ObjectRecords
 MAX_OBJECTS_OF_BLOCK = 40_000
 #: samples for the threshold from the data: of boxes and temporal intervals, and of shapes that take longer to compare
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
-#: samples of a half, by which a threshold is confirmed
+#: fewest and most samples of each half of the images, in which the threshold is found again
 MIN_OF_HALF, MAX_OF_HALF = 2, 500
-#: maximum number of best similarities within samples, if two samples do not have more
+#: most best similarities within samples; the first two samples are taken in any case
 MAX_OBSERVED = 2_000_000
 #: maximum number of compared pairs of objects of different samples, for shapes that take longer
 MAX_PAIRS_OF_SHAPES = 100_000
@@ -55,8 +55,8 @@ MAX_PAIRS_OF_SHAPES = 100_000
 class ThresholdPoint:
     """The main numbers at another matching threshold.
 
-    ``n_inexact`` of the ``n_hard`` entangled components were too large for an exact solution; components of more than 9
-    objects are solved exactly only at the threshold of the run.
+    ``n_hard`` groups of overlapping objects can be divided in several ways; ``n_inexact`` of them were too large for an
+    exact solution. Groups of more than 9 objects are solved exactly only at the threshold of the run.
     """
 
     threshold: float
@@ -70,7 +70,7 @@ class ThresholdPoint:
 
 @dataclass(frozen=True, slots=True)
 class RuleAlpha:
-    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` only changes ``mean``.
+    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` changes nothing but ``mean``.
 
     ``no_labels`` is what a null label list means: ``not_assigned``, ``drew_nothing``, ``by_annotator`` (the option is a
     mapping), or ``assigned_field`` (which says who was assigned).
@@ -322,7 +322,7 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
     """The threshold that the first rated samples suggest; None without samples.
 
     Args:
-        batches: samples without crowd in the order in which they are chosen; none is asked for that is not needed
+        batches: samples without crowd in the order in which they are chosen; read only until there are enough
         halves: whether to find it of two halves of them, too
     """
     chosen = subsample(batches)
@@ -333,7 +333,7 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
     observed = best_similarities(objects, overlaps, chosen.assigned, similarity=config.similarity)
     found, of_halves = _threshold(chosen, observed, config), []
     if halves and n >= 2 * MIN_OF_HALF:
-        # every other sample, in an order by content: neither ids nor the order matter
+        # every other sample, sorted by content, so that ids and the order of reading decide nothing
         near = sums_by(np.repeat(np.arange(n), n_compared), observed, n).round(9)
         area = sums_by(objects.sample, np.nan_to_num(chosen.geometry.area), n).round(9)
         n_objects = np.bincount(objects.sample, minlength=n)
@@ -397,7 +397,7 @@ def _threshold(batch: Batch, observed: FloatArray, config: AgreementConfig) -> T
 
 
 def stored_in_order(records: ObjectRecords, order: IntArray) -> Iterator[Batch]:
-    """Rated samples of records with :func:`stored_geometry`, in an order of their rows; as many as can be needed."""
+    """Rated samples of records with :func:`stored_geometry`, in an order of their rows; at most ``MAX_SAMPLES``."""
     (part,) = records.take(order[records.rated[order]][:MAX_SAMPLES]).parts
     t = Tables(part, records.n_annotators, ANY_OPTIONS)
     yield Batch(t.objects, stored_geometry(part), t.assigned)

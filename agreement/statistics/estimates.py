@@ -1,4 +1,4 @@
-"""Values of numbers, their confidence intervals (samples are resampled, the matching stays), and place in reports."""
+"""From numbers to a report: values, confidence intervals (samples are resampled, the matching stays), warnings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
     "share_full_agreement": ("agreed", "rated"),
 }
-#: binomial shares, of things that are so among all things, by the last part of their name: no means of similarities
+#: binomial shares, by the last part of their name: of what is so or not so, unlike means of similarities
 _SHARES = {
     *("share_full_agreement", "percent_agreement", "share_present", "share", "same_tags", "accuracy"),
     *(
@@ -73,9 +73,9 @@ _SIMILARITIES = {
     *("surface_dice", "visibility"),
 }
 _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
-#: coefficients whose chance agreement hardly depends on the sample: 1 minus a multiple of the share of disagreement
+#: coefficients whose chance agreement is nearly fixed: 1 - value is nearly a multiple of the disagreement
 _CHANCE_FIXED = ("ac1", "brennan_prediger")
-#: with fewer draws of either kind a share has an interval of a binomial share
+#: a share with fewer (effective) draws than this that are so, or not so, has Wilson's interval
 _FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**24
@@ -115,7 +115,7 @@ def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
 
 
 def kept_by_sample(records: Records, context: ReportContext) -> BySample:
-    """Mode of keeping numbers by sample for the intervals of a report; see :func:`estimates`."""
+    """What is kept of samples for the intervals of a report: rows, moments, or nothing; see :func:`estimates`."""
     if not context.config.resamples:
         return False
     return "moments" if records.n_samples > MOST_RESAMPLED and context.clusters is None else True
@@ -142,9 +142,9 @@ def report_estimates(
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
     """All numbers with their values and intervals.
 
-    A number of only some samples has an interval if these are at least ``MIN_SAMPLES``. Intervals are expanded
-    (:func:`~...metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
-    has no interval if most resamples are undefined, or if leaving out a single sample makes it undefined. For shares
+    A number that only some samples say anything about has an interval from ``MIN_SAMPLES`` of these on. Intervals are
+    expanded (:func:`~...metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are
+    left out. It has no interval if most are, or if leaving out a single sample makes it undefined. For shares
     close to 0 or 1, and where nothing varies, see :func:`_interval`. Of more than ``MOST_RESAMPLED`` samples (videos,
     groups) intervals come from the delta method: resampling would take long, and all columns in memory.
 
@@ -223,7 +223,7 @@ def _add_found(
 
 
 def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceIntervals:
-    """Intervals by the delta method, of chosen values for ``log(1 - value)``.
+    """Intervals by the delta method; those of some values computed for ``log(1 - value)``.
 
     The sum of rare disagreement is skewed, which limits at equal distances do not see; resampling does.
 
@@ -288,15 +288,16 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
     equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling does not see what
     did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
 
-    - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n`` samples contains, and these
-      may have any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no interval then.
-    - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval. The number of draws, ``p (1 -
-      p) / s²`` with the standard error ``s`` of the jackknife, counts draws on one sample as far as they are
-      independent.
+    - If all samples give the same value, up to a share ``u`` of them (the upper end of Wilson's interval of 0 of
+      ``n``) may still differ, with any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no
+      interval then.
+    - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval of the effective number of
+      draws, ``p (1 - p) / s²`` with the standard error ``s`` of the jackknife: draws on one sample count as far as they
+      are independent.
 
     Args:
         found: intervals of several values
-        n: samples (videos, groups) that it uses: images without a shared object say nothing about its class
+        n: samples (videos, groups) that it uses; for agreement on classes, those with a shared object
         is_share: whether it is a share, from 0 to 1
         few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
     """

@@ -68,7 +68,7 @@ class AlphaSummary:
 
     ``mean`` is over the samples whose own alpha is defined; None for label types without it. The columns
     and the formula of ``pooled``, and with them its interval, stand under the key ``alpha.pooled`` in
-    ``objects/headline.py``, and in ``numbers.py`` of the other families.
+    ``objects/headline.py``, and in ``report.py`` of the other families.
     """
 
     pooled: float | None

@@ -34,12 +34,13 @@ from .load import records_on
 #: the fields with the value of a label
 _VALUES = ("label", "value")
 _PLAIN = (fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField, fo.DateField, fo.DateTimeField)
-#: what is offered in lists, at most, and fields of samples that say nothing about them
+#: most fields that are offered
 _MOST_OFFERED = 50
+#: fields that are never offered
 _NOT_OFFERED = ("id", "filepath", "last_modified_at")
 #: samples that tell whether a field divides them
 _LOOKED_AT = 2_000
-#: with at least this share of a dataset all of its samples are read
+#: if a run has at least this share of the dataset, all samples are read, without a filter by id
 _READ_ALL = 0.5
 
 
@@ -173,7 +174,9 @@ class OpenParts:
         pipelines = [stages]
         compared = tuple(f"{field}." for field in self.context.config.fields)
         view = Run(self.dataset, self.run_key).target() if any(p.startswith(compared) for p in divider.paths) else None
-        if isinstance(view, DatasetView):  # labels as it shows them; of samples that have left it, as they are stored
+        if isinstance(
+            view, DatasetView
+        ):  # labels as the view of the run shows them; of samples that have left it, as they are stored
             pipelines.append([*pipeline_of(flattened(view, on_frames=False)), *stages])
         found = {
             document["_id"].binary.rstrip(b"\0"): [*_flat(document.get(name) for name in names)]
@@ -261,7 +264,7 @@ def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divid
             f"{did_you_mean(name, dict.fromkeys(known)) or f'; there are {shown(offered, limit=20)}'}"
         )
     if any(is_marked(schema[path]) for path in declared):
-        return divider_of(dataset, config, declared[0])  # which refuses it
+        return divider_of(dataset, config, declared[0])  # this call raises the error
     found = _divider(schema, name, declared)
     return Divider(name, (*found.paths, *others), many=found.many or bool(others))
 

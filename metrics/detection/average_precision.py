@@ -1,13 +1,14 @@
 """Average precision of one annotator's objects as detections of another's, matched and counted as COCO does.
 
-``M`` detections of a class hit an object (TP), ``F`` do not (FP), ``G`` objects are there. In a given order the
-precision at recall ``r`` is the highest that is reached from the first place on at which ``r`` of the objects are hit:
-with ``k = max(1, ⌈r G⌉)`` and ``F_j`` false detections before the ``j``-th hit, ``max over j ≥ k of j / (j + F_j)``;
-0 if ``k > M``. Average precision is the mean over ``r = 0, 0.01, …, 1``.
+``M`` detections of a class hit an object (TP), ``F`` do not (FP), ``G`` objects are there. The detections are taken in
+a given order; the precision at recall ``r`` is the best share of hits among the first ones, over all places in this
+order where at least ``r`` of the objects are hit: with ``k = max(1, ⌈r G⌉)`` and ``F_j`` false detections before the
+``j``-th hit, ``max over j ≥ k of j / (j + F_j)``; 0 if ``k > M``. Average precision is the mean over ``r = 0, 0.01, …,
+1``.
 
 COCO goes through the detections by their score; each takes the free object that it overlaps most.
 
-Axes: ``P`` pairs of a detection and an object, ``T`` thresholds.
+Axes: ``N`` detections, ``P`` pairs of a detection and an object, ``T`` thresholds.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def match_detections(
 
     Args:
         detection: shape ``(P,)``, detection of every pair, unique over images and classes; ascending, the surest first
-        gt: shape ``(P,)``, object of every pair; a crowd region, which can be matched more than once, has a number in
-            each of its pairs
+        gt: shape ``(P,)``, object of every pair; a crowd region, which can be matched more than once, has a new
+            number in each of its pairs
         overlap: shape ``(P,)``, IoU (of crowd regions: the share of the detection) of every pair
         ignored: shape ``(P,)``, whether the object is left out
         thresholds: shape ``(T,)``, ascending; a pair that falls short by rounding reaches it
@@ -107,7 +108,7 @@ def match_detections(
 def _first_come(rivals: tuple[IntArray, IntArray], wanted: BoolArray) -> BoolArray:
     """The wanted pairs that get both their detection and their object, if they come one after the other, ``(P,)``.
 
-    In a round all pairs that are the first of both of theirs get them.
+    In each round every pair takes its detection and its object if it is the first that wants either.
     """
     got = np.zeros(len(wanted), np.bool_)
     left = np.flatnonzero(wanted)

@@ -1,6 +1,7 @@
 """Partition the nodes of small weighted graphs into groups of the greatest total weight.
 
-The core of the method ``optimal``: nodes are objects (or units of the first stage), a weight is what two nodes gain by
+The core of the method ``optimal``: nodes are objects (or units of one class, formed before with
+``classes="prefer"``), a weight is what two nodes gain by
 sharing a group, and pairs with a common annotator are forbidden. Components of many samples are solved together.
 
 Search: the nodes are placed one after another, into a group that there is, or alone. Of all partitions of the nodes
@@ -11,8 +12,8 @@ most
 - for every pair of them on different sides, half of what each gains with its best partner on the other's side.
 
 A side is a set of nodes that exclude each other (the objects of one annotator). The nodes of a side are placed one
-after another; those sides come first whose nodes have less in the known partition than with their best partners: there
-decisions are needed, and they are taken while there are few partial partitions. For the other nodes the bound is close.
+after another. Sides for which the known partition is farthest below its bound come first: there decisions are needed,
+and they are taken while there are few partial partitions. For the other nodes the bound is close.
 Graphs are searched together, but each as if it were alone.
 """
 
@@ -29,8 +30,7 @@ from scipy.sparse import coo_array
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
 from .merging import FORBIDDEN, TIE, are_certainly_best, merge_and_move, numbered
 
-#: partial partitions of a graph that are kept: first few, as most graphs need no more, and the best of these is often
-#: the best of all, with which a second search ends soon
+#: partial partitions of a graph that are kept: in a first search few, which most graphs need, then more
 _WIDTHS = (24, 1_500)
 #: weights of groups with nodes that are looked at together; also of one graph, so that large ones keep fewer partitions
 _MAX_ENTRIES = 2_000_000
@@ -39,7 +39,8 @@ _MAX_ENTRIES = 2_000_000
 def search(weights: FloatArray, start: IntArray) -> tuple[IntArray, BoolArray]:
     """The partitions with the greatest total, where the search comes to an end.
 
-    Of totals equal within ``TIE``, fewer groups win, then the first partition as a restricted growth string.
+    Of totals equal within ``TIE``, fewer groups win, then the first partition as a restricted growth string (groups
+    numbered by their first node, compared as a list).
 
     Args:
         weights: shape ``(C, N, N)``, symmetric, ``FORBIDDEN`` for pairs that must not share a group
@@ -207,7 +208,7 @@ MAX_NODES_EXACT = 24
 #: the integer programme gives up after this many branch-and-bound nodes (a count, so that the result is the same
 #: on every machine)
 MAX_BRANCHES = 2_000
-#: the solver stops within 1e-6 of the best objective; scaled, that is less than ``TIE``
+#: the solver stops within 1e-6 of the best objective; of weights times this scale, that is less than ``TIE``
 _OBJECTIVE_SCALE = 1e4
 _MAX_TOTALS_AT_ONCE = 2_000_000
 

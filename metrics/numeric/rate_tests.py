@@ -1,8 +1,6 @@
-"""Tests of rates: rater effects, and the alternative annotator test.
+"""Tests of a rate against that of the others on the same images, false discoveries, the alternative annotator test.
 
-Axes: ``G`` groups (the effect of an annotator, say), ``T`` rows of a group on an image.
-
-Axes: ``S`` items (images), ``R`` annotators.
+Axes: ``G`` groups (such as annotators), ``T`` rows (a group on an image), ``S`` items (images), ``R`` annotators.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from scipy.special import stdtr, stdtrit
 
 from .arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 
-#: columns of a row: own count and whole, count and whole of the others
+#: columns of a row: numerator and denominator of the rate (missed, could have been missed), and those of the others
 N_COLUMNS = 4
 _UPPER = np.triu_indices(N_COLUMNS)
 #: smaller differences and errors are rounding
@@ -28,7 +26,7 @@ class RateMoments:
     """Sums over images of the four columns of every group, and of their products; they add up over batches."""
 
     group: IntArray  #: shape ``(G,)``, ascending
-    n: IntArray  #: shape ``(G,)``, images on which the group has a whole
+    n: IntArray  #: shape ``(G,)``, images on which the denominator of the group is not 0
     sums: FloatArray  #: shape ``(G, 4)``
     products: FloatArray  #: shape ``(G, 10)``, of the columns (0, 0), (0, 1) … (3, 3)
 
@@ -70,7 +68,7 @@ class RateMoments:
 
     @classmethod
     def added(cls, parts: Sequence[RateMoments]) -> RateMoments:
-        """The moments of all parts together; of no part, those of no group."""
+        """The moments of all parts together; empty without parts."""
         parts = [cls.of(np.empty(0, np.int64), np.empty((N_COLUMNS, 0))), *parts]
         group, place = np.unique(np.concatenate([part.group for part in parts]), return_inverse=True)
         n = sums_by(place, np.concatenate([part.n for part in parts]), len(group)).astype(np.int64)
@@ -114,7 +112,7 @@ def rate_tests(
 
     Args:
         moments: sums over images; whole videos or groups count as one image
-        expected: shape ``(G,)``, known rate instead of that of the others; nan: the others'. None: nowhere
+        expected: shape ``(G,)``, known rate to compare with; nan: that of the others. None: the others everywhere
         margin: a difference up to this belongs to the null hypothesis
         error_of_expected: shape ``(G,)``, standard error of the expected rate, where that is itself estimated
         limits: the smallest and the largest possible difference, shape ``(G,)`` each; intervals end there
