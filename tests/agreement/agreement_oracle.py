@@ -1,22 +1,26 @@
-"""Expected values of a report, computed with plain loops over samples, units and pairs."""
+"""Expected values of a report, by plain loops over samples, units and pairs; samples and options for hypothesis."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import shapely
+from hypothesis import strategies as st
 
+from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.matching.tables import Tables
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, krippendorff_alpha
 from annotator_agreement.metrics.geometry.boxes import Boxes
@@ -45,15 +49,30 @@ def config_of(n_annotators: int, **options: Any) -> AgreementConfig:
     return make_config(NAMES[:n_annotators], **{"resamples": 20, **options})
 
 
+def records_of(batch: Batch, config: AgreementConfig) -> ObjectRecords:
+    """The records of a batch."""
+    return record(compute_agreement_of(batch, config))
+
+
+def context_of(config: AgreementConfig, class_names: Sequence[str] = CLASS_NAMES, **more: Any) -> ReportContext:
+    """What a report needs beside the records, in the order of the annotators of the config."""
+    return ReportContext(config, config.annotators, class_names, ["Detections"], RunFacts(), **more)
+
+
+def object_report(
+    batches: Batch | Iterable[Batch], config: AgreementConfig, class_names: Sequence[str] = CLASS_NAMES, **more: Any
+) -> ObjectReport:
+    """The report on a batch, or on several."""
+    parts = [batches] if isinstance(batches, Batch) else batches
+    records = functools.reduce(operator.add, (records_of(batch, config) for batch in parts))
+    return build_object_report(records, context_of(config, class_names, **more))
+
+
 def report_of(samples: Sequence[Sample], config: AgreementConfig, batch_size: int | None = None) -> ObjectReport:
     """The report of samples, in batches."""
     size = batch_size or max(len(samples), 1)
-    total = None
-    for start in range(0, max(len(samples), 1), size):
-        batch = batch_of(samples[start : start + size], len(config.fields))
-        records = record(compute_agreement_of(batch, config))
-        total = records if total is None else total + records
-    return build_object_report(total, ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], RunFacts()))
+    starts = range(0, max(len(samples), 1), size)
+    return object_report((batch_of(samples[k : k + size], len(config.annotators)) for k in starts), config)
 
 
 @dataclass(frozen=True)
@@ -188,3 +207,105 @@ def random_samples(seed: int, n_samples: int = 12, n_annotators: int = 3) -> lis
             sample[annotator] = labels
         samples.append(sample)
     return samples
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "missing": st.sampled_from(["category", "ignore"]),
+        "undefined": st.sampled_from(["none", "one"]),
+        "empty": st.sampled_from(["skip", "agree"]),
+        "classes": st.sampled_from(["prefer", "ignore", "require"]),
+        "similarity": st.sampled_from(["iou", "dice"]),
+        "method": st.sampled_from(["optimal", "optimal", "recursive", "mutual_best"]),
+        "iou": st.sampled_from([0.3, 0.5, 0.7]),
+    }
+)
+
+
+@st.composite
+def _labels(draw: st.DrawFn) -> tuple[int, float, float, float, float]:
+    category, x, y = draw(st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 2)))
+    width, height = draw(st.tuples(st.integers(1, 5), st.integers(1, 3)))
+    return category, x / 20, y / 11, (x + width) / 20, (y + height) / 11
+
+
+@st.composite
+def sample_lists(draw: st.DrawFn) -> tuple[int, list[Sample]]:
+    """Number of annotators, and some samples; an annotator can be missing, drawn nothing or up to 3 labels."""
+    n_annotators = draw(st.integers(2, 4))
+    of_annotator = st.one_of(st.none(), st.lists(_labels(), max_size=3))
+    lists = draw(st.lists(st.lists(of_annotator, min_size=n_annotators, max_size=n_annotators), max_size=4))
+    return n_annotators, [{r: labels for r, labels in enumerate(entry) if labels is not None} for entry in lists]
+
+
+TOLERANCE = 1e-9
+
+
+def object_verdicts(samples: Sequence[Sample], agreement: Tables, threshold: float) -> list[str | None]:
+    """The verdicts of all labels by sample, annotator and place in the list."""
+    units = units_of(samples, agreement)
+    numbers = iter(agreement.matching.unit.tolist())
+    found: list[str | None] = []
+    for sample in samples:
+        labels = [Drawn(r, label, next(numbers)) for r in sorted(sample) for label in sample[r]]
+        for label in labels:
+            label.verdict = verdict_of(units[label.unit], sample)
+        found += [_verdict(k, labels, threshold) for k in range(len(labels))]
+    return found
+
+
+class Drawn:
+    """A label of a sample."""
+
+    def __init__(self, annotator: int, label: tuple, unit: int) -> None:
+        self.annotator, self.category, self.unit = annotator, label[0], unit
+        self.box = shapely.box(*label[1:])
+        self.verdict: str | None = None
+
+    def includes(self, other: Drawn) -> bool:
+        """Whether another label is smaller, and lies in this one by seven tenths."""
+        if other.box.area >= (1 - TOLERANCE) * self.box.area:
+            return False
+        return self.box.intersection(other.box).area >= (0.7 - TOLERANCE) * other.box.area
+
+
+def _iou(a: shapely.Geometry, b: shapely.Geometry) -> float:
+    return a.intersection(b).area / a.union(b).area
+
+
+def _verdict(k: int, labels: list[Drawn], threshold: float) -> str | None:
+    own = labels[k]
+    if own.verdict == "lone" and any(
+        other.annotator == own.annotator
+        and other.category == own.category
+        and _iou(own.box, other.box) >= 0.9 - TOLERANCE
+        and (other.verdict != "lone" or n < k)
+        for n, other in enumerate(labels)
+        if n != k
+    ):
+        return "duplicate"
+    if own.verdict in ("lone", "missed") and any(
+        k in split for whole in range(len(labels)) for split in _splits(whole, labels, threshold)
+    ):
+        return "split"
+    return own.verdict
+
+
+def _splits(whole: int, labels: list[Drawn], threshold: float) -> list[list[int]]:
+    """Every set of parts of a label, with the label itself."""
+    found = []
+    for annotator in {label.annotator for label in labels} - {labels[whole].annotator}:
+        inside = [k for k, label in enumerate(labels) if label.annotator == annotator and labels[whole].includes(label)]
+        parts = [k for k in inside if not any(_repeats(labels, k, n) for n in inside if n != k)]
+        union = shapely.union_all([labels[k].box for k in parts])
+        if len(parts) >= 2 and _iou(union, labels[whole].box) >= threshold - TOLERANCE:
+            found.append([whole, *parts])
+    return found
+
+
+def _repeats(labels: list[Drawn], k: int, n: int) -> bool:
+    """Whether a label lies in a larger one; or in an earlier one of the same area."""
+    own, other = labels[k].box, labels[n].box
+    if abs(own.area - other.area) <= TOLERANCE * max(own.area, other.area):
+        return n < k and own.intersection(other).area >= (0.7 - TOLERANCE) * min(own.area, other.area)
+    return labels[n].includes(labels[k])

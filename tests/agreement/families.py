@@ -11,22 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, Label, batch_of, random_samples
+from tests.agreement.agreement_oracle import CLASS_NAMES, Label, batch_of, random_samples, records_of
 from tests.agreement.rating_oracle import random_rows
 from tests.chance import few
 
-from annotator_agreement.agreement import make_config
+from annotator_agreement.agreement import AgreementConfig, AgreementReport, make_config
 from annotator_agreement.agreement.families.family import build_report
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
 from annotator_agreement.agreement.pixels.meaning import MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
-from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.codes import AttributeCodes
 from annotator_agreement.agreement.statistics.records import Records
-from annotator_agreement.agreement.statistics.report import AgreementReport, ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
 
 NAMES = ("alice", "bob", "carol")
@@ -55,7 +52,7 @@ def _record_objects(samples: Sequence[Sample], config: AgreementConfig) -> Recor
     columns = tuple(_attribute_codes(name, labels) for name in config.attributes)
     numbers = tuple(_CODES[name].numbers() for name in config.attributes)
     batch = replace(batch_of(samples, len(NAMES)), attributes=columns, attribute_numbers=numbers)
-    return record(compute_agreement_of(batch, config))
+    return records_of(batch, config)
 
 
 def _ratings(seed: int, n: int, values: Sequence[Any]) -> list[Sample]:

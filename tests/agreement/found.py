@@ -14,9 +14,9 @@ import pytest
 from tests.agreement.agreement_oracle import NAN, Sample, Unit, batch_of, config_of, random_samples, report_of, units_of
 from tests.chance import seeds
 
+from annotator_agreement.agreement import AgreementConfig
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.config import AgreementConfig
 
 N_ANNOTATORS = 4
 RULES = (

@@ -8,6 +8,7 @@ import numpy as np
 
 from tests.agreement.habits import CLASSES, Simulated
 
+from annotator_agreement.agreement import AgreementConfig
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import sample_contents
@@ -20,7 +21,6 @@ from annotator_agreement.agreement.roles.matching import (
     role_pair_columns,
 )
 from annotator_agreement.agreement.roles.summary import role_reports
-from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.statistics.role_reports import PersonComparison
 from annotator_agreement.metrics import Objects

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from annotator_agreement.agreement import AgreementConfig
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
-from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 NAN = float("nan")

@@ -26,9 +26,11 @@ def without(case: Found, annotator: int) -> tuple[list[Sample], list[Unit]]:
 
 
 @each_case
-@pytest.mark.few(2)
-def test_what_an_annotator_missed_is_a_share_of_what_two_others_drew(seed: int, rules: dict) -> None:
+def test_an_annotator_misses_a_share_of_what_two_others_drew_and_has_the_mean_score_and_iou_with_all(
+    seed: int, rules: dict
+) -> None:
     case = found(seed, rules)
+    own_units = [[unit for unit in case.units if unit.sample == s] for s in range(len(case.samples))]
     for r, entry in enumerate(case.report.annotators):
         seen = [
             unit for unit in case.rated_units if r in case.samples[unit.sample] and len(unit.members.keys() - {r}) >= 2
@@ -36,13 +38,6 @@ def test_what_an_annotator_missed_is_a_share_of_what_two_others_drew(seed: int, 
         missed = [unit for unit in seen if r not in unit.members]
         assert (entry.n_missed, entry.n_could_miss) == (len(missed), len(seen))
         same(entry.miss_rate, share(len(missed), len(seen)))
-
-
-@each_case
-def test_an_annotator_has_the_mean_score_and_iou_with_all_others(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    own_units = [[unit for unit in case.units if unit.sample == s] for s in range(len(case.samples))]
-    for r, entry in enumerate(case.report.annotators):
         scores = [
             pair_score(sample, own_units[s], a, b, case.config.empty)
             for s, sample in enumerate(case.samples)
@@ -53,39 +48,31 @@ def test_an_annotator_has_the_mean_score_and_iou_with_all_others(seed: int, rule
         same(entry.mean_iou, mean([unit.iou(a, b) for unit, a, b in case.label_pairs() if r in (a, b)]))
 
 
-@each_case
-def test_class_conflicts_are_what_an_annotator_said_against_the_others(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    for r, entry in enumerate(case.report.annotators):
-        met = [
-            (unit.members[r][0], label[0])
-            for unit in case.units
-            if r in unit.members
-            for other, label in unit.members.items()
-            if other != r
-        ]
-        counts = Counter((CLASS_NAMES[own], CLASS_NAMES[other]) for own, other in met if own != other)
-        order = sorted(counts.items(), key=lambda conflict: (-conflict[1], conflict[0]))
-        assert entry.class_conflicts == [{"a": a, "b": b, "n": n} for (a, b), n in order]
+def listed(pairs: list[tuple[int, int]]) -> list[dict]:
+    """Pairs of different classes with how often they occur, the most frequent first, then by name."""
+    counts = Counter((CLASS_NAMES[a], CLASS_NAMES[b]) for a, b in pairs if a != b)
+    return [{"a": a, "b": b, "n": n} for (a, b), n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
 
 
 @each_case
-def test_the_other_class_of_an_annotator_is_against_most_of_the_others(seed: int, rules: dict) -> None:
+def test_class_conflicts_are_with_every_other_one_and_the_other_class_is_against_most_of_them(
+    seed: int, rules: dict
+) -> None:
     """At least two others who say the same: where two say different things, nobody can tell who is right."""
     case = found(seed, rules)
     least = 2 if len(case.report.annotators) > 2 else 1
     for r, entry in enumerate(case.report.annotators):
-        said = []
+        met, said = [], []
         for unit in case.units:
-            others = Counter(label[0] for other, label in unit.members.items() if other != r)
+            others = [label[0] for other, label in unit.members.items() if other != r]
             if r in unit.members and others:
-                most, n = others.most_common(1)[0]
-                said += [(unit.members[r][0], most)] * (n >= least and n > others.total() / 2)
-        other = Counter((CLASS_NAMES[own], CLASS_NAMES[most]) for own, most in said if own != most)
-        assert (entry.n_other_class, entry.n_majority) == (other.total(), len(said))
-        same(entry.other_class, share(other.total(), len(said)))
-        order = sorted(other.items(), key=lambda each: (-each[1], each[0]))
-        assert entry.other_classes == [{"a": a, "b": b, "n": n} for (a, b), n in order]
+                met += [(unit.members[r][0], other) for other in others]
+                most, n = Counter(others).most_common(1)[0]
+                said += [(unit.members[r][0], most)] * (n >= least and n > len(others) / 2)
+        n_other = sum(own != most for own, most in said)
+        assert (entry.n_other_class, entry.n_majority) == (n_other, len(said))
+        same(entry.other_class, share(n_other, len(said)))
+        assert (entry.class_conflicts, entry.other_classes) == (listed(met), listed(said))
 
 
 @each_case
@@ -110,9 +97,24 @@ def test_bias_is_against_the_median_box_of_the_unit(seed: int, rules: dict) -> N
             same(entry.bias.std[name], float(np.std(values)), tolerance=1e-3)
 
 
-def test_a_unit_whose_median_box_has_no_width_has_no_bias() -> None:
-    line = [(1, 0.2, 0.2, 0.2, 0.6)]
-    assert found_in([{0: line, 1: line}], 2).report.annotators[0].bias is None
+def test_what_is_undefined_of_annotators_is_none() -> None:
+    line, box, other = [(1, 0.2, 0.2, 0.2, 0.6)], [(1, 0.1, 0.1, 0.3, 0.3)], [(2, 0.1, 0.1, 0.3, 0.3)]
+    assert found_in([{0: line, 1: line}], 2).report.annotators[0].bias is None  # the median box has no width
+    two = found_in([{0: box, 1: other}], 2).report.annotators
+    assert [(entry.vitality, entry.consensus) for entry in two] == [(None, None)] * 2
+    report = found_in([{0: box, 1: []}, {2: []}], 3).report  # nobody shares an object
+    for entry in report.annotators:
+        assert (entry.n_could_miss, entry.miss_rate, entry.miss_rate_by_size) == (0, None, {})
+        assert (entry.mean_iou, entry.bias, entry.class_conflicts, entry.person) == (None, None, [], None)
+    assert [entry.score for entry in report.annotators] == [0.0, 0.0, None]
+
+
+def test_annotators_who_share_no_sample_or_few_images_are_not_joined() -> None:
+    labels = [(1, 0.1, 0.1, 0.3, 0.3)]
+    clusters = found_in([{0: labels, 1: labels}, {2: labels, 3: labels}] * 10).report.clusters
+    joins = [(cluster.members, cluster.similarity) for cluster in clusters]
+    assert joins == [(["alice", "bob"], 1.0), (["carol", "dave"], 1.0)]
+    assert found_in([{0: labels * 2, 1: labels}] * 9 + [{2: labels, 0: []}] * 10).report.clusters == []
 
 
 @each_case
@@ -158,11 +160,6 @@ def test_vitality_is_what_alpha_loses_without_the_annotator(seed: int, rules: di
         same(entry.vitality, case.report.alpha.pooled - alpha)
 
 
-def test_two_annotators_have_no_vitality_and_no_consensus() -> None:
-    case = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: [(2, 0.1, 0.1, 0.3, 0.3)]}], 2)
-    assert [(entry.vitality, entry.consensus) for entry in case.report.annotators] == [(None, None)] * 2
-
-
 def test_without_the_only_one_who_drew_an_image_counts_as_empty() -> None:
     case = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: [], 2: []}, *[{r: [] for r in range(3)}] * 2], 3, empty="agree")
     # 1 label of 9 ratings; without alice nothing varies
@@ -188,25 +185,3 @@ def test_clusters_join_those_whose_mean_score_is_highest(seed: int, rules: dict)
         same(cluster.similarity, best)
         groups = [group for group in groups if group not in (p, q)] + [p | q]
     assert len(groups) == 1
-
-
-def test_annotators_who_share_no_sample_are_not_joined() -> None:
-    labels = [(1, 0.1, 0.1, 0.3, 0.3)]
-    report = found_in([{0: labels, 1: labels}, {2: labels, 3: labels}] * 10).report
-    assert [(cluster.members, cluster.similarity) for cluster in report.clusters] == [
-        (["alice", "bob"], 1.0),
-        (["carol", "dave"], 1.0),
-    ]
-
-
-def test_annotators_who_share_few_images_are_not_joined() -> None:
-    labels = [(1, 0.1, 0.1, 0.3, 0.3)]
-    assert found_in([{0: labels * 2, 1: labels}] * 9 + [{2: labels, 0: []}] * 10).report.clusters == []
-
-
-def test_of_nothing_there_is_no_share() -> None:
-    report = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: []}, {2: []}], 3).report
-    for entry in report.annotators:
-        assert (entry.n_could_miss, entry.miss_rate, entry.miss_rate_by_size) == (0, None, {})
-        assert (entry.mean_iou, entry.bias, entry.class_conflicts, entry.person) == (None, None, [], None)
-    assert [entry.score for entry in report.annotators] == [0.0, 0.0, None]

@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, NAN, Sample, batch_of, random_samples, units_of
+from tests.agreement.agreement_oracle import NAMES, NAN, Sample, batch_of, object_report, random_samples, units_of
 from tests.agreement.families import VALUES
 from tests.agreement.found import same
 from tests.chance import seeds
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import AttributeSummary
-from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.codes import AttributeCodes
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 Value = str | float | bool | None
@@ -52,19 +49,16 @@ def summaries_of(
     for name in config.attributes:
         codes[name]._values.extend(others)  # quicker than to ask for the code of each
         codes[name].of(given[name][::order])
-    total, start = None, 0
+    batches, start = [], 0
     for rows in np.array_split(np.arange(len(samples)), cuts):
         batch = batch_of([samples[k] for k in rows], len(NAMES))
         end = start + len(batch.objects)
         columns = tuple(codes[name].of(given[name][start:end]) for name in config.attributes)
         numbers = tuple(codes[name].numbers() for name in config.attributes)
-        batch = dataclasses.replace(batch, attributes=columns, attribute_numbers=numbers)
-        records = record(compute_agreement_of(batch, config))
-        total, start = records if total is None else total + records, end
-    assert total is not None
+        batches.append(dataclasses.replace(batch, attributes=columns, attribute_numbers=numbers))
+        start = end
     values = {name: codes[name].values_of_codes() for name in config.attributes}
-    context = ReportContext(config, NAMES, CLASS_NAMES, ["D"], RunFacts(), attribute_values=values)
-    return {entry.name: entry for entry in build_object_report(total, context).attributes}
+    return {entry.name: entry for entry in object_report(batches, config, attribute_values=values).attributes}
 
 
 def tables_of(samples: list[Sample], given: list[Value]) -> tuple[list[int], list[dict[int, Value]]]:
@@ -163,17 +157,12 @@ def test_an_attribute_may_have_millions_of_values() -> None:
     assert summaries_of(samples, given) == summaries_of(samples, given, others=range(100, 1_100_100))
 
 
-def test_an_attribute_that_nobody_gave_has_no_numbers() -> None:
+def test_an_attribute_that_nobody_gave_has_no_numbers_and_one_without_variation_no_alpha_unless_asked_for() -> None:
     samples: list[Sample] = [{r: [(1, 0.1, 0.1, 0.3, 0.3)] for r in range(2)}]
     (entry,) = summaries_of(samples, {"occluded": [None, None]}).values()
     assert (entry.n_units, entry.n_conflicts, entry.percent_agreement, entry.alpha) == (0, 0, None, None)
     assert (entry.level, entry.conflicts, entry.worst_samples) == ("nominal", [], [])
-
-
-@pytest.mark.parametrize("value", [3, "left", True])
-def test_an_attribute_without_variation_has_no_alpha_unless_asked_for(value: Value) -> None:
-    samples: list[Sample] = [{r: [(1, 0.1, 0.1, 0.3, 0.3)] for r in range(2)}]
-    (entry,) = summaries_of(samples, {"x": [value, value]}).values()
-    assert (entry.percent_agreement, entry.alpha) == (1.0, None)
-    (entry,) = summaries_of(samples, {"x": [value, value]}, undefined="one").values()
-    assert entry.alpha == 1.0
+    for value in (3, "left", True):
+        for undefined, alpha in (("none", None), ("one", 1.0)):
+            (entry,) = summaries_of(samples, {"x": [value, value]}, undefined=undefined).values()
+            assert (entry.percent_agreement, entry.alpha) == (1.0, alpha)

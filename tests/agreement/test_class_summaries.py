@@ -7,17 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, NAN, alpha_of, batch_of, table_of
+from tests.agreement.agreement_oracle import CLASS_NAMES, NAN, alpha_of, config_of, report_of, table_of
 from tests.agreement.found import Found, each_case, found, found_in, mean, median, same, share
 from tests.chance import seeds
 
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import pairs
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.rest import Rest, count_codes
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
 
 
@@ -65,22 +60,18 @@ def test_coefficients_are_over_the_units_of_alpha(seed: int, rules: dict) -> Non
 
 
 @each_case
-def test_confusion_lists_the_classes_that_met(seed: int, rules: dict) -> None:
+def test_confusion_lists_the_classes_that_met_and_the_samples_with_the_largest_share_of_pairs_that_differ(
+    seed: int, rules: dict
+) -> None:
     case = found(seed, rules)
-    assert case.report.class_given_match.confusion == listed(label_classes(case))
-    assert case.report.class_given_match.n_unlisted == 0
-
-
-@each_case
-def test_the_most_confused_samples_have_the_largest_share_of_pairs_that_differ(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
+    given = case.report.class_given_match
+    assert (given.confusion, given.n_unlisted) == (listed(label_classes(case)), 0)
     of_samples: dict[int, list[bool]] = {}
     for unit, a, b in case.label_pairs():
         of_samples.setdefault(unit.sample, []).append(unit.members[a][0] != unit.members[b][0])
     shares = {s: share(sum(differ), len(differ)) for s, differ in of_samples.items() if any(differ)}
-    entries = case.report.class_given_match.worst_samples
-    assert [entry["value"] for entry in entries] == sorted(shares.values(), reverse=True)[:5]
-    for entry in entries:
+    assert [entry["value"] for entry in given.worst_samples] == sorted(shares.values(), reverse=True)[:5]
+    for entry in given.worst_samples:
         same(entry["value"], shares[int(entry["id"])])
 
 
@@ -208,21 +199,13 @@ def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -
             assert [(tuple(row), n) for *row, n in rest.counts("codes").T.tolist()] == expected
 
 
-def published_samples(table: np.ndarray) -> list:
-    """Every unit as an image of one object that annotators draw at the same place; not those with nan."""
-    box = (0.1, 0.2, 0.4, 0.9)
-    return [{r: [] if np.isnan(code) else [(int(code) + 1, *box)] for r, code in enumerate(row)} for row in table]
-
-
 def test_objects_of_one_annotator_count_in_the_shares_of_classes_where_missing_is_ignored() -> None:
     """As irrCAC 0.4.4, whose values these are, to 5 digits."""
     table = np.array([[0, 0, NAN], [0, 1, NAN], [1, NAN, NAN], [1, NAN, NAN], [NAN, 1, NAN], [2, 2, 2], [0, 0, 1],
                       [NAN, NAN, 2]])  # fmt: skip
-    config = make_config(["a", "b", "c"], resamples=0, missing="ignore", iou=0.5)
-    records = record(compute_agreement_of(batch_of(published_samples(table), 3), config))
-    names = ["(missing)", *(f"class {k}" for k in range(4))]
-    context = ReportContext(config, config.annotators, names, ["Detections"], RunFacts())
-    found = build_object_report(records, context).coefficients
-    assert found is not None
+    # every unit is an image of one object that annotators draw at the same place; not those with nan
+    samples = [{r: [] if np.isnan(code) else [(int(code) + 1, 0.1, 0.2, 0.4, 0.9)] for r, code in enumerate(row)}
+               for row in table]  # fmt: skip
+    found = report_of(samples, config_of(3, resamples=0, missing="ignore", iou=0.5)).coefficients
     values = (found.fleiss_kappa, found.ac1, found.brennan_prediger, found.alpha, found.percent_agreement)
     assert values == pytest.approx((0.34337, 0.3897, 0.375, 0.41935, 0.58333), abs=5e-6)

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.agreement.agreement_oracle import object_report
 from tests.agreement.habits import CLASSES, Habits, simulate
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.objects.questions import class_sentence, confused_classes
 from annotator_agreement.charts.text.advice import clearly_confused, unclear_conflicts
 from annotator_agreement.metrics import Objects
@@ -24,10 +22,7 @@ from annotator_agreement.metrics.geometry.boxes import Boxes
 
 
 def _report(batch: Batch, names: list[str], classes: list[str], clusters: np.ndarray | None = None) -> ObjectReport:
-    config = make_config(names, resamples=0)
-    records = record(compute_agreement_of(batch, config))
-    context = ReportContext(config, names, classes, ["Detections"], RunFacts(), clusters=clusters)
-    return build_object_report(records, context)
+    return object_report(batch, make_config(names, resamples=0), classes, clusters=clusters)
 
 
 @pytest.mark.parametrize("n_of_cluster", [1, 3])

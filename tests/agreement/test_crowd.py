@@ -7,18 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import config_of
+from tests.agreement.agreement_oracle import config_of, object_report
 
 from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
 N_ANNOTATORS = 4
-NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ("", "cat", "dog", "owl")
 
 
@@ -64,9 +59,7 @@ def batch_of(rows: np.ndarray, assigned: np.ndarray, *, crowd: bool) -> Batch:
 
 
 def report_of(batch: Batch, options: dict[str, Any]) -> dict[str, Any]:
-    config = config_of(N_ANNOTATORS, resamples=30, **options)
-    context = ReportContext(config, NAMES, CLASSES, (), RunFacts())
-    return build_object_report(record(compute_agreement_of(batch, config)), context).to_dict()
+    return object_report(batch, config_of(N_ANNOTATORS, resamples=30, **options), CLASSES).to_dict()
 
 
 RULES: list[dict[str, Any]] = [

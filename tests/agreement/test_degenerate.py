@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.agreement.agreement_oracle import Label, Sample, batch_of
+from tests.agreement.agreement_oracle import Label, Sample, batch_of, object_report
 from tests.chance import FEW
 
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.settings.options import OPTIONS
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.reports.document import report_markdown
 
 
@@ -34,9 +30,8 @@ def report_on(samples: Sequence[Sample], n_annotators: int = 2, n_classes: int =
     """The report, which was printed and survived JSON."""
     names = [f"annotator {k}" for k in range(n_annotators)]
     config = make_config(names, **{"resamples": 20, **options})
-    records = record(compute_agreement_of(batch_of(samples, n_annotators), config))
     classes = ["(missing)", *(f"class {k}" for k in range(1, n_classes + 1))]
-    report = build_object_report(records, ReportContext(config, names, classes, ["Detections"], RunFacts()))
+    report = object_report(batch_of(samples, n_annotators), config, classes)
     values = report.to_dict()
     assert_no_nan(values)
     assert ObjectReport.from_dict(json.loads(json.dumps(values, allow_nan=False))) == report

@@ -9,23 +9,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of
+from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, context_of, records_of
 from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 
 from annotator_agreement.agreement.disputes.costs import Disputes, disputes_of, left_out
 from annotator_agreement.agreement.families.family import FAMILIES
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.agreement.objects.records import ObjectRecords
 from annotator_agreement.charts.reports.reasons import object_reasons
 
 
 def _records(case: Found) -> ObjectRecords:
-    return record(compute_agreement_of(batch_of(case.samples, N_ANNOTATORS), case.config))
-
-
-def _context(case: Found) -> ReportContext:
-    return ReportContext(case.config, NAMES, CLASS_NAMES, ["Detections"], RunFacts())
+    return records_of(batch_of(case.samples, N_ANNOTATORS), case.config)
 
 
 @each_case
@@ -66,7 +60,7 @@ def test_who_left_out_what_is_counted_by_class(seed: int, rules: dict) -> None:
 @each_case
 def test_the_disputes_of_a_sample_are_its_objects(seed: int, rules: dict) -> None:
     case = found(seed, rules)
-    for sample, disputes in enumerate(disputes_of(_records(case), _context(case))):
+    for sample, disputes in enumerate(disputes_of(_records(case), context_of(case.config))):
         own = [unit for unit in case.rated_units if unit.sample == sample]
         lone = Counter(NAMES[next(iter(unit.members))] for unit in own if len(unit.members) == 1)
         left = {id(unit): set(case.samples[sample]) - set(unit.members) for unit in own if len(unit.members) > 1}
@@ -84,9 +78,9 @@ def test_the_disputes_of_a_sample_are_its_objects(seed: int, rules: dict) -> Non
 
 def test_reasons_name_annotators_and_classes_the_most_frequent_first() -> None:
     case = found(1, {})
-    reasons = object_reasons(_records(case), _context(case))
+    reasons = object_reasons(_records(case), context_of(case.config))
     assert max(len(reason) for reason in reasons) > 40
-    for reason, disputes in zip(reasons, disputes_of(_records(case), _context(case)), strict=True):
+    for reason, disputes in zip(reasons, disputes_of(_records(case), context_of(case.config)), strict=True):
         assert bool(reason) == bool(disputes.n_disputed or disputes.drawn_iou is not None)
         parts = re.sub(r"\([^)]*\)", "", reason).removeprefix("drawn differently ").lstrip(", ").split(", ")
         counts = [int(part.split()[0]) for part in parts if part and not part.endswith(" more")]
@@ -104,7 +98,7 @@ def test_who_is_behind_disputes_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     monkeypatch.setattr(reasons, "disputes_of", lambda *_: told)
     case = found(0, {})
-    assert object_reasons(_records(case), _context(case)) == [
+    assert object_reasons(_records(case), context_of(case.config)) == [
         "7 lone (carol), 3 called cat or dog, 2 missed (bob)",
         "4 lone (b 2, a 1, others), 3 missed (a 2, b 2), 1 with different attributes",
         "4 cat called dog (a 3, b 1), 2 cat called cow (b)",

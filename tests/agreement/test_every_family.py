@@ -13,8 +13,8 @@ from tests.agreement.interval_oracle import check_intervals, interval_keys
 from tests.chance import few
 from tests.dataset_io import same_values
 
+from annotator_agreement.agreement import AgreementReport
 from annotator_agreement.agreement.families.family import FAMILIES, report_from_dict
-from annotator_agreement.agreement.statistics.report import AgreementReport
 from annotator_agreement.charts.reports.document import report_markdown, report_text
 
 N = 40

@@ -9,8 +9,8 @@ from tests.agreement.rating_oracle import report_of
 from tests.chance import few, some_seeds
 from tools.bench.habits import SIMULATED
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.evidence.hypotheses import EffectRows
-from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.charts.reports.families import family_of
 from annotator_agreement.charts.text.advice import whom_to_talk_to
 

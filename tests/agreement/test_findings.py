@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.agreement.agreement_oracle import object_report
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.chance import seeds
 from tools.bench.findings import forgetful
 from tools.bench.generated import GeneratedBoxes, generate, report_on
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.evidence import hypotheses
 from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.objects.findings import object_findings
 from annotator_agreement.charts.text.advice import all_findings
 from annotator_agreement.metrics.numeric.rate_tests import RateMoments
@@ -28,11 +25,7 @@ from annotator_agreement.metrics.numeric.rate_tests import RateMoments
 
 def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:
     simulated = simulate(habits, n_samples, np.random.default_rng(seed), jitter=0.03)
-    config = make_config(simulated.names, resamples=0)
-    records = record(compute_agreement_of(simulated.batch(), config))
-    return build_object_report(
-        records, ReportContext(config, simulated.names, CLASSES, ["Detections"], RunFacts(), clusters=clusters)
-    )
+    return object_report(simulated.batch(), make_config(simulated.names, resamples=0), CLASSES, clusters=clusters)
 
 
 NAMES = ("alice", "bob", "carol", "dave")
@@ -51,26 +44,23 @@ def test_nothing_is_found_where_nobody_has_a_habit(seed: int) -> None:
     assert report_on(generate(40, 4, seed)).findings == []
 
 
-@pytest.mark.parametrize(
-    ("habit", "kind", "planted"),
-    [
+def test_a_planted_habit_is_found_with_its_size() -> None:
+    for habit, kind, planted in (
         ({"miss_small": 0.6}, "misses_size", 0.55),
         ({"size": 1.12}, "box_size", 0.12),
         ({"lower": 0.12}, "box_down", 0.12),
         ({"confuses": ("bus", "coach", 0.6)}, "conflicts", 0.15),
         ({"duplicates": 0.15}, "twice", 0.13),
-    ],
-)
-def test_a_planted_habit_is_found_with_its_size(habit: dict, kind: str, planted: float) -> None:
-    report = _report(_with("bob", **habit), 150, 3)
-    (found,) = [each for each in report.findings if each.kind == kind and each.annotators == ["bob"]]
-    assert found.low - 0.02 <= planted <= found.high + 0.02
-    assert (found.n_images >= 10, found.n_labels >= 20) == (True, True)
-    # nobody else is said to have it
-    assert {tuple(each.annotators) for each in report.findings if each.kind == kind} == {("bob",)}
-    (section,) = all_findings(report)
-    assert f"of {report.n_tested:,} comparisons, at a false discovery rate of 5 %" in section.title
-    assert any("bob" in sentence and "talk to bob" in sentence for sentence in object_findings(report))
+    ):
+        report = _report(_with("bob", **habit), 150, 3)
+        (found,) = [each for each in report.findings if each.kind == kind and each.annotators == ["bob"]]
+        assert found.low - 0.02 <= planted <= found.high + 0.02
+        assert (found.n_images >= 10, found.n_labels >= 20) == (True, True)
+        # nobody else is said to have it
+        assert {tuple(each.annotators) for each in report.findings if each.kind == kind} == {("bob",)}
+        (section,) = all_findings(report)
+        assert f"of {report.n_tested:,} comparisons, at a false discovery rate of 5 %" in section.title
+        assert any("bob" in sentence and "talk to bob" in sentence for sentence in object_findings(report))
 
 
 def test_who_confuses_what_and_what_is_hard_for_everybody() -> None:
@@ -95,18 +85,14 @@ def test_a_size_that_one_annotator_misses_is_said_of_the_annotator_alone(cluster
         assert (("size_missed", []) in found) == (others > 0.1), found
 
 
-def test_a_class_that_one_annotator_confuses_is_said_of_the_annotator_alone() -> None:
-    report = _report(_with("carol", confuses=("car", "bus", 0.4)), 200, 4)
-    assert ["carol"] in [each.annotators for each in report.findings if each.kind == "conflicts"]
-    assert not [each for each in report.findings if each.kind == "class_conflicts"]
-
-
-def test_what_annotators_add_to_classes_and_sizes_are_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_one_annotator_confuses_is_said_of_the_annotator_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[RateMoments] = []
     real = hypotheses._due_to_one
     monkeypatch.setattr(hypotheses, "_due_to_one", lambda moments: seen.append(moments) or real(moments))
-    _report(_with("carol", confuses=("car", "bus", 0.4)), 60, 5)
-    (moments,) = seen
+    report = _report(_with("carol", confuses=("car", "bus", 0.4)), 200, 4)
+    assert ["carol"] in [each.annotators for each in report.findings if each.kind == "conflicts"]
+    assert not [each for each in report.findings if each.kind == "class_conflicts"]
+    (moments,) = seen  # what annotators add to classes and sizes is all of it
     first, second = hypotheses.group_subjects(moments.group)
     for kind, times in (("class_missed", 1), ("size_missed", 1), ("class_conflicts", 2)):
         kind_mask = hypotheses.kind_mask(moments.group, kind)
@@ -125,25 +111,26 @@ def test_who_copies_is_found_as_a_pair() -> None:
     assert close.value > close.others + 0.1
 
 
-@pytest.mark.parametrize(("n_with_labels", "is_named"), [(0, False), (9, False), (10, True)])
-def test_a_pair_needs_twenty_labels_not_twenty_images(n_with_labels: int, *, is_named: bool) -> None:
-    """a and b draw the same box on some of 30 images and nothing on the others; c and d one box each, elsewhere."""
-    boxes = {0: (0.0, n_with_labels), 1: (0.0, n_with_labels), 2: (0.3, 30), 3: (0.6, 30)}
-    rows = sorted((k, who, left) for who, (left, n) in boxes.items() for k in range(n))
+def _boxes(rows: list[tuple[int, int, float]], n_images: int) -> GeneratedBoxes:
+    """A box for every row: image, annotator, left edge."""
     sample, annotator, left = (np.array(column) for column in zip(*rows, strict=True))
     xywh = np.column_stack([left, *(np.full(len(left), size) for size in (0.1, 0.2, 0.2))])
-    report = report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, 30, 4))
-    close = [(each.annotators, each.n_labels) for each in report.findings if each.kind == "close"]
-    assert close == ([(["worker 1", "worker 2"], 20)] if is_named else [])
+    return GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, n_images, 4)
+
+
+def test_a_pair_needs_twenty_labels_not_twenty_images() -> None:
+    """a and b draw the same box on some of 30 images and nothing on the others; c and d one box each, elsewhere."""
+    for n_with_labels, is_named in ((0, False), (9, False), (10, True)):
+        boxes = {0: (0.0, n_with_labels), 1: (0.0, n_with_labels), 2: (0.3, 30), 3: (0.6, 30)}
+        report = report_on(_boxes(sorted((k, who, left) for who, (left, n) in boxes.items() for k in range(n)), 30))
+        close = [(each.annotators, each.n_labels) for each in report.findings if each.kind == "close"]
+        assert close == ([(["worker 1", "worker 2"], 20)] if is_named else [])
 
 
 def test_an_interval_of_shares_ends_at_100_points() -> None:
     """worker 1 draws the two objects of the first of 12 images, the three others those of all."""
     rows = [(k, who, left) for k in range(12) for who in range(4) if who or not k for left in (0.1, 0.6)]
-    sample, annotator, left = (np.array(column) for column in zip(*rows, strict=True))
-    xywh = np.column_stack([left, *(np.full(len(left), size) for size in (0.1, 0.2, 0.2))])
-    report = report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, 12, 4))
-    (misses,) = [each for each in report.findings if each.kind == "misses"]
+    (misses,) = [each for each in report_on(_boxes(rows, 12)).findings if each.kind == "misses"]
     assert (misses.value, misses.others) == pytest.approx((11 / 12, 0.0))
     assert 0.6 < misses.low < misses.high == 1.0
 
@@ -162,18 +149,13 @@ def test_frames_of_one_video_are_one_draw() -> None:
     assert _report(habits, 150, 3, np.arange(150) // 17).n_tested == 0
 
 
-def test_with_few_images_or_labels_nothing_is_tested() -> None:
+def test_with_few_images_nothing_is_tested_and_of_two_annotators_who_stands_out_is_found_once() -> None:
     report = _report(_with("bob", miss_small=0.9), 9, 1)
     assert (report.findings, report.n_tested) == ([], 0)
     assert "oo few labels to say who or what stands out" in " ".join(object_findings(report))
-
-
-def test_of_two_annotators_who_draws_alone_and_larger_is_found_once() -> None:
-    report = _report([Habits("alice"), Habits("bob", miss=0.4, size=1.15)], 100, 2)
-    assert {(each.kind, *each.annotators) for each in report.findings if each.annotators} == {
-        ("lone", "alice"),
-        ("box_size", "alice"),
-    }
+    two = _report([Habits("alice"), Habits("bob", miss=0.4, size=1.15)], 100, 2)
+    found = {(each.kind, *each.annotators) for each in two.findings if each.annotators}
+    assert found == {("lone", "alice"), ("box_size", "alice")}
 
 
 def test_intervals_of_findings_have_the_level_of_what_was_selected() -> None:
@@ -209,24 +191,22 @@ def _finding(kind: str, name: str, difference: float, low: float) -> Finding:
     return Finding(kind, [name], [], None, difference, 0.0, difference, low, 1.0, 0.0, 20, 10)
 
 
-def test_findings_of_one_annotator_stand_together_and_the_general_one_counts() -> None:
+def test_findings_of_one_annotator_stand_together_and_of_many_the_greatest_of_every_kind_comes_first() -> None:
     findings = [_finding("misses_size", "a", 0.6, 0.4), _finding("lone", "b", 0.55, 0.5),
                 _finding("misses", "a", 0.5, 0.45), _finding("lone", "a", 0.3, 0.2), _finding("lone", "c", 0.1, 0.05),
                 _finding("misses_size", "b", 0.08, 0.07), _finding("misses", "b", 0.05, 0.03)]  # fmt: skip
 
-    def groups(at_most: int) -> list[list[tuple[str, ...]]]:
+    def groups(findings: list[Finding], at_most: int) -> list[list[tuple[str, ...]]]:
         return [[(each.kind, *each.annotators) for each in group] for group in by_subject(findings, at_most)]
 
-    assert groups(3) == [[("misses", "a"), ("lone", "a")], [("lone", "b"), ("misses_size", "b")], [("lone", "c")]]
+    together = [[("misses", "a"), ("lone", "a")], [("lone", "b"), ("misses_size", "b")], [("lone", "c")]]
+    assert groups(findings, 3) == together
     # of more than are named, every one has one finding
-    assert groups(2) == [[("lone", "b")], [("misses", "a")]]
-
-
-def test_of_many_the_greatest_difference_of_every_kind_comes_first_and_one_of_a_person() -> None:
-    """Six miss more than anybody else; others confuse classes, or draw otherwise, by smaller differences."""
+    assert groups(findings, 2) == [[("lone", "b")], [("misses", "a")]]
+    # six miss more than anybody else; others confuse classes, or draw otherwise, by smaller differences
     findings = [_finding("misses_size", f"w{k}", 0.9 - 0.01 * k, 0.8) for k in range(6)]
     findings += [_finding("conflicts", "w0", 0.5, 0.4), _finding("conflicts", "w8", 0.4, 0.3),
                  _finding("loose", "w9", 0.3, 0.2), _finding("loose", "w8", 0.2, 0.1)]  # fmt: skip
-    groups = [(each.kind, *each.annotators) for (each,) in by_subject(findings, 4)]
     # the greatest conflict is that of w0, who is there for what they missed
-    assert groups == [("misses_size", "w0"), ("loose", "w9"), ("misses_size", "w1"), ("misses_size", "w2")]
+    expected = [("misses_size", "w0"), ("loose", "w9"), ("misses_size", "w1"), ("misses_size", "w2")]
+    assert groups(findings, 4) == [[each] for each in expected]

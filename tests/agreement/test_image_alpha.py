@@ -14,21 +14,19 @@ import shapely
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import ks_2samp
 
+from tests.agreement.agreement_oracle import object_report
 from tests.chance import few, seeds
 
+from annotator_agreement.agreement import AgreementReport, make_config
 from annotator_agreement.agreement.families.family import build_report
 from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
 from annotator_agreement.agreement.pixels.meaning import MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.statistics.report import AgreementReport, ImageAlpha, ReportContext, RunFacts
-from annotator_agreement.metrics import Objects, Regions
-from annotator_agreement.metrics.geometry.boxes import Boxes, box_iou
-from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.agreement.statistics.report import ImageAlpha, ReportContext, RunFacts
+from annotator_agreement.metrics import Objects, Polygons, Regions, box_iou
+from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.geometry.rasterize import region_pixels
 
 #: image, annotator, and the boxes with their classes
@@ -61,19 +59,12 @@ def _report(annotations: list[Annotation], videos: np.ndarray | None = None, **o
     assigned = np.zeros((images.max() + 1, annotators.max() + 1), np.bool_)
     assigned[images, annotators] = True
     counts = [len(boxes) for *_, boxes, _ in annotations]
-    objects = Objects(
-        np.repeat(images[order], counts),
-        np.repeat(annotators[order], counts),
-        np.concatenate([classes for *_, classes in annotations]),
-    )
+    classes = np.concatenate([classes for *_, classes in annotations])
+    objects = Objects(np.repeat(images[order], counts), np.repeat(annotators[order], counts), classes)
     config = make_config([f"annotator {k}" for k in range(assigned.shape[1])], **{"resamples": 0, **options})
     boxes = Boxes(np.concatenate([boxes for *_, boxes, _ in annotations]).astype(np.float32).astype(np.float64))
-    records = record(compute_agreement_of(Batch(objects, boxes, assigned), config))
     names = ["(missing)", *(f"class {k}" for k in range(1, 12))]
-    context = ReportContext(config, config.annotators, names, ["Detections"], RunFacts(), clusters=videos)
-    report = build_report(records, context)
-    assert isinstance(report, ObjectReport)
-    return report
+    return object_report(Batch(objects, boxes, assigned), config, names, clusters=videos)
 
 
 def _of(report: AgreementReport) -> ImageAlpha:
@@ -146,14 +137,7 @@ BOX, NOTHING = np.array([[0.0, 0.0, 1.0, 1.0]]), np.empty((0, 4))
 
 
 def _one_box(
-    rng: np.random.Generator,
-    n_images: int,
-    n_annotators: int,
-    *,
-    n_places: int,
-    fresh: float,
-    empty: float,
-    large: bool,
+    rng: np.random.Generator, n_images: int, n_annotators: int, n_places: int, fresh: float, empty: float, large: bool
 ) -> list[Annotation]:
     """At most one box of three classes from everybody: one of few places, so that annotations repeat, or a new one."""
     size = rng.uniform(0.7, 1.0, (n_places, 2)) if large else rng.uniform(0.1, 0.6, (n_places, 2))
@@ -166,7 +150,7 @@ def _one_box(
         if rng.random() < fresh:
             low, high = np.sort(np.clip(box + rng.normal(0, 0.03, 4), 0, 1).reshape(2, 2), axis=0)
             box = np.concatenate([low, high + 0.001])
-        drawn = rng.random() >= empty
+        drawn = bool(rng.random() >= empty)
         classes = np.array([code if rng.random() < 0.8 else int(rng.integers(1, 4))])
         found.append((image, annotator, box[None][:drawn], classes[:drawn]))
     return found
@@ -193,15 +177,13 @@ def _exact_expected(annotations: list[Annotation]) -> float:
 @pytest.mark.parametrize("seed", seeds(8))
 def test_the_expected_distance_is_that_of_all_pairs_where_annotations_repeat(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    annotations = _one_box(
-        rng,
-        n_images=int(rng.choice([50, 120, 250])),
-        n_annotators=int(rng.integers(2, 6)),
-        n_places=int(rng.choice([2, 10, 300])),
-        fresh=float(rng.choice([0.0, 0.5, 1.0])),
-        empty=float(rng.choice([0.0, 0.3, 0.8])),
-        large=bool(rng.random() < 0.5),
+    n_images, n_annotators, n_places = (
+        int(rng.choice([50, 120, 250])),
+        int(rng.integers(2, 6)),
+        rng.choice([2, 10, 300]),
     )
+    fresh, empty, large = rng.choice([0.0, 0.5, 1.0]), rng.choice([0.0, 0.3, 0.8]), rng.random() < 0.5
+    annotations = _one_box(rng, n_images, n_annotators, int(n_places), fresh, empty, bool(large))
     found, exact = _of(_report(annotations)), _exact_expected(annotations)
     assert found.observed is not None
     assert found.value == pytest.approx(1.0 - found.observed / exact, rel=0, abs=0.005)
@@ -242,18 +224,15 @@ def test_it_does_not_depend_on_the_number_of_annotators() -> None:
     assert reports[2].alpha.pooled < 0.0 < 0.2 < (reports[6].alpha.pooled or 0.0)
 
 
-@pytest.mark.parametrize("n_images", [1, 2])
-def test_without_other_images_or_other_labels_it_is_undefined(n_images: int) -> None:
+def test_without_other_images_or_other_labels_or_shapes_it_is_undefined() -> None:
     box = np.array([[0.0, 0.0, 0.5, 0.5]])
-    same = [(s, r, box, np.array([1])) for s in range(n_images) for r in range(2)]
-    found = _report(same, resamples=20)
-    assert _of(found).value is None
-    assert _of(found).expected is None
-    assert found.pairs[0].image_alpha is None
-
-
-def test_of_two_annotators_their_pair_has_the_alpha_of_the_report() -> None:
-    report = _report(_annotations(np.random.default_rng(9), 30, 2))
+    (_, _, shape), *_ = _shapes(np.random.default_rng(15), 1, 1)
+    for found in (
+        *(_report([(s, r, box, np.array([1])) for s in range(n) for r in range(2)], resamples=20) for n in (1, 2)),
+        _shape_report([(s, r, shape) for s in range(20) for r in range(2)]),
+    ):
+        assert (_of(found).value, _of(found).expected, found.pairs[0].image_alpha) == (None, None, None)
+    report = _report(_annotations(np.random.default_rng(9), 30, 2))  # of two annotators their pair has it
     assert report.pairs[0].image_alpha == pytest.approx(_of(report).value, rel=0, abs=1e-12)
 
 
@@ -284,11 +263,7 @@ def _shape_report(annotations: list[tuple[int, int, list[Any]]], *, painted: boo
     assigned = np.ones((images.max() + 1, annotators.max() + 1), np.bool_)
     objects = Objects(np.repeat(images, counts), np.repeat(annotators, counts), np.ones(len(geometry), np.int64))
     config = make_config([f"annotator {k}" for k in range(assigned.shape[1])], resamples=0)
-    records = record(compute_agreement_of(Batch(objects, regions, assigned), config))
-    context = ReportContext(config, config.annotators, ["(missing)", "cell"], ["Polylines"], RunFacts())
-    report = build_report(records, context)
-    assert isinstance(report, ObjectReport)
-    return report
+    return object_report(Batch(objects, regions, assigned), config, ["(missing)", "cell"])
 
 
 @pytest.mark.parametrize("painted", few([False, True]), ids=["polygons", "masks"])
@@ -309,26 +284,17 @@ def test_shapes_of_different_images_are_compared_by_their_outlines(painted: bool
     assert _of(report).observed == pytest.approx(1.0 - (report.score.mean or 0.0), rel=0, abs=1e-12)
 
 
-def test_with_the_same_shape_on_all_images_it_is_undefined() -> None:
-    (_, _, shape), *_ = _shapes(np.random.default_rng(15), 1, 1)
-    found = _of(_shape_report([(s, r, shape) for s in range(20) for r in range(2)]))
-    assert (found.value, found.expected) == (None, None)
-
-
 def test_neither_the_order_of_images_nor_that_of_annotators_matters_where_boxes_are_equal() -> None:
     rng = np.random.default_rng(14)
-    square, triangles = (
-        shapely.box(0, 0, 90, 90),
-        [shapely.Polygon([(0, 0), (90, 0), (90, 90), (x, 90)]) for x in range(0, 90, 10)],
-    )
-    annotations = [
-        (s, r, [rng.choice(np.array([square, *triangles], np.object_))]) for s in range(90) for r in range(3)
-    ]
+    triangles = [shapely.Polygon([(0, 0), (90, 0), (90, 90), (x, 90)]) for x in range(0, 90, 10)]
+    kinds = np.array([shapely.box(0, 0, 90, 90), *triangles], np.object_)
+    annotations = [(s, r, [rng.choice(kinds)]) for s in range(90) for r in range(3)]
     # some are of one kind, some are empty, and some are like no other
-    annotations[::3] = [(*entry[:2], []) for entry in annotations[::3]]
-    annotations[1::2] = [
-        (*entry[:2], [shapely.box(0, 0, *rng.uniform(50, 90, 2)).buffer(5)]) for entry in annotations[1::2]
-    ]
+    for k, (s, r, _) in enumerate(annotations):
+        if k % 2 == 1:
+            annotations[k] = (s, r, [shapely.box(0, 0, *rng.uniform(50, 90, 2)).buffer(5)])
+        elif k % 3 == 0:
+            annotations[k] = (s, r, [])
     images, names = rng.permutation(90), [2, 0, 1]
     other = sorted(((int(images[s]), names[r], shapes) for s, r, shapes in annotations), key=lambda entry: entry[:2])
     found = [dataclasses.asdict(_of(_shape_report(each))) for each in (annotations, other)]

@@ -1,24 +1,26 @@
-"""How often the 95 % intervals of a report contain the true number, over many small data sets."""
+"""How often the 95 % intervals of a report contain the true number, over many small data sets whose alpha is known."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tests.agreement.known_alpha import PREVALENCE, draw, limit_of_alpha
+from tests.agreement.agreement_oracle import context_of, records_of
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import object_numbers, sample_contents
 from annotator_agreement.agreement.objects.object_distances import object_distances
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.objects.records import ObjectRecords
 from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.estimates import estimates
 from annotator_agreement.agreement.statistics.numbers import Numbers
-from annotator_agreement.agreement.statistics.report import Interval, ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import Interval, ReportContext
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
@@ -26,6 +28,8 @@ pytestmark = pytest.mark.long
 
 N_DATA_SETS = 200
 N_SAMPLES = 100
+#: share of every class among true objects; codes from 1
+PREVALENCE = (0.55, 0.3, 0.15)
 NUMBERS = ("alpha.pooled", "image_alpha.value", "score.mean", "existence.f1")
 CLASS_NAMES = ("(missing)", *(f"class {k}" for k in range(len(PREVALENCE))))
 
@@ -41,8 +45,8 @@ def _numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers
 def simulated() -> tuple[dict[str, float], Intervals]:
     """The true numbers, and the intervals of every data set."""
     config = make_config(["alice", "bob", "carol"], resamples=400)
-    context = ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], RunFacts())
-    records = record(compute_agreement_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config))
+    context = context_of(config, CLASS_NAMES)
+    records = records_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config)
     # all data sets together: their own error is a fourteenth of that of one
     everything = estimates(_numbers(records, context), np.arange(records.n_samples), resamples=0, seed=0)
     true = {name: everything[(name,)].value for name in NUMBERS} | {"alpha.pooled": limit_of_alpha()}
@@ -84,9 +88,9 @@ def _limit_of_repeated() -> float:
 @pytest.mark.parametrize("n_samples", [100, 400])
 def test_intervals_of_alpha_of_images_hold_where_annotations_repeat(n_samples: int) -> None:
     config = make_config(["alice", "bob", "carol"], resamples=400)
-    context = ReportContext(config, config.annotators, CLASS_NAMES[:4], ["Detections"], RunFacts())
+    context = context_of(config, CLASS_NAMES[:4])
     n_data_sets = 500
-    records = record(compute_agreement_of(_repeated(n_data_sets * n_samples, np.random.default_rng(19)), config))
+    records = records_of(_repeated(n_data_sets * n_samples, np.random.default_rng(19)), config)
     covered = 0
     for k in range(n_data_sets):
         data_set = records.select(np.arange(records.n_samples) // n_samples == k)
@@ -99,20 +103,92 @@ def test_intervals_of_alpha_of_images_hold_where_annotations_repeat(n_samples: i
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_intervals_contain_the_true_number_as_often_as_they_say(
+def test_intervals_contain_the_true_number_as_often_as_they_say_and_errors_are_the_spread(
     simulated: tuple[dict[str, float], Intervals], name: str
 ) -> None:
     true, found = simulated
     ends = np.array([(each.low, each.high) for each in found[name]])
     covered = ((ends[:, 0] <= true[name]) & (true[name] <= ends[:, 1])).mean()
     assert 0.92 <= covered <= 0.98
+    assert np.mean([each.error for each in found[name]]) == pytest.approx(np.std(ends.mean(axis=1)), rel=0.12)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_the_standard_error_is_the_spread_of_the_data_sets(
-    simulated: tuple[dict[str, float], Intervals], name: str
-) -> None:
-    found = simulated[1][name]
-    centres = [(each.low + each.high) / 2 for each in found if each.low is not None and each.high is not None]
-    spread = np.std(centres)
-    assert np.mean([each.error for each in found]) == pytest.approx(spread, rel=0.12)
+N_ANNOTATORS = 3
+MISSING = 0
+#: columns and rows of places that do not overlap; the true objects of a sample stand in different ones
+_COLUMNS, _ROWS = 8, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of samples: how many there are, how many true objects they have, how often one is missed or misnamed."""
+
+    share: float
+    n_objects: tuple[int, int]
+    miss: float
+    wrong: float
+
+
+#: easy and difficult samples, so that errors come in clusters
+KINDS = (Kind(0.7, (1, 7), 0.02, 0.02), Kind(0.3, (3, 15), 0.20, 0.12))
+
+
+def draw(n_samples: int, rng: np.random.Generator) -> Batch:
+    """Labels of samples of both kinds."""
+    kind = rng.choice(len(KINDS), n_samples, p=[entry.share for entry in KINDS])
+    low, high = np.array([entry.n_objects for entry in KINDS])[kind].T
+    n_objects = rng.integers(low, high, endpoint=True)
+    sample = np.repeat(np.arange(n_samples), n_objects)
+    place = np.arange(len(sample)) - np.repeat(np.cumsum(n_objects) - n_objects, n_objects)
+    true = rng.choice(np.arange(1, len(PREVALENCE) + 1), len(sample), p=PREVALENCE)
+    said = np.column_stack([_said(true, kind[sample], rng) for _ in range(N_ANNOTATORS)])
+    row, annotator = np.nonzero(said != MISSING)
+    order = np.lexsort((annotator, sample[row]))
+    row, annotator = row[order], annotator[order]
+    objects = Objects(sample[row], annotator, said[row, annotator])
+    boxes = Boxes(_boxes(place[row], rng))
+    return Batch(objects, boxes, np.ones((n_samples, N_ANNOTATORS), np.bool_))
+
+
+def _said(true: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The class that one annotator gives to every true object; ``MISSING`` if not drawn."""
+    miss, wrong = np.array([(entry.miss, entry.wrong) for entry in KINDS])[kind].T
+    other = (true - 1 + rng.integers(1, len(PREVALENCE), len(true))) % len(PREVALENCE) + 1
+    said = np.where(rng.random(len(true)) < wrong, other, true)
+    return np.where(rng.random(len(true)) < miss, MISSING, said)
+
+
+def _boxes(place: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    corner = np.column_stack([place % _COLUMNS / _COLUMNS, place // _COLUMNS / _ROWS])
+    side = np.array([0.8 / _COLUMNS, 0.7 / _ROWS])
+    low = corner + 0.1 * side + rng.uniform(-0.04, 0.04, corner.shape) * side
+    return np.hstack([low, low + side])
+
+
+def limit_of_alpha() -> float:
+    """The pooled alpha of infinitely many samples: expected disagreement and categories of a sample, by enumeration.
+
+    Every true object is ``N_ANNOTATORS`` independent ratings given the kind of its sample; objects that nobody drew are
+    no units.
+    """
+    categories = range(len(PREVALENCE) + 1)
+    observed, counts = 0.0, np.zeros(len(categories))
+    for kind in KINDS:
+        objects = kind.share * np.mean(np.arange(kind.n_objects[0], kind.n_objects[1] + 1))
+        for true, share in enumerate(PREVALENCE, start=1):
+            chance = [_chance(kind, true, category) for category in categories]
+            for ratings in itertools.product(categories, repeat=N_ANNOTATORS):
+                if any(ratings):
+                    weight = objects * share * np.prod([chance[rating] for rating in ratings])
+                    differing = sum(a != b for a, b in itertools.permutations(ratings, 2))
+                    observed += weight * differing / (N_ANNOTATORS - 1)
+                    counts += weight * np.bincount(ratings, minlength=len(categories))
+    total = counts.sum()
+    return float(1.0 - (observed / total) / (1.0 - ((counts / total) ** 2).sum()))
+
+
+def _chance(kind: Kind, true: int, category: int) -> float:
+    if category == MISSING:
+        return kind.miss
+    named = 1.0 - kind.wrong if category == true else kind.wrong / (len(PREVALENCE) - 1)
+    return (1.0 - kind.miss) * named

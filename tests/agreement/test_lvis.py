@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.agreement.agreement_oracle import object_report
 from tests.chance import some_seeds
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.objects.sensitivity import Block, RuleAlpha, RuleNumbers
-from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.codes import ClassCodes
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, best_similarities, similarities_between_samples, threshold_from_data
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
@@ -66,8 +63,7 @@ def report_on(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., ObjectR
     @functools.cache
     def report(**options: str) -> ObjectReport:
         config = make_config(annotators, resamples=0, **options)
-        records = record(compute_agreement_of(batch, config))
-        return build_object_report(records, ReportContext(config, annotators, class_names, ["Detections"], RunFacts()))
+        return object_report(batch, config, class_names)
 
     return report
 

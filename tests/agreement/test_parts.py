@@ -8,16 +8,14 @@ import datetime as dt
 import numpy as np
 import pytest
 
+from tests.agreement.agreement_oracle import context_of, records_of
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.chance import some_seeds
 
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.parts import compute
 from annotator_agreement.agreement.parts.compute import PartColumns, groups_of_sets, groups_of_values, parts_of
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.metrics.bootstrap.confidence import Resampling, bootstrap
+from annotator_agreement.metrics import Resampling, bootstrap
 
 N = 240
 ANNOTATORS = [Habits("alice", miss=0.05), Habits("bob", miss=0.15), Habits("carol", miss=0.1, size=1.05)]
@@ -27,9 +25,7 @@ def columns_of(annotators=ANNOTATORS, n=N, seed=3, clusters=None):
     """The columns of simulated annotators."""
     config = make_config([each.name for each in annotators])
     made = simulate(annotators, n, np.random.default_rng(seed))
-    context = ReportContext(config, config.annotators, CLASSES, ["Detections"], RunFacts(), clusters=clusters)
-    records = record(compute_agreement_of(made.batch(), config))
-    return PartColumns.of(records, context)
+    return PartColumns.of(records_of(made.batch(), config), context_of(config, CLASSES, clusters=clusters))
 
 
 @pytest.fixture(scope="module")
@@ -47,20 +43,27 @@ def whole_of(columns):
     return columns.part("all", np.arange(len(columns.place)), resamples=0, seed=0)
 
 
-def test_many_numbers_are_quartiles():
-    values = [3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5, 7.0, 8.0, 0.5, 6.0]
-    groups = groups_of_values(np.arange(12), values, 13)
-    assert groups.names == ("≤ 2", "> 2, ≤ 3.5", "> 3.5, ≤ 6", "> 6", "(none)")
-    assert [groups.rows(k).tolist() for k in range(5)] == [[1, 3, 10], [0, 5, 7], [2, 6, 11], [4, 8, 9], [12]]
-    assert groups.ordered
+#: the samples of values, the values, how many samples there are, and the samples of every part
+GROUPS = [
+    (range(12), [3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5, 7.0, 8.0, 0.5, 6.0], 13,  # many numbers are quartiles
+     {"≤ 2": [1, 3, 10], "> 2, ≤ 3.5": [0, 5, 7], "> 3.5, ≤ 6": [2, 6, 11], "> 6": [4, 8, 9], "(none)": [12]}),
+    (range(5), [2, 0.5, 2.0, 10, -1], 5, {"-1": [4], "0.5": [1], "2": [0, 2], "10": [3]}),
+    (range(4), [np.inf, 1.0, -np.inf, 1e300], 4, {"-inf": [2], "1": [1], "1e+300": [3], "inf": [0]}),
+    # values of several types are texts, and no value looks like none
+    (range(9), [True, 1, "1", 1.0, 2.5, "(none)", "(others)", " ", dt.date(2026, 1, 2)], 10,
+     {"' '": [7], "'(none)'": [5], "'(others)'": [6], "1": [1, 2, 3], "2.5": [4], "2026-01-02": [8], "True": [0],
+      "(none)": [9]}),
+    ([0, 0, 0, 2], ["x", "y", "x", "y"], 3, {"x": [0], "y": [0, 2], "(none)": [1]}),  # several values of a sample
+]  # fmt: skip
 
 
-def test_few_numbers_are_values():
-    groups = groups_of_values(np.arange(5), [2, 0.5, 2.0, 10, -1], 5)
-    assert groups.names == ("-1", "0.5", "2", "10")
-    assert [groups.rows(k).tolist() for k in range(4)] == [[4], [1], [0, 2], [3]]
-    ends = groups_of_values(np.arange(4), [np.inf, 1.0, -np.inf, 1e300], 4)
-    assert ends.names == ("-inf", "1", "1e+300", "inf")
+def test_values_divide_samples_into_parts():
+    for samples, values, n, expected in GROUPS:
+        groups = groups_of_values(np.array(samples), values, n)
+        assert {name: groups.rows(k).tolist() for k, name in enumerate(groups.names)} == expected
+        if n != 10:
+            assert groups.names == tuple(expected)
+    assert groups_of_values(np.array(GROUPS[0][0]), GROUPS[0][1], 13).ordered
 
 
 def test_dates_are_divided_by_month():
@@ -72,26 +75,12 @@ def test_dates_are_divided_by_month():
         assert groups.rows(k).tolist() == [row for row, day in enumerate(days) if day.isoformat()[:7] == name]
 
 
-def test_values_of_several_types_are_texts_and_no_value_looks_like_none():
-    values = [True, 1, "1", 1.0, 2.5, "(none)", "(others)", " ", dt.date(2026, 1, 2)]
-    groups = groups_of_values(np.arange(9), values, 10)
-    found = {name: groups.rows(k).tolist() for k, name in enumerate(groups.names)}
-    assert found == {"' '": [7], "'(none)'": [5], "'(others)'": [6], "1": [1, 2, 3], "2.5": [4], "2026-01-02": [8],
-                     "True": [0], "(none)": [9]}  # fmt: skip
-
-
 def test_parts_do_not_depend_on_the_order_of_samples():
     values = ["b", "a", "c10", "c2", "a", "b"]
     forth, back = (groups_of_values(np.arange(6), each, 6) for each in (values, values[::-1]))
     assert forth.names == back.names == ("a", "b", "c2", "c10")
     assert forth.rows(0).tolist() == [1, 4]
     assert (5 - back.rows(0)[::-1]).tolist() == [1, 4]
-
-
-def test_a_sample_with_several_values_is_in_several_parts():
-    groups = groups_of_values(np.array([0, 0, 0, 2]), ["x", "y", "x", "y"], 3)
-    assert groups.names == ("x", "y", "(none)")
-    assert [groups.rows(k).tolist() for k in range(3)] == [[0], [0, 2], [1]]
 
 
 def test_the_error_of_a_difference_is_that_of_the_bootstrap(columns):
@@ -180,13 +169,17 @@ def _stacked(a, b):
     return vstack([a, b])
 
 
-def test_few_images_and_few_labels_are_not_tested(columns):
+def test_few_images_and_few_labels_are_not_tested_and_nothing_is_without_resamples(columns):
     groups = groups_of_sets(["nine", "others"], [np.arange(9), np.arange(9, N)], N)
     parts, n_tested = with_tests(columns, groups)
     assert n_tested == 0
     assert all(each.p_value is None for each in parts[0].numbers.values())
     assert parts[0].numbers["score.mean"].difference is not None
     assert parts[0].numbers["score.mean"].low is None
+    groups = groups_of_values(np.arange(N), ["a", "b"] * (N // 2), N)
+    parts, n_tested = with_tests(columns, groups, resamples=0)
+    assert n_tested == 0
+    assert all(each.interval is None for part in parts for each in part.numbers.values())
 
 
 def test_all_alike_in_few_images_is_no_evidence(columns):
@@ -199,10 +192,3 @@ def test_all_alike_in_few_images_is_no_evidence(columns):
     keys, _, error, _ = compute._differences(columns, [chosen])
     p = agreed.mean()
     assert error[0, keys.index(key)] >= np.sqrt(p * (1 - p) / 10)
-
-
-def test_nothing_is_tested_without_resamples(columns):
-    groups = groups_of_values(np.arange(N), ["a", "b"] * (N // 2), N)
-    parts, n_tested = with_tests(columns, groups, resamples=0)
-    assert n_tested == 0
-    assert all(each.interval is None for part in parts for each in part.numbers.values())

@@ -11,13 +11,12 @@ import pytest
 from tests.agreement.families import KINDS
 from tests.metrics.golden_cases import GOLDEN
 
+from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.pixels import report as numbers
 from annotator_agreement.agreement.pixels.compute import NUMBERS, compare_masks, mask_columns, means_defined, measure
 from annotator_agreement.agreement.pixels.meaning import MaskValues, mask_values
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.reports.document import report_text
 
@@ -26,65 +25,48 @@ CONFIG = make_config(["alice", "bob", "carol"])
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.mark.parametrize(
-    ("background", "targets", "expected"),
-    [
-        pytest.param("auto", {}, 0, id="no targets"),
-        pytest.param("auto", {"a": {1: "cat"}}, 0, id="0 without a name"),
-        pytest.param("auto", {"a": {0: " Background ", 1: "cat"}}, 0, id="named background"),
-        pytest.param("auto", {"a": {0: "void"}, "b": {0: "VOID"}}, 0, id="void in all fields"),
-        pytest.param("auto", {"a": {0: "cat", 1: "dog"}}, None, id="a class"),
-        pytest.param("auto", {"a": {0: "cat", 7: "background"}}, 7, id="another value is the background"),
-        pytest.param("auto", {"a": {0: "cat", 7: "void"}}, None, id="void is certain only at 0"),
-        pytest.param("auto", {"a": {0: "cat", 7: "bg", 8: "background"}}, None, id="two backgrounds"),
-        pytest.param("auto", {"a": {"#000000": "road", "#0000ff": "background"}}, 255, id="colours"),
-        pytest.param("auto", {"a": {"0": "road"}}, None, id="integers as text"),
-        pytest.param(3, {"a": {0: "background"}}, 3, id="given"),
-        pytest.param("#000102", {}, 0x102, id="given as a colour"),
-        pytest.param(None, {"a": {0: "background"}}, None, id="none"),
-    ],
-)
-def test_background_is_what_options_and_mask_targets_say(background, targets, expected):
-    assert mask_values(make_config(["a", "b"], background=background), targets).background == expected
+#: the option, mask targets of fields, and the value of the background
+BACKGROUNDS = [
+    ("auto", {}, 0),
+    ("auto", {"a": {1: "cat"}}, 0),  # 0 without a name
+    ("auto", {"a": {0: " Background ", 1: "cat"}}, 0),
+    ("auto", {"a": {0: "void"}, "b": {0: "VOID"}}, 0),
+    ("auto", {"a": {0: "cat", 1: "dog"}}, None),
+    ("auto", {"a": {0: "cat", 7: "background"}}, 7),
+    ("auto", {"a": {0: "cat", 7: "void"}}, None),  # which is certain only at 0
+    ("auto", {"a": {0: "cat", 7: "bg", 8: "background"}}, None),
+    ("auto", {"a": {"#000000": "road", "#0000ff": "background"}}, 255),
+    ("auto", {"a": {"0": "road"}}, None),
+    (3, {"a": {0: "background"}}, 3),
+    ("#000102", {}, 0x102),
+    (None, {"a": {0: "background"}}, None),
+]
+#: mask targets, and the names that tell values apart
+MEANINGS = [
+    ({"a": {3: "road", 7: "road ", 8: "cat"}}, {3: "road (3)", 7: "road (7)", 8: "cat"}),
+    ({"a": {3: "road"}, "b": {7: "road"}}, {3: "road (3)", 7: "road (7)"}),
+    ({"a": {"#0000ff": "road", "#00ff00": "road"}}, {255: "road (#0000ff)", 65280: "road (#00ff00)"}),
+    ({"a": {0: "void", 255: "void"}}, {0: "void (0)", 255: "void (255)"}),
+]
 
 
-def test_names_that_differ_in_case_only_do_not_contradict_each_other():
+def test_background_and_names_are_what_options_and_mask_targets_say():
+    for background, targets, expected in BACKGROUNDS:
+        assert mask_values(make_config(["a", "b"], background=background), targets).background == expected
+    for targets, expected in MEANINGS:
+        meaning = mask_values(CONFIG, targets)
+        assert (meaning.names, meaning.background) == (expected, 0)
+
+
+def test_names_contradict_each_other_unless_they_differ_in_case_only():
     targets = {"alice": {1: "Cat"}, "bob": {1: "cat ", 2: "dog"}}
     meaning = mask_values(CONFIG, targets)
     assert meaning == mask_values(CONFIG, dict(reversed(targets.items())))
     assert meaning.name(1, is_rgb=False) == "Cat"
     assert meaning.name(2, is_rgb=False) == "dog"
     assert (meaning.name(9, is_rgb=False), meaning.name(9, is_rgb=True)) == ("9", "#000009")
-
-
-@pytest.mark.parametrize(
-    ("targets", "expected"),
-    [
-        pytest.param({"a": {3: "road", 7: "road ", 8: "cat"}}, {3: "road (3)", 7: "road (7)", 8: "cat"}, id="values"),
-        pytest.param({"a": {3: "road"}, "b": {7: "road"}}, {3: "road (3)", 7: "road (7)"}, id="in two fields"),
-        pytest.param(
-            {"a": {"#0000ff": "road", "#00ff00": "road"}},
-            {255: "road (#0000ff)", 65280: "road (#00ff00)"},
-            id="colours",
-        ),
-        pytest.param({"a": {0: "void", 255: "void"}}, {0: "void (0)", 255: "void (255)"}, id="background"),
-    ],
-)
-def test_values_that_have_one_name_are_told_apart(targets, expected):
-    meaning = mask_values(CONFIG, targets)
-    assert meaning.names == expected
-    assert meaning.background == 0
-
-
-def test_names_that_differ_contradict_each_other():
     with pytest.raises(AgreementInputError, match="got for the value 1: 'cat' in 'alice', 'dog' in 'bob'"):
         mask_values(CONFIG, {"bob": {1: "dog"}, "alice": {1: "cat"}})
-
-
-def test_means_leave_out_what_is_undefined():
-    rows = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, np.nan]])
-    np.testing.assert_array_equal(means_defined(rows), [2.0, np.nan, 2.0])
-    np.testing.assert_array_equal(means_defined(np.empty((0, 2))), [np.nan, np.nan])
 
 
 def _samples(n, seed=51, values=6):
@@ -116,10 +98,12 @@ def _report(*parts, config=CONFIG, meaning=PLAIN):
 
 def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
     agreement = _agreement([([1], [np.ones((3, 4), np.uint8)]), ([], [])])
-    assert np.isnan(agreement.numbers).all()
-    assert np.isnan(agreement.alpha).all()
+    for numbers_of in (agreement.numbers, agreement.alpha, agreement.mask_iou):
+        assert np.isnan(numbers_of).all()
     assert agreement.n_annotators.tolist() == [1, 0]
-    assert np.isnan(agreement.mask_iou).all()
+    rows = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, np.nan]])
+    np.testing.assert_array_equal(means_defined(rows), [2.0, np.nan, 2.0])
+    np.testing.assert_array_equal(means_defined(np.empty((0, 2))), [np.nan, np.nan])
 
 
 def test_equal_masks_agree_in_every_number():
@@ -158,9 +142,8 @@ def test_a_report_lists_the_most_common_of_very_many_classes():
     assert f"of {MAX_CLASSES + 500}" in report_text(report)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
+def test_the_text_says_what_was_compared():
+    for options, expected in (
         ({}, ["labels               Segmentation", "background           0", "undefined"]),
         ({"background": None}, ["none: every value is a class"]),
         ({"ignore_values": [255]}, ["255: pixels with such a value from any annotator are left out"]),
@@ -169,15 +152,12 @@ def test_a_report_lists_the_most_common_of_very_many_classes():
         ({"boundaries": True, "boundary_width": 3}, ["bands are 3 pixels wide"]),
         ({"disagreement_map": True}, ["agreement_map, in the database"]),
         ({"map_folder": "/some/where"}, ["agreement_map, in /some/where"]),
-    ],
-)
-def test_the_text_says_what_was_compared(options, expected):
-    config = make_config(ANNOTATORS, **options)
-    meaning = mask_values(config, {})
-    text = report_text(_report(_samples(3), config=config, meaning=meaning), full=True)
-    for part in expected:
-        assert part in text
-    assert ("HD95" in text) == ("boundaries" in options)
+    ):
+        config = make_config(ANNOTATORS, resamples=20, **options)
+        text = report_text(_report(_samples(3), config=config, meaning=mask_values(config, {})), full=True)
+        for part in expected:
+            assert part in text
+        assert ("HD95" in text) == ("boundaries" in options)
 
 
 def _two(a, b, meaning=PLAIN):
@@ -200,35 +180,32 @@ def test_masks_of_the_source_documents_have_their_numbers(case):
         assert [entry.dice for entry in classes] == pytest.approx(case["dice_per_class"], rel=0, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "with_background", "without", "accuracy", "kappa"),
-    [
-        pytest.param([0, 0, 0], [0, 0, 0], (1.0, 1.0), (None, None), 1.0, None, id="nothing but background"),
-        pytest.param([2, 2, 2], [2, 2, 2], (1.0, 1.0), (1.0, 1.0), 1.0, None, id="nothing but one class"),
-        pytest.param([0, 0, 0, 1], [0, 0, 0, 0], (3 / 8, 3 / 7), (0.0, 0.0), 3 / 4, 0.0, id="one left it empty"),
-        pytest.param([1, 1], [2, 2], (0.0, 0.0), (0.0, 0.0), 0.0, 0.0, id="each another class"),
-        pytest.param([0, 1, 5], [0, 1, 5], (1.0, 1.0), (1.0, 1.0), 1.0, 1.0, id="the same"),
-        pytest.param([0, 1, 0, 1], [1, 0, 1, 0], (0.0, 0.0), (0.0, 0.0), 0.0, -1.0, id="swapped"),
-        pytest.param([255, 255, 0], [0, 1, 255], (None, None), (None, None), None, None, id="all ignored"),
-    ],
-)
-def test_edge_cases_have_the_numbers_computed_by_hand(a, b, with_background, without, accuracy, kappa):
-    for first, second in ((a, b), (b, a)):
-        pair, _ = _two(first, second, MaskValues(0, (255,), {}))
-        found = pair.mean
-        assert (found.iou_with_background, found.dice_with_background) == pytest.approx(with_background, abs=1e-12)
-        assert (found.iou, found.dice) == pytest.approx(without, abs=1e-12)
-        assert (pair.accuracy, pair.kappa) == pytest.approx((accuracy, kappa), abs=1e-12)
+#: two masks, IoU and Dice with the background, and without, accuracy, and kappa
+EDGES = [
+    ([0, 0, 0], [0, 0, 0], (1.0, 1.0), (None, None), 1.0, None),  # nothing but background
+    ([2, 2, 2], [2, 2, 2], (1.0, 1.0), (1.0, 1.0), 1.0, None),  # nothing but one class
+    ([0, 0, 0, 1], [0, 0, 0, 0], (3 / 8, 3 / 7), (0.0, 0.0), 3 / 4, 0.0),  # one left it empty
+    ([1, 1], [2, 2], (0.0, 0.0), (0.0, 0.0), 0.0, 0.0),  # each another class
+    ([0, 1, 5], [0, 1, 5], (1.0, 1.0), (1.0, 1.0), 1.0, 1.0),  # the same
+    ([0, 1, 0, 1], [1, 0, 1, 0], (0.0, 0.0), (0.0, 0.0), 0.0, -1.0),  # swapped
+    ([255, 255, 0], [0, 1, 255], (None, None), (None, None), None, None),  # all ignored
+]
 
 
-def test_masks_of_very_many_values_have_no_interval_of_alpha(monkeypatch):
+def test_edge_cases_have_the_numbers_computed_by_hand():
+    for a, b, with_background, without, accuracy, kappa in EDGES:
+        for first, second in ((a, b), (b, a)):
+            pair, _ = _two(first, second, MaskValues(0, (255,), {}))
+            found = pair.mean
+            assert (found.iou_with_background, found.dice_with_background) == pytest.approx(with_background, abs=1e-12)
+            assert (found.iou, found.dice) == pytest.approx(without, abs=1e-12)
+            assert (pair.accuracy, pair.kappa) == pytest.approx((accuracy, kappa), abs=1e-12)
+
+
+def test_masks_of_very_many_values_have_intervals_of_those_with_the_most_pixels_and_none_of_alpha(monkeypatch):
     monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
+    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
     report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
     assert "score.mean" in report.intervals
     assert "alpha.pooled" not in report.intervals
-
-
-def test_the_values_with_the_most_pixels_have_intervals(monkeypatch):
-    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
-    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
     assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]

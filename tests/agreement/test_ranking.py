@@ -1,15 +1,19 @@
-"""Rankings rest on evidence, and names are in natural order."""
+"""Rankings rest on evidence; names are in natural order, and those that probably mean the same class are found."""
 
 from __future__ import annotations
+
+import itertools
+import random
 
 import numpy as np
 import pytest
 
+from tests.chance import seeds
 from tests.charts.filled import filled_report, filled_values, interval
 
 from annotator_agreement.agreement.evidence.confusions import Confused
 from annotator_agreement.agreement.evidence.ranking import ends_of_ranking, in_order, least_first, most_first, supported
-from annotator_agreement.agreement.objects.classes import similar_names, synonyms
+from annotator_agreement.agreement.objects.classes import similar_names, similar_spellings, synonyms
 from annotator_agreement.agreement.objects.rest import count_codes
 from annotator_agreement.charts.figures.matrices import annotator_order
 
@@ -69,3 +73,53 @@ def test_names_are_similar_only_if_annotators_give_them_to_the_same_objects() ->
     ]
     found = similar_names(names, synonyms(count_codes(*rows.T), names, enough))
     assert found == [["bicicle", "bicycle"], ["Car", "car"]]
+
+
+#: names, and groups of those that probably mean the same class
+SPELLINGS = [
+    ([], []),
+    (["car", "bus"], []),
+    (["car", "Car ", "bus"], [["Car ", "car"]]),
+    (["traffic light", "traffic_light", "Traffic-Light", "traffic  light"],
+     [["Traffic-Light", "traffic  light", "traffic light", "traffic_light"]]),
+    (["trafficlight", "traffic light"], [["traffic light", "trafficlight"]]),
+    (["bicycle", "bycicle"], []),  # two letters
+    (["bicycle", "bicicle"], [["bicicle", "bicycle"]]),
+    (["person", "persons", "Persom"], [["Persom", "person", "persons"]]),
+    (["cat", "car", "cart", "cars"], []),  # short
+    (["trains", "train", "trai"], [["train", "trains"]]),  # one of four letters
+    (["class_01", "class_02", "class_11", "class_1"], []),
+    (["class 1 2", "class 12"], []),
+    (["STRASSE", "straße"], [["STRASSE", "straße"]]),
+    (["_", " "], [[" ", "_"]]),
+    (["aabbb", "aabb", "abbbb"], [["aabbb", "abbbb"]]),
+]  # fmt: skip
+
+
+def test_names_are_similar_up_to_case_separators_and_one_letter() -> None:
+    for names, groups in SPELLINGS:
+        for order in (names, names[::-1]):
+            assert similar_spellings(order) == groups
+
+
+def _one_edit(a: str, b: str) -> bool:
+    """Whether one letter makes the one the other, by trying all letters in all places."""
+    letters = "abcd"
+    edits = {a[:k] + a[k + 1 :] for k in range(len(a))}
+    edits |= {a[:k] + letter + a[k:] for k in range(len(a) + 1) for letter in letters}
+    edits |= {a[:k] + letter + a[k + 1 :] for k in range(len(a)) for letter in letters}
+    return b in edits
+
+
+@pytest.mark.parametrize("seed", seeds(10))
+def test_groups_are_those_of_trying_every_edit(seed: int) -> None:
+    rng = random.Random(seed)
+    names = sorted({"".join(rng.choices("abcd", k=rng.choice([4, 5, 6]))) for _ in range(60)})
+    group = {name: {name} for name in names}
+    for a, b in itertools.combinations(names, 2):
+        if min(len(a), len(b)) >= 5 and _one_edit(a, b) and group[a] is not group[b]:
+            group[a] |= group[b]
+            for name in group[a]:
+                group[name] = group[a]
+    expected = sorted({tuple(sorted(own)) for own in group.values() if len(own) > 1})
+    assert [tuple(own) for own in similar_spellings(names)] == expected

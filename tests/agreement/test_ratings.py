@@ -1,4 +1,4 @@
-"""Scores, verdicts and the report on ratings, against loops in plain Python."""
+"""Scores, verdicts, intervals and the report on ratings, against loops in plain Python."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.agreement.families import KINDS, Sample
+from tests.agreement.interval_oracle import proportion_of_none
 from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, mean, random_rows, report_of, score_of
 from tests.chance import seeds
 
@@ -45,35 +47,29 @@ def test_scores_majorities_and_entropies_are_those_of_loops(seed: int) -> None:
 
 
 @each_seed
-@pytest.mark.parametrize("tolerance", [0.1, 0.5, 1.5])
-def test_numbers_agree_within_the_tolerance(seed: int, tolerance: float) -> None:
+def test_numbers_agree_within_the_tolerance(seed: int) -> None:
     rows = random_rows(seed, NUMBERS)
-    found = compute_ratings(_table(rows), tolerance)
+    for tolerance in (0.1, 0.5, 1.5):
+        found = compute_ratings(_table(rows), tolerance)
 
-    def agree(a: float, b: float) -> bool:
-        return round(abs(a - b), 9) <= tolerance  # 2.6 and 2.5 differ by 0.1
+        def agree(a: float, b: float, most: float = tolerance) -> bool:
+            return round(abs(a - b), 9) <= most  # 2.6 and 2.5 differ by 0.1
 
-    assert_allclose(found.score, [score_of(row, agree) for row in rows], rtol=0, atol=1e-15)
-    votes = [[sum(agree(v, other) for other in given(row)) if v is not None else 0 for v in row] for row in rows]
-    assert found.votes.tolist() == votes
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "tolerance", "expected"),
-    [
-        pytest.param(0.4, 0.3, 0.1, 1.0, id="decimals"),
-        pytest.param(3e7 + 0.1, 3e7, 0.1, 1.0, id="decimals of large numbers"),
-        pytest.param(1.0, 1.0 + 1e-12, 0.0, 0.0, id="no tolerance"),
-        pytest.param(10**12, 10**12 + 1, 0.5, 0.0, id="large integers"),
-        pytest.param(0.0, 0.1000001, 0.1, 0.0, id="just beyond"),
-        pytest.param(-1.0, 1.0, 2.0, 1.0, id="signs"),
-    ],
-)
-def test_a_difference_of_exactly_the_tolerance_agrees(a: float, b: float, tolerance: float, expected: float) -> None:
-    assert compute_ratings(np.array([[a, b], [b, a]]), tolerance).score.tolist() == [expected, expected]
+        assert_allclose(found.score, [score_of(row, agree) for row in rows], rtol=0, atol=1e-15)
+        votes = [[sum(agree(v, other) for other in given(row)) if v is not None else 0 for v in row] for row in rows]
+        assert found.votes.tolist() == votes
 
 
-def test_mean_and_spread_leave_missing_numbers_out() -> None:
+def test_a_difference_of_exactly_the_tolerance_agrees_and_missing_numbers_are_left_out_of_means() -> None:
+    for a, b, tolerance, expected in (
+        (0.4, 0.3, 0.1, 1.0),  # decimals
+        (3e7 + 0.1, 3e7, 0.1, 1.0),  # decimals of large numbers
+        (1.0, 1.0 + 1e-12, 0.0, 0.0),  # no tolerance
+        (10**12, 10**12 + 1, 0.5, 0.0),  # large integers
+        (0.0, 0.1000001, 0.1, 0.0),  # just beyond
+        (-1.0, 1.0, 2.0, 1.0),  # signs
+    ):
+        assert compute_ratings(np.array([[a, b], [b, a]]), tolerance).score.tolist() == [expected, expected]
     means, spreads = mean_and_spread(np.array([[1.0, NAN, 3.0], [NAN, NAN, 5.0], [NAN, NAN, NAN]]))
     assert_allclose(means, [2.0, 5.0, NAN])
     assert_allclose(spreads, [1.0, 0.0, NAN])
@@ -142,19 +138,20 @@ def test_kappas_of_pairs_are_those_of_their_definition(seed: int) -> None:
             assert pair.kappa[kind] == pytest.approx(_kappa(both, weight), abs=1e-12)
 
 
-def test_the_scale_of_whole_numbers_has_every_step() -> None:
+def test_the_scale_of_whole_numbers_has_every_step_unless_they_are_too_far_apart() -> None:
     rows = [[1, 1, None, 2], [7, 7, 7, 2], [2, 2, 1, 1]]
     assert report_of(rows, config_of(), numbers=True).categories == list("1234567")
     assert report_of(rows, config_of(level="ordinal"), numbers=True).categories == list("127")
     assert report_of(rows, config_of(categories=[1, 2, 7, 9]), numbers=True).categories == list("1279")
     fractions = [[0.5, 1.0, None, 1.0], [2.0, 2.0, 2.0, 0.5]]
     assert report_of(fractions, config_of(), numbers=True).categories == ["0.5", "1", "2"]
-
-
-def test_squared_differences_on_whole_numbers_are_quadratic_weights() -> None:
-    rows = random_rows(6, [1, 2, 3, 7])
-    report = report_of(rows, config_of(), numbers=True)
-    assert report.level == "interval"
+    far, near = [[0, 250], [500, 500]], [[0, 0], [199, 199]]
+    config = make_config(NAMES[:2])
+    assert report_of(far, config, numbers=True).categories == []
+    assert len(report_of(near, config, numbers=True).categories) == 200
+    assert report_of(far, make_config(NAMES[:2], level="nominal"), numbers=True).categories == ["0", "250", "500"]
+    report = report_of(random_rows(6, [1, 2, 3, 7]), config_of(), numbers=True)
+    assert report.level == "interval"  # whose squared differences are quadratic weights
     assert report.coefficients["krippendorff_alpha"]["quadratic"] == pytest.approx(report.alpha.pooled, abs=1e-12)
 
 
@@ -206,41 +203,36 @@ def test_long_confusion_matrices_and_lists_of_classes_are_cut(monkeypatch: pytes
     assert pair.confusion == [{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}]
     assert pair.n_unlisted == 2
     assert report.annotators[0].classes == {"a": 2, "b": 3, "c": 1}
-
-
-def test_long_lists_of_ordered_classes_have_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scale, "MAX_CATEGORIES", 3)
+    monkeypatch.setattr(scale, "MAX_CATEGORIES", 3)  # of more ordered classes there are no weights
     report = report_of(random_rows(7, CLASSES), config_of(categories=CLASSES))
+    names = ("krippendorff_alpha", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1")
     assert {name: list(values) for name, values in report.coefficients.items()} == {
-        name: ["identity"]
-        for name in ("krippendorff_alpha", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1")
+        each: ["identity"] for each in names
     }
     assert report.alpha.pooled is not None
 
 
 @pytest.mark.parametrize("n_annotators", [2, 3, 4, 7])
-@pytest.mark.parametrize("numbers", [False, True])
-def test_the_other_class_of_an_annotator_is_against_most_of_the_others(n_annotators: int, numbers: bool) -> None:
-    rng = np.random.default_rng(n_annotators)
-    values = [1, 2, 3.5] if numbers else ["ant", "bee", "cat"]
-    table = rng.choice(4, (80, n_annotators), p=[0.5, 0.2, 0.1, 0.2])
-    rows = [[None if k == 3 else values[k] for k in row] for row in table.tolist()]
-    config = make_config([f"w{k}" for k in range(n_annotators)], resamples=0, tolerance=1.0 if numbers else 0.0)
-    report = report_of(rows, config, numbers=numbers)
-    assert any(entry.n_other_class for entry in report.annotators)
-    for r, entry in enumerate(report.annotators):
-        said = []
-        for row in rows:
-            others = Counter(value for k, value in enumerate(row) if k != r and value is not None)
-            if row[r] is not None and others:
-                most, n = others.most_common(1)[0]
-                said += [(row[r], most)] * (n >= min(2, n_annotators - 1) and n > others.total() / 2)
-        other = Counter((a, b) for a, b in said if (abs(a - b) > 1.0 if numbers else a != b))
-        assert (entry.n_other_class, entry.n_majority) == (other.total(), len(said))
-        assert entry.other_class == pytest.approx(other.total() / len(said))
-        assert {(each["a"], each["b"]): each["n"] for each in entry.other_classes} == {
-            (str(a), str(b)): n for (a, b), n in other.items()
-        }
+def test_the_other_class_of_an_annotator_is_against_most_of_the_others(n_annotators: int) -> None:
+    for numbers, values in ((False, ["ant", "bee", "cat"]), (True, [1, 2, 3.5])):
+        rng = np.random.default_rng(n_annotators)
+        table = rng.choice(4, (80, n_annotators), p=[0.5, 0.2, 0.1, 0.2])
+        rows = [[None if k == 3 else values[k] for k in row] for row in table.tolist()]
+        config = make_config([f"w{k}" for k in range(n_annotators)], resamples=0, tolerance=1.0 if numbers else 0.0)
+        report = report_of(rows, config, numbers=numbers)
+        assert any(entry.n_other_class for entry in report.annotators)
+        for r, entry in enumerate(report.annotators):
+            said = []
+            for row in rows:
+                others = Counter(value for k, value in enumerate(row) if k != r and value is not None)
+                if row[r] is not None and others:
+                    most, n = others.most_common(1)[0]
+                    said += [(row[r], most)] * (n >= min(2, n_annotators - 1) and n > others.total() / 2)
+            other = Counter((a, b) for a, b in said if (abs(a - b) > 1.0 if numbers else a != b))
+            assert (entry.n_other_class, entry.n_majority) == (other.total(), len(said))
+            assert entry.other_class == pytest.approx(other.total() / len(said))
+            found = {(each["a"], each["b"]): each["n"] for each in entry.other_classes}
+            assert found == {(str(a), str(b)): n for (a, b), n in other.items()}
 
 
 def test_labels_without_a_class_are_counted_and_named() -> None:
@@ -261,63 +253,79 @@ def test_who_is_right_is_told_apart_from_who_is_not_by_the_majority() -> None:
     assert 0.3 < dan.intervals["other_class"].low < 0.5 < dan.intervals["other_class"].high < 0.7
 
 
-def test_whole_numbers_too_far_apart_have_no_categories() -> None:
-    far, near = [[0, 250], [500, 500]], [[0, 0], [199, 199]]
-    config = make_config(NAMES[:2])
-    assert report_of(far, config, numbers=True).categories == []
-    assert len(report_of(near, config, numbers=True).categories) == 200
-    assert report_of(far, make_config(NAMES[:2], level="nominal"), numbers=True).categories == ["0", "250", "500"]
-
-
 UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
 
 
-def test_without_variation_coefficients_are_undefined() -> None:
+def test_without_variation_coefficients_are_undefined_unless_the_user_says_otherwise() -> None:
     report = report_of(UNIFORM, config_of())
     assert report.alpha.pooled is None
     assert {value for values in report.coefficients.values() for value in values.values()} == {None}
     assert {value for pair in report.pairs for value in (*pair.kappa.values(), pair.scott_pi, pair.alpha)} == {None}
     assert report.score.mean == 1.0
-    listed = report_of(UNIFORM, config_of(categories=["cat", "dog"], level="nominal"))
-    assert listed.coefficients["brennan_prediger"] == {"identity": 1.0}
-    assert listed.coefficients["gwet_ac1"] == {"identity": 1.0}
-    assert listed.coefficients["fleiss_kappa"] == {"identity": None}
-
-
-def test_without_variation_alpha_is_1_if_the_user_says_so() -> None:
+    listed = report_of(UNIFORM, config_of(categories=["cat", "dog"], level="nominal")).coefficients
+    expected = {"brennan_prediger": 1.0, "gwet_ac1": 1.0, "fleiss_kappa": None}
+    assert {name: listed[name] for name in expected} == {name: {"identity": value} for name, value in expected.items()}
     report = report_of(UNIFORM, config_of(undefined="one"))
     assert report.alpha.pooled == 1.0
     assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
     assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
 
 
-@pytest.mark.parametrize(
-    ("options", "numbers", "match"),
-    [
-        ({"level": "interval"}, False, "`level` must be nominal or ordinal for classes, got 'interval'"),
-        ({"level": "ratio"}, False, "`level` must be nominal or ordinal for classes, got 'ratio'"),
-        ({"level": "ordinal"}, False, "got 'ordinal'; list all classes in ascending order in `categories`"),
-        ({"categories": ["cat", "ant"]}, False, "must list every class .* got none of 'dog', 'owl'; listed are 'cat'"),
-        ({"categories": [1, 2]}, True, "must list every class that occurs, got none of '0.5', '2.5', '2.6', '4'"),
-    ],
-)
-def test_what_does_not_fit_the_ratings_is_refused(options: dict, numbers: bool, match: str) -> None:
-    rows = random_rows(8, NUMBERS if numbers else CLASSES)
-    with pytest.raises(AgreementInputError, match=match):
-        report_of(rows, config_of(**options), numbers=numbers)
-
-
-@pytest.mark.parametrize(
-    ("options", "numbers", "level"),
-    [
+def test_the_level_follows_from_the_ratings_unless_it_is_given_and_what_does_not_fit_them_is_refused() -> None:
+    for options, numbers, level in (
         ({}, False, "nominal"),
         ({}, True, "interval"),
         ({"categories": NUMBERS}, True, "ordinal"),
         ({"categories": CLASSES}, False, "ordinal"),
         ({"categories": CLASSES, "level": "nominal"}, False, "nominal"),
         ({"level": "ratio"}, True, "ratio"),
-    ],
-)
-def test_the_level_follows_from_the_ratings_unless_it_is_given(options: dict, numbers: bool, level: str) -> None:
-    rows = random_rows(9, NUMBERS if numbers else CLASSES)
-    assert report_of(rows, config_of(**options), numbers=numbers).level == level
+    ):
+        rows = random_rows(9, NUMBERS if numbers else CLASSES)
+        assert report_of(rows, config_of(**options), numbers=numbers).level == level
+    for options, numbers, match in (
+        ({"level": "interval"}, False, "`level` must be nominal or ordinal for classes, got 'interval'"),
+        ({"level": "ratio"}, False, "`level` must be nominal or ordinal for classes, got 'ratio'"),
+        ({"level": "ordinal"}, False, "got 'ordinal'; list all classes in ascending order in `categories`"),
+        ({"categories": ["cat", "ant"]}, False, "must list every class .* got none of 'dog', 'owl'; listed are 'cat'"),
+        ({"categories": [1, 2]}, True, "must list every class that occurs, got none of '0.5', '2.5', '2.6', '4'"),
+    ):
+        rows = random_rows(8, NUMBERS if numbers else CLASSES)
+        with pytest.raises(AgreementInputError, match=match):
+            report_of(rows, config_of(**options), numbers=numbers)
+
+
+OF_NUMBERS = KINDS["numbers"]
+#: numbers that have an interval where alpha has none
+OF_SAMPLES = {"score.mean", "share_full_agreement"}
+
+
+def _of_table(table: np.ndarray) -> list[Sample]:
+    return [dict(enumerate(row)) for row in table.tolist()]
+
+
+def test_an_interval_does_not_depend_on_the_unit_of_numbers() -> None:
+    samples = OF_NUMBERS.samples(7, 70)
+    report = OF_NUMBERS.report(samples, resamples=300)
+    for factor, shift in ((1e-6, 0.0), (1e9, 1e12), (-3.0, 0.0)):
+        scaled = [{r: factor * value + shift for r, value in sample.items()} for sample in samples]
+        other = OF_NUMBERS.report(scaled, resamples=300)
+        assert other.alpha.pooled == pytest.approx(report.alpha.pooled, abs=1e-6)
+        # the order of resampling is one of values, so that only the width is alike
+        error = report.intervals["alpha.pooled"].error
+        assert other.intervals["alpha.pooled"].error == pytest.approx(error, rel=0.35)
+
+
+@pytest.mark.parametrize("undefined", ["none", "one"])
+def test_ratings_without_variation_have_no_interval_of_alpha_and_a_binomial_one_of_shares(undefined: str) -> None:
+    for kind in ("classes", "numbers"):
+        intervals = KINDS[kind].report(_of_table(np.ones((60, 3))), undefined=undefined).intervals
+        assert set(intervals) == OF_SAMPLES
+        for interval in intervals.values():
+            assert interval.low == pytest.approx(1 - proportion_of_none(60), abs=1e-12)
+            assert (interval.high, interval.error, interval.n) == (1, 0, 60)
+
+
+def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
+    samples = _of_table(np.random.default_rng(0).gamma(2.0, size=(400, 3)))
+    assert set(OF_NUMBERS.report(samples, level="ratio").intervals) == OF_SAMPLES
+    assert "alpha.pooled" in OF_NUMBERS.report(samples, level="interval").intervals

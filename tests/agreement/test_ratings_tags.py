@@ -15,9 +15,8 @@ from tests.agreement.interval_oracle import proportion_of_none
 from tests.agreement.rating_oracle import NAN, mean
 from tests.chance import seeds
 
-from annotator_agreement.agreement import make_config
+from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching.verdicts import verdict_names
-from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags import report as numbers
 from annotator_agreement.agreement.tags.compute import TagAgreement, compute_tags, record_tags
@@ -167,15 +166,12 @@ def test_every_tag_is_counted_and_has_the_alpha_of_its_presence(seed: int) -> No
     assert frequencies == sorted(frequencies, reverse=True)
 
 
-def test_no_tag_is_an_answer() -> None:
+def test_no_tag_is_an_answer_and_without_variation_alpha_is_what_the_user_says() -> None:
     found = _computed([[[], [], None, None], [[], ["rain"], None, None], [[], None, None, None]])
     assert_allclose(found.score, [1.0, 0.0, NAN])
     assert found.n_annotators.tolist() == [2, 2, 1]
     alone = _computed([[None] * 4])
     assert (alone.n_annotators.tolist(), record_tags(alone).column("n_units").tolist()) == ([0], [0])
-
-
-def test_without_variation_alpha_is_what_the_user_says() -> None:
     samples: list[Sample] = [[["rain"], ["rain"], None, None], [["rain"], None, ["rain"], ["rain"]]]
     assert _report(samples, _config()).alpha.pooled is None
     assert _report(samples, _config(undefined="one")).alpha.pooled == 1.0

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from tests.agreement.families import KINDS, NAMES, Sample, each_kind
 from tests.chance import seeds
 
-from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.statistics.records import Records
 
 N = 24

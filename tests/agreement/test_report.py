@@ -14,22 +14,22 @@ from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
     NAMES,
     NAN,
+    OPTIONS,
     alpha_of,
     batch_of,
     best_iou,
     config_of,
     drawn,
     mean,
+    object_verdicts,
     pair_score,
-    random_samples,
     report_of,
     sample_alpha,
+    sample_lists,
     score_of,
     table_of,
 )
 from tests.agreement.found import Found, found, found_in
-from tests.agreement.strategies import OPTIONS, sample_lists
-from tests.agreement.verdict_oracle import object_verdicts
 from tests.chance import examples, some_seeds
 from tests.dataset_io.same_values import assert_same
 from tests.metrics.golden_cases import GOLDEN, corners
@@ -200,21 +200,6 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
     _same(pair.alignment["recall"], 0.5 / 3)
     _same(pair.alignment["precision"], 1 / 3)
     _same(pair.alignment["f_score"], 2 * (0.5 / 3) * (1 / 3) / (1.5 / 3))
-
-
-def test_the_dict_has_the_documented_entries() -> None:
-    values = report_of(random_samples(0), config_of(3)).to_dict()
-    assert {"pooled", "mean", "n_defined", "undefined"} <= set(values["alpha"])
-    assert values["score"]["mean"] is not None
-    assert {"n_samples", "n_rated", "n_units", "n_objects", "pairs", "annotators", "config"} <= set(values)
-    assert values["config"]["fields"] == ["alice", "bob", "carol"]
-
-
-def test_the_report_is_printed_to_the_file_given(tmp_path) -> None:
-    path = tmp_path / "report.txt"
-    with path.open("w", encoding="utf-8") as file:
-        report_of(random_samples(0), config_of(3)).print_report(file=file)
-    assert "alice" in path.read_text(encoding="utf-8")
 
 
 def test_the_mean_of_the_best_iou_is_that_of_the_source_document() -> None:

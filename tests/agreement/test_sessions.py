@@ -6,33 +6,23 @@ import numpy as np
 import pytest
 
 from tests.agreement.agreement_oracle import (
-    CLASS_NAMES,
     NAMES,
     Sample,
     alpha_of,
     batch_of,
     drawn,
     random_samples,
+    report_of,
     units_of,
 )
 from tests.agreement.found import assigned_pairs, mean, same
 from tests.chance import seeds
 
+from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 #: alice labelled twice, and so did carol
 PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}
-
-
-def report_of(samples: list[Sample], config: AgreementConfig) -> ObjectReport:
-    """The report, columns in the order of the fields."""
-    records = record(compute_agreement_of(batch_of(samples, 4), config))
-    return build_object_report(records, ReportContext(config, config.annotators, CLASS_NAMES, ["D"], RunFacts()))
 
 
 def pair_rows(samples: list[Sample], config: AgreementConfig, a: int, b: int) -> list[list[float]]:

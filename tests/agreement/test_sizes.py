@@ -7,15 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, Unit, batch_of, config_of, random_samples, report_of
+from tests.agreement.agreement_oracle import Sample, Unit, batch_of, config_of, object_report, report_of
 from tests.agreement.found import Found, assigned_pairs, each_case, found, mean, median, same, share
 from tests.dataset_io.same_values import assert_same
 
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
 SIZES = ("small", "medium", "large")
@@ -31,8 +27,7 @@ def sized_report(
     samples: list[Sample], sizes_px: list[tuple[float, float]] | None, in_pixels: bool = False, cuts: int = 1
 ) -> ObjectReport:
     """The report where image sizes are known, or the boxes are in pixels, from one or more batches."""
-    config = config_of(4)
-    total = None
+    batches = []
     for rows in np.array_split(np.arange(len(samples)), cuts):
         batch = batch_of([samples[k] for k in rows], 4)
         if sizes_px is not None:
@@ -41,10 +36,8 @@ def sized_report(
             if in_pixels:
                 xyxy = batch.geometry.boxes_xyxy() * np.tile(sizes, 2)[batch.objects.sample]
                 batch = dataclasses.replace(batch, geometry=Boxes(xyxy), size_px=None)
-        records = record(compute_agreement_of(batch, config))
-        total = records if total is None else total + records
-    assert total is not None
-    return build_object_report(total, ReportContext(config, config.annotators, CLASS_NAMES, ["D"], RunFacts()))
+        batches.append(batch)
+    return object_report(batches, config_of(4))
 
 
 def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
@@ -112,38 +105,18 @@ def test_sizes_are_those_of_coco_where_areas_in_pixels_are_known(in_pixels: bool
     assert all(entry.n_units for entry in report.sizes)
 
 
-def test_one_image_without_a_size_is_enough_for_thirds() -> None:
+def test_one_image_without_a_size_is_enough_for_thirds_and_batches_do_not_matter() -> None:
     case = found(1, {})
     px = [(640.0, 480.0)] * len(case.samples)
+    whole, in_parts = (sized_report(case.samples, px, cuts=cuts).to_dict() for cuts in (1, 7))
+    assert_same(in_parts, whole, relative=0.0, absolute=1e-12)
     px[7] = (np.nan, np.nan)
     assert sized_report(case.samples, px).sizes == case.report.sizes
 
 
-def test_sizes_do_not_depend_on_batches() -> None:
-    case = found(2, {})
-    px = [(640.0, 480.0)] * len(case.samples)
-    whole, in_parts = (sized_report(case.samples, px, cuts=cuts).to_dict() for cuts in (1, 7))
-    assert_same(in_parts, whole, relative=0.0, absolute=1e-12)
-
-
-def test_a_box_of_32_by_32_pixels_is_medium() -> None:
+def test_a_box_of_32_by_32_pixels_is_medium_and_labels_on_samples_of_one_annotator_have_no_size() -> None:
     box = (1, 100 / 640, 100 / 480, 132 / 640, 132 / 480)
     report = sized_report([{0: [box], 1: [box]}], [(640.0, 480.0)])
     assert [entry.n_units for entry in report.sizes] == [0, 1, 0]
-
-
-def test_labels_that_are_all_on_samples_of_one_annotator_have_no_size() -> None:
-    config = config_of(2)
-    assert report_of([{0: [(1, 0.1, 0.1, 0.2, 0.2)]}], config).sizes == []
-    assert report_of([], config).sizes == []
-
-
-def test_the_overlap_is_told_for_every_size_and_class() -> None:
-    report = report_of(random_samples(5, n_samples=20), config_of(3))
-    localisation = report.localisation
-    assert sum(localisation.iou_histogram) == localisation.n_pairs > 0
-    assert sum(entry.mean_iou * entry.n_pairs for entry in report.sizes if entry.n_pairs) == pytest.approx(
-        localisation.mean_iou * localisation.n_pairs
-    )
-    for entry in [*report.sizes, *report.classes]:
-        assert entry.mean_iou is None or min(entry.mean_iou, entry.median_iou) > 0
+    for samples in ([{0: [(1, 0.1, 0.1, 0.2, 0.2)]}], []):
+        assert report_of(samples, config_of(2)).sizes == []

@@ -1,4 +1,4 @@
-"""The main numbers at many thresholds, against loops over units and against runs at these thresholds."""
+"""The main numbers at many thresholds and alpha under other rules, against loops over units of runs under these."""
 
 from __future__ import annotations
 
@@ -14,26 +14,35 @@ from numpy.testing import assert_allclose
 
 from tests.agreement.agreement_oracle import (
     NAN,
+    OPTIONS,
     Sample,
     alpha_of,
     batch_of,
     config_of,
     mean,
     random_samples,
+    records_of,
+    sample_alpha,
+    sample_lists,
     score_of,
     table_of,
     units_of,
 )
 from tests.agreement.found import same
-from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples, seeds
 
+from annotator_agreement.agreement import AgreementConfig
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import sensitivity
-from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.sensitivity import Block, ThresholdNumbers, ThresholdPoint, stored_blocks
-from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement.objects.sensitivity import (
+    Block,
+    RuleAlpha,
+    RuleNumbers,
+    ThresholdNumbers,
+    ThresholdPoint,
+    stored_blocks,
+)
 from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha
 
 SETTINGS = examples(25)
@@ -59,7 +68,7 @@ def _assert_alike(points: list[ThresholdPoint], expected: list[ThresholdPoint]) 
 
 def _points_of_batch(batch: Batch, config: AgreementConfig) -> list[ThresholdPoint]:
     """From what is stored of a batch, which is also what its labels give."""
-    points = _points_of(stored_blocks(record(compute_agreement_of(batch, config))), config)
+    points = _points_of(stored_blocks(records_of(batch, config)), config)
     of_labels = _points_of([Block.of(batch, config)], config)
     _assert_alike(points, of_labels)
     return points
@@ -104,18 +113,6 @@ def test_points_of_noisy_labels_are_those_of_loops(seed: int, classes: str) -> N
     _check(random_samples(seed, n_annotators=2 + seed % 3), 2 + seed % 3, classes=classes, missing=missing, empty=empty)
 
 
-@pytest.mark.parametrize("iou", [0.3, 0.5, 0.85])
-def test_the_point_at_the_threshold_of_the_run_is_the_run(iou: float) -> None:
-    config = config_of(3, iou=iou)
-    samples = random_samples(7, n_samples=60)
-    agreement = compute_agreement_of(batch_of(samples, 3), config)
-    point = next(point for point in _points(samples, 3, iou=iou) if point.threshold == iou)
-    score = agreement.score[~np.isnan(agreement.score)]
-    assert point.n_units == int(agreement.n_units[agreement.rated].sum())
-    assert (point.n_hard, point.n_inexact) == (agreement.matching.n_hard, agreement.matching.n_inexact)
-    assert_allclose(point.score, score.mean(), rtol=1e-12, atol=0)
-
-
 def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:
     # three in a row, the outer two apart: at 0.1 the surplus 2 (1/3 - 0.1) - 0.1 joins them
     row = [(1, 0.1 + shift, 0.2, 0.3 + shift, 0.3) for shift in (0.0, 0.1, 0.2)]
@@ -123,15 +120,6 @@ def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:
     # three pairs of 3 x 2 + 1 labels of two annotators; ratings 1 1 1, and 2 and missing
     assert (point.n_units, point.f1) == (2, pytest.approx(2 * 3 / 7))
     assert point.alpha == pytest.approx(krippendorff_alpha([[1, 1, 1], [2, 0, NAN]]))
-
-
-def test_a_pair_is_matched_up_to_its_similarity() -> None:
-    # IoU 0.6 of one class, IoU 1/3 of two classes
-    boxes = [(1, 0.1, 0.2, 0.5, 0.3), (1, 0.2, 0.2, 0.6, 0.3), (2, 0.1, 0.6, 0.3, 0.7), (3, 0.2, 0.6, 0.4, 0.7)]
-    points = _points([{0: [boxes[0], boxes[2]], 1: [boxes[1], boxes[3]]}], 2)
-    assert [point.n_units for point in points] == [2] * 5 + [3] * 6 + [4] * 7
-    assert_allclose([point.f1 for point in points], [1.0] * 5 + [0.5] * 6 + [0.0] * 7)
-    assert_allclose([point.score for point in points], [0.3] * 11 + [0.0] * 7, rtol=0, atol=1e-12)
 
 
 def test_what_a_crowd_region_explains_is_left_out_at_all_thresholds() -> None:
@@ -160,9 +148,51 @@ def test_blocks_of_any_size_give_the_same_points(monkeypatch: pytest.MonkeyPatch
     _assert_alike(_points(samples, 3), whole)
 
 
-def test_samples_that_are_not_rated_add_nothing() -> None:
-    alone, both = {0: [(1, 0, 0, 0.5, 0.2)]}, {0: [(1, 0, 0, 0.5, 0.2)], 1: [(2, 0, 0, 0.5, 0.2)]}
-    for samples in ([alone, both], [both, alone]):
-        point = _points(samples, 2)[0]
-        # of one unit, which two annotators called differently
-        assert (point.n_units, point.f1, point.alpha) == (1, 1.0, 0.0)
+def _alphas(samples: list[Sample], n_annotators: int, **options) -> list[RuleAlpha]:
+    config = config_of(n_annotators, **options)
+    rules = RuleNumbers(config)
+    for block in stored_blocks(records_of(batch_of(samples, n_annotators), config)):
+        rules.add(block)
+    return rules.alphas()
+
+
+def _check_rules(rules: RuleAlpha, samples: list[Sample], n_annotators: int, **options) -> None:
+    """One set of rules against a run under these, alphas by loops over its units."""
+    named = {name: getattr(rules, name) for name in ("method", "classes", "missing", "empty", "undefined")}
+    config = config_of(n_annotators, **{**options, **named})
+    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    same(rules.pooled, krippendorff_alpha(table_of(samples, units, n_annotators, config)), 1e-12)
+    alphas = [
+        sample_alpha(sample, [unit for unit in units if unit.sample == s], config)[0]
+        for s, sample in enumerate(samples)
+    ]
+    assert rules.n_defined == sum(alpha == alpha for alpha in alphas)
+    same(rules.mean, mean(alphas), 1e-12)
+
+
+@SETTINGS
+@given(sample_lists(), OPTIONS)
+def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, options: dict) -> None:
+    n_annotators, samples = drawn
+    for rules in _alphas(samples, n_annotators, **options):
+        _check_rules(rules, samples, n_annotators, **options)
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
+    samples = random_samples(seed, n_samples=20, n_annotators=4)
+    for rules in _alphas(samples, 4):
+        _check_rules(rules, samples, 4)
+
+
+def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_of_the_run_first() -> None:
+    def combinations(**options: str) -> list[tuple[str, str]]:
+        rules = _alphas(random_samples(3), 3, **options)
+        return list(dict.fromkeys((each.method, each.classes) for each in rules))
+
+    optimal = [("optimal", "prefer"), ("optimal", "ignore"), ("optimal", "require")]
+    published = ("recursive", "ignore")
+    assert combinations(classes="require") == [*optimal, published]
+    assert combinations(method="recursive", classes="ignore") == [published, *optimal]
+    assert combinations(method="mutual_best") == [("mutual_best", "prefer"), *optimal, published]
+    assert len(_alphas(random_samples(3), 3)) == 4 * 2 * 2 * 2

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.objects import sensitivity
 from annotator_agreement.agreement.objects.sensitivity import (
@@ -17,7 +18,6 @@ from annotator_agreement.agreement.objects.sensitivity import (
     data_threshold,
     subsample,
 )
-from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.metrics import MaskCrops, Objects, Polygons, Regions, boxes_as_polygons
 from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.geometry.objects import Geometry

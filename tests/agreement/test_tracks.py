@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agreement.agreement_oracle import config_of
+from tests.agreement.agreement_oracle import config_of, records_of
 from tests.chance import examples
 
 from annotator_agreement.agreement.matching.batch import NO_TRACK, Batch
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.pairs import track_consistency
-from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
@@ -54,7 +52,7 @@ def _records(frames):
     left, zero = 2.0 * unit, np.zeros(len(unit))
     boxes = Boxes(np.column_stack([left, zero, left + 1.0, zero + 1.0]))
     batch = Batch(Objects(sample, annotator, np.ones(len(unit), np.int64)), boxes, assigned, track=track)
-    return record(compute_agreement_of(batch, config_of(N_ANNOTATORS)))
+    return records_of(batch, config_of(N_ANNOTATORS))
 
 
 def _consistency_by_loops(frames, a, b):

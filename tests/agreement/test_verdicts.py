@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.agreement.agreement_oracle import Sample, batch_of, config_of, random_samples
-from tests.agreement.strategies import OPTIONS, sample_lists
-from tests.agreement.verdict_oracle import object_verdicts
+from tests.agreement.agreement_oracle import (
+    OPTIONS,
+    Sample,
+    batch_of,
+    config_of,
+    object_verdicts,
+    random_samples,
+    sample_lists,
+)
 from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
@@ -64,21 +70,14 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_verdicts_are_those_found_by_hand(case: tuple) -> None:
-    _, sample, verdicts = case
-    assert _verdicts([sample], 3) == verdicts
-
-
-def test_the_union_of_the_parts_must_reach_the_threshold_of_the_run() -> None:
-    sample = {0: [WHOLE], 1: [_label(2, 3, 6, 8), _label(12, 3, 6, 8)]}  # 12 of 20 columns
+def test_verdicts_are_those_found_by_hand() -> None:
+    for name, sample, verdicts in CASES:
+        assert _verdicts([sample], 3) == verdicts, name
+    sample = {0: [WHOLE], 1: [_label(2, 3, 6, 8), _label(12, 3, 6, 8)]}  # 12 of 20 columns: the threshold of the run
     assert _verdicts([sample], 2, iou=0.6) == ["split"] * 3
     assert _verdicts([sample], 2, iou=0.61) == ["lone"] * 3
-
-
-def test_a_split_leaves_units_and_scores_alone() -> None:
     found = compute_agreement_of(batch_of([{0: [WHOLE], 1: [LEFT, RIGHT]}], 2), config_of(2))
-    assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3
+    assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3  # a split leaves units and scores alone
     assert (found.n_units.tolist(), found.n_disputed.tolist(), found.score.tolist()) == ([3], [3], [0.0])
 
 
