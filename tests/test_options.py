@@ -10,8 +10,7 @@ import pytest
 
 from tools.dev.reference_docs import UPDATES
 
-from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement import AgreementConfig, AgreementInputError, make_config
 from annotator_agreement.agreement.settings.options import GROUPS, OPTIONS, Option
 
 #: what is no entry of the config under its own name

@@ -29,8 +29,8 @@ from tests.charts.filled import (
 )
 from tests.charts.other_families import OTHERS
 
+from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.agreement.families.family import report_from_dict
-from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.charts import figures
 from annotator_agreement.charts.figures.matrices import annotator_order
 from annotator_agreement.charts.figures.people import _free_places

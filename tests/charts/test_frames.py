@@ -21,7 +21,7 @@ from tests.charts.filled import (
 )
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.reports.dataframes import report_frame, sensitivity_frame, table_names
 
 

@@ -17,7 +17,7 @@ from tests.charts.filled import ANNOTATORS, CLASSES, IOU_HISTOGRAM, filled_repor
 from tests.charts.other_families import OTHERS
 from tools.dev.browser import find_chromium
 
-from annotator_agreement.agreement.statistics.report import AgreementReport
+from annotator_agreement.agreement import AgreementReport
 from annotator_agreement.charts.figures import FIGURES
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.page.page import anchor

@@ -8,8 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from annotator_agreement.metrics import Objects, match_objects
-from annotator_agreement.metrics.geometry.boxes import box_overlaps
+from annotator_agreement.metrics import Objects, box_overlaps, match_objects
 
 TIE = 1e-9
 

@@ -18,7 +18,7 @@ from scipy.stats import entropy
 from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN, tables
 
-from annotator_agreement.metrics import percent_agreement, unit_votes
+from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, percent_agreement, unit_votes
 from annotator_agreement.metrics.consensus.consensus import (
     NO_CLASS,
     consensus_score,
@@ -29,11 +29,7 @@ from annotator_agreement.metrics.consensus.consensus import (
     quorum_votes,
     vote_classes,
 )
-from annotator_agreement.metrics.geometry.lines import lines_from_points
-from annotator_agreement.metrics.geometry.masks import MaskCrops
-from annotator_agreement.metrics.geometry.polygons import Polygons
 from annotator_agreement.metrics.geometry.rasterize import region_pixels
-from annotator_agreement.metrics.geometry.regions import Regions
 
 SEEDS = pytest.mark.parametrize("seed", seeds(8))
 

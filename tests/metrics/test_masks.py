@@ -20,6 +20,7 @@ from annotator_agreement.metrics import (
     Alignment,
     MaskCrops,
     Objects,
+    Overlaps,
     boxes_as_polygons,
     mask_box_intersection,
     mask_intersection,
@@ -27,7 +28,7 @@ from annotator_agreement.metrics import (
     match_objects,
 )
 from annotator_agreement.metrics.geometry import masks as masks_module
-from annotator_agreement.metrics.geometry.objects import Overlaps, find_overlaps, iou_from_areas
+from annotator_agreement.metrics.geometry.objects import find_overlaps, iou_from_areas
 
 Crop = tuple[np.ndarray, int, int]
 HEIGHT, WIDTH = 41, 67

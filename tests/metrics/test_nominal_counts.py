@@ -10,6 +10,7 @@ from tests.chance import seeds
 from tests.metrics.rating_tables import NAN, random_ratings, sparse
 
 from annotator_agreement.metrics import (
+    NominalTally,
     brennan_prediger,
     cohen_kappa,
     fleiss_kappa,
@@ -21,7 +22,6 @@ from annotator_agreement.metrics.alpha import kappas
 from annotator_agreement.metrics.alpha.kappas import coefficients_by_pair
 from annotator_agreement.metrics.alpha.nominal import (
     NominalCoefficients,
-    NominalTally,
     nominal_coefficients_of_sums,
     unit_disagreement,
 )

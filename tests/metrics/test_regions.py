@@ -16,13 +16,13 @@ from tests.chance import examples, seeds
 from annotator_agreement.metrics import (
     MaskCrops,
     Objects,
+    Polygons,
     Regions,
     box_overlaps,
     lines_from_points,
     polygons_from_rings,
 )
 from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.polygons import Polygons
 from annotator_agreement.metrics.geometry.regions import BOX, MASK, OUTLINE_BYTES, POLYGON, Outlines, as_regions
 
 HEIGHT, WIDTH = 13, 29

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN
 
-from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
 from annotator_agreement.agreement.tags.report import tag_numbers

@@ -10,8 +10,17 @@ from numpy.testing import assert_array_equal
 
 from tests.chance import examples
 
-from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Polygons, Regions, lines_from_points
-from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
+from annotator_agreement.metrics import (
+    Intervals,
+    Keypoints,
+    MaskCrops,
+    Objects,
+    Polygons,
+    Regions,
+    boxes_as_polygons,
+    lines_from_points,
+)
+from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.geometry.objects import Geometry
 from annotator_agreement.metrics.matching import splits
 from annotator_agreement.metrics.matching.splits import find_duplicates, find_splits

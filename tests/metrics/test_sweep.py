@@ -7,8 +7,7 @@ import pytest
 
 from tests.metrics.matching_oracle import columns
 
-from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
-from annotator_agreement.metrics.geometry.boxes import box_overlaps
+from annotator_agreement.metrics import THRESHOLDS, Objects, box_overlaps, match_objects, sweep_thresholds
 from annotator_agreement.metrics.matching import sweep as sweep_module
 
 each_classes = pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])

@@ -11,9 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.chance import examples
 
-from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Polygons, Regions, lines_from_points
+from annotator_agreement.metrics import (
+    Intervals,
+    Keypoints,
+    MaskCrops,
+    Polygons,
+    Regions,
+    boxes_as_polygons,
+    lines_from_points,
+)
 from annotator_agreement.metrics.geometry import boxes as geometry_module
-from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
+from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.geometry.objects import Geometry
 
 SETTINGS = examples(100)

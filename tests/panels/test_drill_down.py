@@ -14,7 +14,7 @@ from tests.datasets import EXAMPLE, random_annotators
 from tests.panels.conftest import ANNOTATORS, of_tab, shown_of
 
 from annotator_agreement import load
-from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of, samples_behind

@@ -15,9 +15,8 @@ from tests.agreement.models import context_of, with_model
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.panels.conftest import of_tab
 
+from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.families.family import build_report
-from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
 from annotator_agreement.panels.drill_down import link_of
 from annotator_agreement.panels.items import Choices
