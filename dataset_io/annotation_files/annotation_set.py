@@ -231,17 +231,18 @@ class AnnotationSet:
                 return
         page.labels.append(label)
 
-    def made(self, page: ImageLabels, make: Callable[[], Made], what: str, where: str) -> Made | None:
+    def made(self, page: ImageLabels, what: str, where: str, make: Callable[..., Made], *of: Any) -> Made | None:
         """What a function makes of something drawn; None, and counted, where it cannot be read.
 
         Args:
             page: the labels of the image
-            make: makes a label
             what: what is made a label of, as "shapes"
             where: where it stands in the file
+            make: makes a label, or raises a ValueError, such as :class:`NotReadError`
+            of: what it makes it of
         """
         try:
-            return make()
+            return make(*of)
         except AgreementInputError:
             raise
         except NotReadError as error:
@@ -251,9 +252,11 @@ class AnnotationSet:
             self.not_read(page, f"{what} that cannot be read", f"{where}: {why}")
         return None
 
-    def add_made(self, page: ImageLabels, make: Callable[[], DrawnLabel], what: str, where: str) -> DrawnLabel | None:
+    def add_made(
+        self, page: ImageLabels, what: str, where: str, make: Callable[..., DrawnLabel], *of: Any
+    ) -> DrawnLabel | None:
         """Add the label that a function makes, as :meth:`made`."""
-        label = self.made(page, make, what, where)
+        label = self.made(page, what, where, make, *of)
         if label is not None:
             self.add_label(page, label)
         return label

@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -77,17 +78,18 @@ def read_coco(found: AnnotationSet, content: Entry, file: AnnotationFile) -> Non
             f"Annotations of a COCO file must refer to its images, got {len(lost)} that do not (ids {shown(lost)})"
         )
     _refuse_corners(annotations)
-    looked, drawn_by, has_one_entry = _raters(found, list(images.values()), annotations, file)
-    for image in images.values():
-        for name in looked(image):
+    looked, drawn_by, has_one_entry = _raters(found, images, annotations, file)
+    for number, image in images.items():
+        for name in looked[number]:
             _page(found, name, image, is_new=has_one_entry)
     n_unlisted = n_turned = 0
     for entry in annotations:
-        image = images[id_text(entry["image_id"])]
-        name, place = drawn_by(entry, image), f"{image['file_name']}: id {entry.get('id')}"
+        number = id_text(entry["image_id"])
+        image = images[number]
+        name, place = drawn_by(entry, looked[number]), f"{image['file_name']}: id {entry.get('id')}"
         n_unlisted += ImageKey(str(image["file_name"])) not in found.pages.get(name, {})
         page = _page(found, name, image)
-        label = found.made(page, functools.partial(_label, found, entry, classes, image), "annotations", place)
+        label = found.made(page, "annotations", place, _label, found, entry, classes, image)
         if label is None:
             continue
         if label.box or label.rings or label.mask or label.points:
@@ -158,12 +160,12 @@ def _refuse_corners(annotations: list[Entry]) -> None:
 
 
 def _raters(
-    found: AnnotationSet, images: list[Entry], annotations: list[Entry], file: AnnotationFile
-) -> tuple[Callable[[Entry], list[str]], Callable[[Entry, Entry], str], bool]:
-    """Who looked at an image, who drew an annotation on one, and whether an image has one entry for an annotator."""
+    found: AnnotationSet, images: dict[str, Entry], annotations: list[Entry], file: AnnotationFile
+) -> tuple[dict[str, list[str]], Callable[[Entry, list[str]], str], bool]:
+    """Who looked at each image, who of them drew an annotation, and whether an image has one entry for an annotator."""
     image_key, key = (next((name for name in _RATER_KEYS if any(name in entry for entry in entries)), None)
-                      for entries in (images, annotations))  # fmt: skip
-    has_lists = any(_RATER_LIST in image for image in images)
+                      for entries in (images.values(), annotations))  # fmt: skip
+    has_lists = any(_RATER_LIST in image for image in images.values())
     if image_key is None and key is None and not has_lists:
         if file.annotator is None and not file.is_of_folder:
             raise AgreementInputError(
@@ -171,47 +173,43 @@ def _raters(
                 f"{_RATER_LIST!r} or {_RATER_KEYS[1]!r} on images, got a file without; give one file for each "
                 'annotator: {"alice": path, "bob": path}'
             )
-        return lambda image: [file.owner], lambda entry, image: file.owner, True
+        return {number: [file.owner] for number in images}, lambda entry, looked: file.owner, True
+    listed = {number: _listed(image.get(_RATER_LIST)) for number, image in images.items()}
     sessions: dict[str, set[str]] = defaultdict(set)
-    for image in images:
-        for person, session in _listed(image.get(_RATER_LIST)):
-            sessions[person].add(session)
+    for person, session in chain.from_iterable(listed.values()):
+        sessions[person].add(session)
     for entry in annotations:
         if key is not None and key in entry:
             sessions[id_text(entry[key])].add(id_text(entry.get("session_id") or ""))
     has_sessions = any(len(own) > 1 for own in sessions.values())
-
-    def named(person: str, session: str) -> str:
-        return f"{person}_{session}" if has_sessions and session else person
-
-    persons = {named(person, session): person for person, own in sessions.items() for session in own}
-    everybody = sorted(persons)
+    called = {(person, session): f"{person}_{session}" if has_sessions and session else person
+              for person, own in sessions.items() for session in own}  # fmt: skip
+    persons = {name: person for (person, _), name in called.items()}
     found.persons = persons if has_sessions else {}
-    if not has_lists and image_key is None:
+    if has_lists:
+        looked = {number: [called[each] for each in own] for number, own in listed.items()}
+    elif image_key is None:
+        looked = dict.fromkeys(images, sorted(persons))
         found.notes.append(
             f"The images have no {_RATER_LIST}: everybody is taken to have looked at every image of the file"
         )
-
-    def looked(image: Entry) -> list[str]:
-        if has_lists:
-            return [named(person, session) for person, session in _listed(image.get(_RATER_LIST))]
-        if image_key is None:
-            return everybody
-        if image.get(image_key) is None:
+    else:
+        unnamed = next((image["id"] for image in images.values() if image.get(image_key) is None), None)
+        if unnamed is not None:
             raise AgreementInputError(
-                f"Every image must name its annotator in {image_key!r}, got id {image['id']!r} without"
+                f"Every image must name its annotator in {image_key!r}, got id {unnamed!r} without"
             )
-        return [id_text(image[image_key])]
+        looked = {number: [id_text(image[image_key])] for number, image in images.items()}
 
-    def drawn_by(entry: Entry, image: Entry) -> str:
-        if key is None and len(looked(image)) == 1:
-            return looked(image)[0]
+    def drawn_by(entry: Entry, looked: list[str]) -> str:
+        if key is None and len(looked) == 1:
+            return looked[0]
         if key is None or entry.get(key) is None:
             raise AgreementInputError(
                 f"Every annotation must name its annotator in {key or _RATER_KEYS[0]!r}, got id {entry.get('id')!r} "
                 "without"
             )
-        return named(id_text(entry[key]), id_text(entry.get("session_id") or ""))
+        return called[id_text(entry[key]), id_text(entry.get("session_id") or "")]
 
     return looked, drawn_by, has_lists or image_key is not None
 
@@ -225,11 +223,7 @@ def _listed(raters: Any) -> list[tuple[str, str]]:
 
 
 def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel:
-    """The label of an annotation, which may hold nothing.
-
-    Raises:
-        ValueError: if it cannot be read
-    """
+    """The label of an annotation, which may hold nothing."""
     category = entry.get("category_id")
     if category is not None and id_text(category) not in classes:
         raise AgreementInputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections import defaultdict
@@ -134,7 +133,7 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
             drawn = [(key, decoded(value[key])) for key in _DRAWN if key in value]
             for key, entries in drawn:
                 for entry in entries if isinstance(entries, list) else [None]:
-                    found.add_made(page, functools.partial(_shape, key, entry), key, where)
+                    found.add_made(page, key, where, _shape, key, entry)
             if drawn:
                 continue
             said = decoded(value.get("label", value.get("labels")))

@@ -41,18 +41,18 @@ def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None
     meta = root.find("meta")
     # input type of every attribute, by class and name
     types = {
-        (_text(label, "name"), _text(attribute, "name")): _text(attribute, "input_type")
+        (text_in(label, "name"), text_in(attribute, "name")): text_in(attribute, "input_type")
         for label in (meta.iter("label") if meta is not None else ())
         for attribute in label.findall("attributes/attribute")
     }
-    assignees = (_text(meta, f"{place}/assignee/username") for place in ("job", "task", "project"))
+    assignees = (text_in(meta, f"{place}/assignee/username") for place in ("job", "task", "project"))
     owner = file.annotator or next(filter(None, assignees), file.owner)
-    is_video = any(_text(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
+    is_video = any(text_in(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
     if root.find("image") is None and (root.find("track") is not None or is_video):
         _read_video(found, root, meta, owner, types)
     else:
         tasks = meta.findall("project/tasks/task") if meta is not None and file.annotator is None else []
-        owners = {_text(entry, "id"): _text(entry, "assignee/username") for entry in reversed(tasks)}
+        owners = {text_in(entry, "id"): text_in(entry, "assignee/username") for entry in reversed(tasks)}
         n_times = Counter(image.get("name") for image in root.findall("image"))
         for image in root.findall("image"):
             name, subset = str(image.get("name")), image.get("subset")
@@ -65,7 +65,8 @@ def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None
     found.order_named_points()
 
 
-def _text(element: Element | None, path: str) -> str:
+def text_in(element: Element | None, path: str) -> str:
+    """The text of the element on a path; empty where there is none."""
     return (element.findtext(path) or "").strip() if element is not None else ""
 
 
@@ -75,15 +76,11 @@ def _add_shape(
     if element.tag == "attribute":
         return None
     found.say_unused("shapes", element.attrib, _USED)
-    return found.add_made(page, functools.partial(_shape, element, label, types), "shapes", name)
+    return found.add_made(page, "shapes", name, _shape, element, label, types)
 
 
 def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> DrawnLabel:
-    """The label of an element.
-
-    Raises:
-        ValueError: if it is none that we read
-    """
+    """The label of an element."""
     drawn = DrawnLabel(label or None)
     if element.get("occluded") is not None:
         drawn.attributes["occluded"] = element.get("occluded") == "1"
@@ -129,11 +126,11 @@ def _read_video(
 ) -> None:
     """Tracks, on every frame that the task or job has."""
     place = "job" if meta is not None and meta.find("job") is not None else "task"
-    name = _text(meta, "source") or _text(meta, f"{place}/source") or _text(meta, f"{place}/name")
-    found.other_names[name] = tuple(filter(None, (_text(meta, f"{place}/name"), _text(meta, "task/name"))))
-    size = stored_size(*(_text(meta, f"{place}/original_size/{side}") for side in ("width", "height")))
-    step = int(_text(meta, f"{place}/frame_filter").rpartition("step=")[2] or 1)
-    start, stop = _text(meta, f"{place}/start_frame"), _text(meta, f"{place}/stop_frame")
+    name = text_in(meta, "source") or text_in(meta, f"{place}/source") or text_in(meta, f"{place}/name")
+    found.other_names[name] = tuple(filter(None, (text_in(meta, f"{place}/name"), text_in(meta, "task/name"))))
+    size = stored_size(*(text_in(meta, f"{place}/original_size/{side}") for side in ("width", "height")))
+    step = int(text_in(meta, f"{place}/frame_filter").rpartition("step=")[2] or 1)
+    start, stop = text_in(meta, f"{place}/start_frame"), text_in(meta, f"{place}/stop_frame")
     drawn = [int(element.get("frame") or 0) for track in root.findall("track") for element in track]
     last = max([*drawn, int(stop or 0)])
     if last > MOST_FRAMES or min([*drawn, int(start or 0)]) < 0:

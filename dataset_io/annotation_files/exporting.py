@@ -262,32 +262,33 @@ class AnnotationReader:
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
         """Add the labels of query results on samples that have a file, by which other programs know them."""
-        kept = [(row, sample) for row, sample in zip(rows, samples, strict=True) if isinstance(row.get("path"), str)]
-        for row in rows:
-            if not isinstance(row.get("path"), str):
+        kept: list[dict[str, Any]] = []
+        kept_samples: list[StoredSample] = []
+        for row, sample in zip(rows, samples, strict=True):
+            path = row.get("path")
+            if not isinstance(path, str):
                 self.found.left_out.add("samples without the path of a file", row["_id"])
-        drawn: dict[tuple[int, int], list[DrawnLabel]] = {}
-        for row, _ in kept:
-            path = row["path"]
+                continue
             if path in self.images:
                 raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
             numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
             self.paths[row["_id"]] = path
             self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
+            kept.append(row)
+            kept_samples.append(sample)
+        drawn: dict[tuple[int, int], list[DrawnLabel]] = {}  # by row and annotator
         for field in range(len(self.source.kinds)):
-            for k, (row, _) in enumerate(kept):
+            for k, row in enumerate(kept):
                 for label, owner in self._owned(field, row):
                     drawn.setdefault((k, owner), []).extend([label] if label is not None else [])
-        label_pairs = np.array(list(drawn), np.int64).reshape(-1, 2)
+        row_of, owner_of = np.array(list(drawn), np.int64).reshape(-1, 2).T
         if self.source.kinds[0].list_name is None:
             assigned = np.zeros((len(kept), len(self.source.annotators)), np.bool_)
-            assigned[label_pairs[:, 0], label_pairs[:, 1]] = True
+            assigned[row_of, owner_of] = True
         else:
-            with_file, file_samples = [row for row, _ in kept], [sample for _, sample in kept]
-            pairs = (label_pairs[:, 0], label_pairs[:, 1])
-            assigned = assigned_annotators(self.source, with_file, file_samples, pairs).assigned
+            assigned = assigned_annotators(self.source, kept, kept_samples, (row_of, owner_of)).assigned
         for k, owner in np.argwhere(assigned).tolist():
-            image = self.images[kept[k][0]["path"]]
+            image = self.images[kept[k]["path"]]
             page = ImageLabels(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
         return LabelsRead.of(None, len(rows))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -26,6 +25,7 @@ from .annotation_set import (
     plain_attributes,
     stored_size,
 )
+from .cvat_xml import text_in
 from .image_names import files_in
 
 #: folders that tools make for annotations, beside those of images
@@ -126,15 +126,11 @@ def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile
     for number, line in enumerate(lines, 1):
         if line.strip():
             place = f"{file.place}, line {number}"
-            found.add_made(page, functools.partial(_yolo_label, line, classes, place), "lines", place)
+            found.add_made(page, "lines", place, _yolo_label, line, classes, place)
 
 
 def _yolo_label(line: str, classes: YoloClasses, place: str) -> DrawnLabel:
-    """The label of a line.
-
-    Raises:
-        ValueError: if it is none
-    """
+    """The label of a line."""
     code, *numbers = map(float, line.split())
     if code < 0 or code != int(code):
         raise ValueError(f"the class must be a whole number, got {code:g}")
@@ -166,43 +162,35 @@ def _yolo_label(line: str, classes: YoloClasses, place: str) -> DrawnLabel:
 
 def read_voc(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
     """Add the objects of one image."""
-    page = _page(found, file, _text(root, "filename"))
-    page.size_px = stored_size(*(_text(root, f"size/{side}") for side in ("width", "height")))
+    page = _page(found, file, text_in(root, "filename"))
+    page.size_px = stored_size(*(text_in(root, f"size/{side}") for side in ("width", "height")))
     found.say_unused("files", (child.tag for child in root), _OF_VOC)
-    if _text(root, "segmented") not in ("", "0"):
+    if text_in(root, "segmented") not in ("", "0"):
         found.left_out.add("masks in other files (`segmented`), which are not read", file.place)
     for number, element in enumerate(root.findall("object"), 1):
-        if _text(element, "deleted") == "1":
+        if text_in(element, "deleted") == "1":
             found.left_out.add("objects that are marked as deleted", file.place)
-        elif found.add_made(page, functools.partial(_voc_label, element), "objects", f"{file.place}, object {number}"):
+        elif found.add_made(page, "objects", f"{file.place}, object {number}", _voc_label, element):
             found.say_unused("objects", (child.tag for child in element), _OF_OBJECT)
 
 
-def _text(element: Element, path: str) -> str:
-    return (element.findtext(path) or "").strip()
-
-
 def _voc_label(element: Element) -> DrawnLabel:
-    """The label of an object.
-
-    Raises:
-        ValueError: if it has no box
-    """
-    label = DrawnLabel(_text(element, "name") or None)
+    """The label of an object."""
+    label = DrawnLabel(text_in(element, "name") or None)
     for name in ("truncated", "difficult", "occluded"):
-        if _text(element, name) in ("0", "1"):
-            label.attributes[name] = _text(element, name) == "1"
-    if _text(element, "pose") not in ("", "Unspecified"):
-        label.attributes["pose"] = _text(element, "pose")
+        if text_in(element, name) in ("0", "1"):
+            label.attributes[name] = text_in(element, name) == "1"
+    if text_in(element, "pose") not in ("", "Unspecified"):
+        label.attributes["pose"] = text_in(element, "pose")
     for entry in element.findall("attributes/attribute"):
-        label.attributes[_text(entry, "name")] = _text(entry, "value")
+        label.attributes[text_in(entry, "name")] = text_in(entry, "value")
     box = element.find("bndbox")
     for kind, what in {"robndbox": "rotated boxes (`robndbox`)", "polygon": "polygons without a `bndbox`"}.items():
         if box is None and element.find(kind) is not None:
             raise NotReadError(what)
     if box is None:
         raise ValueError("there must be a `bndbox`")
-    label.set_corners(*(float(_text(box, side)) for side in ("xmin", "ymin", "xmax", "ymax")))
+    label.set_corners(*(float(text_in(box, side)) for side in ("xmin", "ymin", "xmax", "ymax")))
     return label
 
 
@@ -214,8 +202,7 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any], file: Annotation
     flags = [content.get("flags") or {}]
     groups: dict[tuple[str, object], DrawnLabel] = {}
     for number, shape in enumerate(content["shapes"], 1):
-        make = functools.partial(_labelme_label, shape)
-        label = found.add_made(page, make, "shapes", f"{file.place}, shape {number}")
+        label = found.add_made(page, "shapes", f"{file.place}, shape {number}", _labelme_label, shape)
         if label is None:
             continue
         found.say_unused("shapes", (name for name, value in shape.items() if value), _OF_SHAPE)
@@ -229,11 +216,7 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any], file: Annotation
 
 
 def _labelme_label(shape: dict[str, Any]) -> DrawnLabel:
-    """A shape as a label.
-
-    Raises:
-        ValueError: if it is of a type that is not read
-    """
+    """A shape as a label."""
     points: list[Point] = [(float(x), float(y)) for x, y in shape["points"]]
     kind = shape.get("shape_type") or "polygon"
     label = DrawnLabel(str(shape["label"]), confidence=as_number(shape.get("score")))
@@ -305,16 +288,11 @@ def read_via(found: AnnotationSet, content: Any, file: AnnotationFile) -> None:
         found.say_unused("images", (f"file_attributes.{key}" for key, value in said if value not in ("", None, {})))
         page = found.page(file.owner, name, is_new=True)
         for number, region in enumerate(regions[place], 1):
-            make = functools.partial(_via_label, region, class_name)
-            found.add_made(page, make, "regions", f"{name}, region {number}")
+            found.add_made(page, "regions", f"{name}, region {number}", _via_label, region, class_name)
 
 
 def _via_label(region: dict[str, Any], class_name: str | None) -> DrawnLabel:
-    """A region as a label; of checkboxes those that are ticked are the value of their attribute.
-
-    Raises:
-        ValueError: if its shape is of a type that is not read
-    """
+    """A region as a label; of checkboxes those that are ticked are the value of their attribute."""
     said = {name: ", ".join(sorted(each for each, is_on in value.items() if is_on)) if isinstance(value, Mapping)
             else str(value) for name, value in region["region_attributes"].items()}  # fmt: skip
     label = DrawnLabel(said.pop(class_name, "") or None if class_name is not None else None)

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import fiftyone as fo
 import pandas as pd
@@ -33,10 +33,9 @@ from .annotation_set import (
 from .crowd_answers import MTURK, WIDE
 from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_content, read_with_fiftyone
 from .image_names import Match, Target, match_images
-from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, Document, LabelMaker, TargetField, target_fields
-from .new_fields import Key, NewField
+from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, LabelMaker, TargetField, target_fields
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
-from .written_fields import FieldWriter, assigned_name, field_name
+from .written_fields import FieldWriter, Key, NewField, assigned_name, field_name
 
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
@@ -151,16 +150,16 @@ def import_annotations(
         _add_without_file(found, targets, no_labels)
     maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
     plan = _Plan(dataset, found, slots, targets, maker)
-    fields = plan.fields(prefix, None if into == "fields" else field)
+    plan.add_all(prefix, None if into == "fields" else field)
     if 2 * maker.n_far_outside > maker.n_drawn:
         raise AgreementInputError(
             f"Labels must lie in their images, got {maker.n_far_outside} of {maker.n_drawn} outside: their coordinates "
             "are in another unit than the format says (pixels, where shares of the image are expected), or the sizes "
             "of the images are wrong"
         )
-    writer = FieldWriter(dataset, fields, plan.targets, overwrite=overwrite, remove_others=remove_others)
+    writer = FieldWriter(dataset, plan.fields, plan.rows, plan.owners, plan.targets, overwrite, remove_others)
     changes = writer.check() if preview else writer.write(progress)
-    return plan.summary(fields, changes, is_written=not preview)
+    return plan.summary(changes, is_written=not preview)
 
 
 def _read(
@@ -293,19 +292,14 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None, aliases:
         found.notes += [question for _, question in spelt_alike(names_of, of)]
 
 
-class _Page(NamedTuple):
-    """What somebody has on a sample or frame."""
-
-    key: Key
-    made: dict[TargetField, list[Document]]  #: the labels for every field
-    is_unread: bool  #: whether some of their labels cannot be read
-
-
 class _Plan:
-    """Fields that an import writes, and its summary for the user.
+    """What an import writes, and its summary for the user.
 
     Attributes:
         targets: the samples, which are meant by their place in this list
+        fields: the fields by path
+        rows: their values by path, of every sample or frame
+        owners: whose labels, or names, a field with those of all gets anew, by sample or frame
     """
 
     def __init__(
@@ -317,6 +311,9 @@ class _Plan:
         maker: LabelMaker,
     ) -> None:
         self.targets = list({id(target): target for target in by_name.values()}.values())
+        self.fields: dict[str, NewField] = {}
+        self.rows: dict[Key, dict[str, Any]] = defaultdict(dict)
+        self.owners: dict[Key, list[str]] = defaultdict(list)
         self._dataset = dataset
         self._found = found
         self._slots = slots
@@ -324,51 +321,51 @@ class _Plan:
         self._schema = field_schema(dataset)
         self._n_new = sum(target.sample_id is None for target in self.targets)
         self._sizes: Counter[str] = Counter()  #: images, by what is strange about their sizes
-        annotators, separate = (self._placed(entries, by_name) for entries in (found.pages, found.separate))
-        without = [
-            self.targets[number].path
-            for placed in (*annotators.values(), *separate.values())
-            for (number, _), page in placed.items()
-            if not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
-        ]
+        #: of everybody, the label types of the labels on each of their images, and whether some cannot be read
+        self._said: dict[str, list[tuple[list[str], bool]]] = {}
+        self._unread: dict[str, set[Key]] = {}  #: images on which some labels cannot be read
+        self._assigned: str | None = None  #: path of the field with the assigned annotators
+        number = {id(target): k for k, target in enumerate(self.targets)}
+        #: the sample and frame of every image that has one
+        self._keys: dict[ImageKey, Key] = {}
+        without = []
+        for owner, pages in [*found.pages.items(), *found.separate.items()]:
+            seen: set[Key] = set()
+            for image, page in pages.items():
+                target = by_name.get(image.name)
+                if target is None:
+                    continue
+                key = self._keys.setdefault(image, (number[id(target)], image.frame))
+                if key in seen:
+                    refuse_repeated(owner, [image])
+                seen.add(key)
+                self._compare(page, target, image)
+        for image, page in found.every_page():
+            if image in self._keys and not (
+                page.scale or page.size_px or all(label.question or label.document for label in page.labels)
+            ):
+                without.append(self.targets[self._keys[image][0]].path)
         if without:
             raise AgreementInputError(
                 f"Samples must have an image size to read coordinates in pixels, got {len(set(without))} without "
                 f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
             )
-        self._separate, self._annotators = self._pages(separate), self._pages(annotators)
-        self._everybody = [*self._annotators.items(), *self._separate.items()]
-        on_frames = any(page.key[1] for _, pages in self._everybody for page in pages)
-        self._frames = names.FRAMES_PREFIX if on_frames else ""
+        self._frames = names.FRAMES_PREFIX if any(image.frame for image in self._keys) else ""
 
-    def _placed(
-        self, entries: Mapping[str, Mapping[ImageKey, ImageLabels]], by_name: Mapping[str, Target]
-    ) -> dict[str, dict[Key, ImageLabels]]:
-        """Pages by sample instead of by name; sizes that only one of the two knows are known to both then."""
-        number = {id(target): k for k, target in enumerate(self.targets)}
-        found: dict[str, dict[Key, ImageLabels]] = {owner: {} for owner in entries}
-        for owner, pages in entries.items():
-            for image, page in pages.items():
-                target = by_name.get(image.name)
-                if target is None:
-                    continue
-                key = (number[id(target)], image.frame)
-                if key in found[owner]:
-                    refuse_repeated(owner, [image])
-                found[owner][key] = page
-                if target.is_video != (image.frame > 0):
-                    what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
-                    raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
-                is_new = not (target.size_px or page.size_px or target.sample_id or target.is_video)
-                if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
-                    metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
-                    target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
-                if target.size_px and page.size_px and target.size_px != page.size_px:
-                    self._compare_sizes(page, target.size_px, image.name)
-                if target.size_px is None and page.size_px is not None:
-                    target.size_px = target.new_size = page.size_px
-                page.size_px = page.size_px or target.size_px
-        return found
+    def _compare(self, page: ImageLabels, target: Target, image: ImageKey) -> None:
+        """Compare a page with its sample; a size that only one of the two knows is known to both then."""
+        if target.is_video != (image.frame > 0):
+            what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
+            raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
+        is_new = not (target.size_px or page.size_px or target.sample_id or target.is_video)
+        if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
+            metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
+            target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
+        if target.size_px and page.size_px and target.size_px != page.size_px:
+            self._compare_sizes(page, target.size_px, image.name)
+        if target.size_px is None and page.size_px is not None:
+            target.size_px = target.new_size = page.size_px
+        page.size_px = page.size_px or target.size_px
 
     def _compare_sizes(self, page: ImageLabels, size: tuple[int, int], name: str) -> None:
         """Notice an image whose size in the file is not that of the sample: of another one, or before it was turned.
@@ -388,74 +385,74 @@ class _Plan:
         elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
             self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
 
-    def _pages(self, entries: Mapping[str, Mapping[Key, ImageLabels]]) -> dict[str, list[_Page]]:
-        """What becomes of the labels of each."""
-        found: dict[str, list[_Page]] = {}
-        for owner, placed in sorted(entries.items()):
-            found[owner] = []
-            for key, page in placed.items():
-                made = self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
-                found[owner].append(_Page(key, made, page.n_unread > 0))
-                page.labels = []  # would fill the memory
-        return found
-
-    def fields(self, prefix: str, together: str | None) -> list[NewField]:
-        """The fields of an import.
+    def add_all(self, prefix: str, together: str | None) -> None:
+        """Make all labels, and the fields in which they stand.
 
         Args:
             prefix: first part of the name of every field of an annotator
             together: name of the one field in which labels name their annotator, beside which there is one with the
                 assigned; None: one field for each annotator and slot
         """
-        own = []
-        for owner, pages in self._everybody if together is None else self._separate.items():
-            for slot in self._slots:  # None where nothing could be read, which is not the same as nothing drawn
-                values = {key: None if is_unread and not (made[slot] or slot.is_answer) else slot.value(made[slot])
-                          for key, made, is_unread in pages if slot in made}  # fmt: skip
-                own.append(NewField(self._path(prefix + field_name(owner), slot), slot, values, owner))
-        if together is None:
-            paths: dict[str, list[str]] = defaultdict(list)
-            for entry in own:
-                paths[entry.owner] += [] if entry.slot is None or entry.slot.is_answer else [entry.path]
-            return [*own, *self._unread_names(f"{prefix}{NOT_READ}", self._everybody, paths)]
-        answers = [slot.name for slot in self._slots if slot.list_name is None]
-        if answers:
+        found, slots = self._found, self._slots
+        annotators, separate = sorted(found.pages.items()), sorted(found.separate.items())
+        answers = [slot.name for slot in slots if slot.list_name is None]
+        if together is not None and answers:
             raise AgreementInputError(
                 f"One field holds a list of labels, got {shown(map(repr, answers))} with one class or number an image; "
                 'say into="fields", or leave them out with `label_types`'
             )
-        joined: dict[TargetField, dict[Key, list[Document]]] = {slot: defaultdict(list) for slot in self._slots}
-        owners: dict[Key, list[str]] = defaultdict(list)
-        assigned: dict[Key, dict[str, None]] = defaultdict(dict)
-        for owner, pages in self._annotators.items():
-            for key, made, is_unread in pages:
-                owners[key].append(owner)
-                assigned[key[0], 0] |= {owner: None} if not is_unread or any(made.values()) else {}
-                for slot in self._slots:
-                    joined[slot][key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
-        fields = [NewField(self._path(together, slot), slot, {key: slot.value(found) for key, found in of_slot.items()},
-                           "", owners) for slot, of_slot in joined.items()]  # fmt: skip
-        listed = NewField(assigned_name(together), None, {key: list(found) for key, found in assigned.items()}, "")
-        unread = self._unread_names(f"{together}_{NOT_READ}", self._annotators.items(), {})
-        return [*fields, listed, *own, *unread]
-
-    def _unread_names(
-        self, name: str, everybody: Iterable[tuple[str, list[_Page]]], paths: Mapping[str, list[str]]
-    ) -> list[NewField]:
-        """The field that lists on every image whose labels could not all be read: their fields, or else their names.
-
-        None where all could be read, and none is there.
-        """
-        path = self._frames + name
-        if path not in self._schema and not any(page.is_unread for _, pages in everybody for page in pages):
-            return []
-        owners: dict[Key, list[str]] = defaultdict(list)
-        values: dict[Key, list[str]] = defaultdict(list)
-        for owner, pages in everybody:
-            for page in pages:
-                owners[page.key] += paths.get(owner, [owner])
-                values[page.key] += paths.get(owner, [owner]) if page.is_unread else ()
-        return [NewField(path, None, dict(values), "", owners, is_unread=True)]
+        apart = [*annotators, *separate] if together is None else separate
+        new = [NewField(self._path(prefix + field_name(owner), slot), slot, owner) for owner, _ in apart
+               for slot in slots]  # fmt: skip
+        if together is not None:
+            self._assigned = assigned_name(together)
+            joined = [NewField(self._path(together, slot), slot) for slot in slots]
+            new = [*joined, NewField(self._assigned, None), *new]
+        repeated = sorted(path for path, n in Counter(entry.path for entry in new).items() if n > 1)
+        if repeated:
+            owners = shown(repr(entry.owner) for entry in new if entry.path in repeated)
+            raise AgreementInputError(
+                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
+                "them other names with `annotators`, or import into='attribute'"
+            )
+        self.fields = {entry.path: entry for entry in new}
+        paths = {(entry.owner, entry.slot): entry.path for entry in new}
+        for owner, pages in [*separate, *annotators]:
+            said = self._said[owner] = []
+            unread = self._unread[owner] = set()
+            for image, page in pages.items():
+                if image not in self._keys:
+                    continue
+                key = self._keys[image]
+                made = self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
+                page.labels = []  # would fill the memory
+                is_unread = page.n_unread > 0
+                said.append(([slot.name for slot, labels in made.items() for _ in labels], is_unread))
+                unread |= {key} if is_unread else set()
+                if owner in found.separate or self._assigned is None:
+                    for slot, labels in made.items():  # null where nothing could be read, which is not nothing drawn
+                        is_null = is_unread and not (labels or slot.is_answer)
+                        self.rows[key][paths[owner, slot]] = None if is_null else slot.value(labels)
+                    continue
+                for slot in slots:
+                    value = self.rows[key].setdefault(paths["", slot], slot.value([]))
+                    value[slot.list_name] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
+                assigned = self.rows[key[0], 0].setdefault(self._assigned, [])
+                assigned += [owner] if assigned[-1:] != [owner] and (not is_unread or any(made.values())) else []
+                for place in {key, (key[0], 0)}:
+                    self.owners[place] += [owner] if self.owners[place][-1:] != [owner] else []
+        # the field that lists whose labels could not all be read on an image: their fields, or else their names
+        path = self._frames + (f"{prefix}{NOT_READ}" if together is None else f"{together}_{NOT_READ}")
+        of_all = annotators if together is not None else apart
+        if path in self._schema or any(self._unread[owner] for owner, _ in of_all):
+            self.fields[path] = NewField(path, None, is_unread=True)
+            for owner, pages in of_all:
+                own = [owner] if together is not None else [
+                    paths[owner, slot] for slot in slots if not slot.is_answer]  # fmt: skip
+                for key in (self._keys[image] for image in pages if image in self._keys):
+                    names_there = self.rows[key].setdefault(path, [])
+                    names_there += own if key in self._unread[owner] else []
+                    self.owners[key] += own if together is None else []
 
     def _path(self, name: str, slot: TargetField) -> str:
         """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
@@ -467,46 +464,37 @@ class _Plan:
                 return path
         return own if slot.is_answer and plain in self._schema else usual[0]
 
-    def summary(self, fields: Sequence[NewField], changes: Sequence[FieldChange], *, is_written: bool) -> ImportSummary:
+    def summary(self, changes: Sequence[FieldChange], *, is_written: bool) -> ImportSummary:
         """Summary of the import."""
         paths_by: dict[str, list[str]] = defaultdict(list)
-        for entry in fields:
+        for entry in self.fields.values():
             if entry.slot is not None:
                 paths_by[entry.owner].append(entry.path)
         annotators, separate = (
-            tuple(
-                AnnotatorInFile.of(
-                    owner,
-                    paths_by.get(owner) or paths_by[""],
-                    (([slot.name for slot, labels in page.made.items() for _ in labels], page.is_unread)
-                     for page in pages),
-                )
-                for owner, pages in of_each.items()
-            )
-            for of_each in (self._annotators, self._separate)
+            tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
+                  for owner in sorted(of_each))
+            for of_each in (self._found.pages, self._found.separate)
         )  # fmt: skip
-        assigned = next((entry.path for entry in fields if entry.slot is None and not entry.is_unread), None)
         return ImportSummary(
             dataset=self._dataset.name,
             format=self._found.title,
             annotators=annotators,
             separate=separate,
-            n_images=len({page.key for _, pages in self._everybody for page in pages}),
+            n_images=len({*self._keys.values()}),
             n_new=self._n_new,
-            assigned_field=assigned,
+            assigned_field=self._assigned,
             left_out=tuple(self._found.left_out.lines()),
-            notes=tuple(self._notes(is_one_field=assigned is not None)),
-            calls=tuple(self._calls(fields, assigned)) if len(annotators) > 1 else (),
+            notes=tuple(self._notes(len(annotators))),
+            calls=tuple(self._calls()) if len(annotators) > 1 else (),
             changes=tuple(changes),
             is_written=is_written,
         )
 
-    def _notes(self, *, is_one_field: bool) -> Iterable[str]:
+    def _notes(self, n_annotators: int) -> Iterable[str]:
         yield from self._found.notes
-        unread = {owner: {page.key for page in pages if page.is_unread} for owner, pages in sorted(self._everybody)}
-        if any(unread.values()):
-            what = counted(len(set().union(*unread.values())), "image")
-            whose = shown(f"{owner} {len(keys):,}" for owner, keys in unread.items() if keys)
+        if any(self._unread.values()):
+            what = counted(len(set().union(*self._unread.values())), "image")
+            whose = shown(f"{owner} {len(keys):,}" for owner, keys in sorted(self._unread.items()) if keys)
             yield (
                 f"On {what} not all can be read ({whose}): where nothing "
                 "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
@@ -522,19 +510,19 @@ class _Plan:
         n_sizes = sum(target.new_size is not None for target in self.targets if target.sample_id is not None)
         if n_sizes:
             yield f"{n_sizes} samples had no image size and get that of the file"
-        if not is_one_field and len(self._annotators) >= _MANY:
-            yield f'{len(self._annotators)} annotators: into="attribute" keeps them in one field'
+        if self._assigned is None and n_annotators >= _MANY:
+            yield f'{n_annotators} annotators: into="attribute" keeps them in one field'
 
-    def _calls(self, fields: Sequence[NewField], assigned: str | None) -> Iterable[str]:
+    def _calls(self) -> Iterable[str]:
         """The calls that compare the annotators, one for each slot."""
         persons = self._found.persons
         for slot in self._slots:
-            owners = {entry.path: entry.owner for entry in fields
-                      if entry.slot == slot and entry.owner not in self._separate}  # fmt: skip
-            if assigned is not None:
+            owners = {path: entry.owner for path, entry in self.fields.items()
+                      if entry.slot == slot and entry.owner not in self._found.separate}  # fmt: skip
+            if self._assigned is not None:
                 named = dict(persons)
                 arguments = [repr(next(iter(owners))), f"annotator_attribute={ANNOTATOR_ATTRIBUTE!r}"]
-                arguments.append(f"assigned_field={assigned!r}")
+                arguments.append(f"assigned_field={self._assigned!r}")
             else:
                 is_named = bool(persons) or any("@" in owner for owner in owners.values())
                 named = {path: persons.get(owner, owner) for path, owner in owners.items()} if is_named else {}

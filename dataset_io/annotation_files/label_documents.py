@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import fiftyone as fo
@@ -22,9 +21,9 @@ from ...agreement.settings.options import value_name
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
-from ...metrics.numeric.arrays import BoolArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..database.fiftyone_private import document_fields, list_of
-from ..labels.geometry_readers import is_finite, is_usable_box, lies_outside
+from ..labels.geometry_readers import LARGEST, is_finite, is_usable_box, lies_outside
 from ..labels.kinds import LabelKind
 from ..labels.shape_readers import decode_mask, placed_masks, read_mask_file
 from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Point, Tally, as_number, plain_attributes
@@ -58,25 +57,22 @@ _ROUNDING = 1e-6
 _NOT_IN_NAMES = re.compile(r"[.\x00\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
 class TargetField:
-    """Labels that stand in one field of each annotator: of one label type, or the answers to one question."""
+    """What stands in one field of each annotator: labels of one label type, or the answers to one question.
 
-    name: str  #: the label type, or the question
-    stored: type[fol.Label]  #: type of the field
-    is_answer: bool = False  #: whether it is about whole images
+    Attributes:
+        name: the label type, or the question
+        stored: type of the field
+        is_answer: whether it is about whole images
+        list_name: name of the list in the field; None where it is one label
+        label_class: type of the labels
+    """
 
-    @property
-    def list_name(self) -> str | None:
-        """Name of the list in the field; None where it is one label."""
-        found = list_of(self.stored)
-        return None if found is None else found[0]
-
-    @property
-    def label_class(self) -> type[fol.Label]:
-        """Type of the labels."""
-        found = list_of(self.stored)
-        return self.stored if found is None else found[1]
+    def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
+        self.name, self.stored, self.is_answer = name, stored, is_answer
+        of_list = list_of(stored)
+        self.list_name = None if of_list is None else of_list[0]
+        self.label_class = stored if of_list is None else of_list[1]
 
     def fits(self, declared: fo.Field) -> bool:
         """True if a field of the dataset can hold its labels."""
@@ -85,6 +81,10 @@ class TargetField:
     def value(self, labels: list[Document]) -> Document:
         """Value that FiftyOne stores in the field."""
         return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
+
+    def labels_in(self, value: Document | None) -> list[Document]:
+        """The labels in a value; none where it is null."""
+        return [] if value is None else value[self.list_name] if self.list_name else [value]
 
 
 def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[TargetField]:
@@ -243,60 +243,63 @@ class LabelMaker:
         return document
 
     def _extent(self, slot: TargetField, label: DrawnLabel, page: ImageLabels) -> Document:
-        """The attributes that say where a label is, as shares of the image, or its value.
-
-        Raises:
-            ValueError: if they cannot be used
-        """
+        """The attributes that say where a label is, as shares of the image, or its value."""
         if slot.is_answer:
             return {} if label.value is None else {"value": label.value}
         if slot.name == KEYPOINTS:
-            points = self._points(label.points or [], page)
-            self._count_box(_bounds([[(x, y) for x, y in points if x == x and y == y]]))
-            return {"points": points}
+            points = self._shares(label.points or [], page, may_lack=True)
+            self._count_box(_bounds([points[~np.isnan(points).any(axis=1)]]))
+            return {"points": points.tolist()}
         mask: Mask | None = label.mask() if label.mask is not None else None
         if mask is not None and 0 in mask.shape:
             raise _HoldsNothing("the mask is empty")
-        if slot.name == POLYLINES:
-            return self._polyline(label, page, mask)
-        if slot.name == MASKS and mask is None and label.rings and label.closed and page.size_px is not None:
-            mask = self._filled(self._rings(label.rings, page), page.size_px)
-        if slot.name == MASKS and mask is not None and 0 not in mask.shape:
+        is_polyline, is_mask = slot.name == POLYLINES, slot.name == MASKS
+        x, y, width, height = label.box or (0.0,) * 4
+        is_filled = is_mask and mask is None and label.closed and page.size_px is not None
+        rings: list[FloatArray] = []
+        if label.rings and (is_polyline or is_filled or (label.box is None and mask is None)):
+            rings = [self._shares(ring, page) for ring in label.rings]
+        if is_polyline:
+            if rings:
+                self.has_open_lines |= not label.closed
+            elif mask is not None:
+                self._reserve(math.prod(mask.shape))
+                outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
+                rings = [np.array(ring) for ring in outline.points]
+            else:
+                corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+                rings = [self._shares(corners, page)]
+            self._count_box(_bounds(rings))
+            return {"points": [ring.tolist() for ring in rings], "closed": label.closed, "filled": label.closed}
+        if is_filled and rings:  # the pixels of the image whose centres are in the polygon
+            size_px, points = np.array(page.size_px), np.concatenate(rings)
+            low, high = (np.clip(ends, 0.0, 1.0) * size_px for ends in (points.min(axis=0), points.max(axis=0)))
+            self._reserve(math.prod(math.ceil(side) for side in high - low))
+            ring = np.repeat(np.arange(len(rings)), [len(entry) for entry in rings])
+            polygons = polygons_from_rings(points * size_px, ring, np.zeros(len(rings), np.int64), 1)
+            masks = region_pixels(Regions.of_polygons(polygons), size_px[None])
+            mask = Mask.of_pixels(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
+        if is_mask and mask is not None and 0 not in mask.shape:
             self._reserve(math.prod(mask.shape))
             return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels)}
         if label.box is not None:
-            width, height = _scale(page)
-            x, y, a, b = label.box
-            return {"bounding_box": self._box([x / width, y / height, a / width, b / height])}
-        return {"bounding_box": self._box(_bounds(self._rings(label.rings or [], page)) if mask is None else
-                                          _box_of(mask, page))}  # fmt: skip
+            across, down = _scale(page)
+            return {"bounding_box": self._box([x / across, y / down, width / across, height / down])}
+        return {"bounding_box": self._box(_bounds(rings) if mask is None else _box_of(mask, page))}
 
-    def _polyline(self, label: DrawnLabel, page: ImageLabels, mask: Mask | None) -> Document:
-        if label.rings:
-            rings = self._rings(label.rings, page)
-            self.has_open_lines |= not label.closed
-        elif mask is not None:
-            self._reserve(math.prod(mask.shape))
-            outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
-            rings = [[(x, y) for x, y in ring] for ring in outline.points]
-        else:
-            x, y, width, height = label.box or (0.0,) * 4
-            rings = self._rings([[(x, y), (x + width, y), (x + width, y + height), (x, y + height)]], page)
-        self._count_box(_bounds(rings))
-        return {"points": [list(map(list, ring)) for ring in rings], "closed": label.closed, "filled": label.closed}
-
-    def _rings(self, rings: list[list[Point]], page: ImageLabels) -> list[list[Point]]:
-        if not all(map(is_finite, (value for ring in rings for point in ring for value in point))):
+    def _shares(self, points: list[Point], page: ImageLabels, *, may_lack: bool = False) -> FloatArray:
+        """Points as shares of the image; those that are not labelled, if some may lack, are nan."""
+        found = np.array(points, np.float64).reshape(-1, 2)
+        is_finite = may_lack or bool((np.abs(found) <= LARGEST).all())
+        if is_finite:
+            found = found / _scale(page)
+            numbers = found[~np.isnan(found)]
+            if not len(numbers):
+                raise _HoldsNothing("no point is labelled")
+            is_finite = bool((np.abs(numbers) <= LARGEST).all())
+        if not is_finite:
             raise ValueError("coordinates are not finite")
-        return [[(x, y) for x, y in self._points(ring, page)] for ring in rings]
-
-    def _points(self, points: list[Point], page: ImageLabels) -> list[list[float]]:
-        width, height = _scale(page)
-        found = [[x / width, y / height] for x, y in points]
-        numbers = [value for point in found for value in point if value == value]
-        if not numbers or not all(map(is_finite, numbers)):
-            raise (ValueError("coordinates are not finite") if numbers else _HoldsNothing("no point is labelled"))
-        return [[min(max(value, 0.0), 1.0) for value in point] for point in found] if self._clip else found
+        return np.clip(found, 0.0, 1.0) if self._clip else found
 
     def _box(self, box: list[float]) -> list[float]:
         if not all(map(is_finite, box)) or min(box[2:]) < 0:
@@ -319,16 +322,6 @@ class LabelMaker:
                 f"The masks of a file must have at most {self._most_pixels:,.0f} pixels in their boxes, got "
                 "more all together; split the file, or leave masks out with `label_types`"
             )
-
-    def _filled(self, rings: list[list[Point]], size_px: tuple[int, int]) -> Mask:
-        """The pixels of the image whose centres are in a polygon."""
-        points = np.array([point for ring in rings for point in ring])
-        low, high = (np.clip(ends, 0.0, 1.0) * size_px for ends in (points.min(axis=0), points.max(axis=0)))
-        self._reserve(math.prod(math.ceil(side) for side in high - low))
-        ring = np.repeat(np.arange(len(rings)), [len(entry) for entry in rings])
-        polygons = polygons_from_rings(points * size_px, ring, np.zeros(len(rings), np.int64), 1)
-        masks = region_pixels(Regions.of_polygons(polygons), np.array([size_px]))
-        return Mask.of_pixels(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
 
     def _count_box(self, box: list[float] | None) -> None:
         if box is not None:
@@ -355,9 +348,9 @@ def _box_of(mask: Mask, page: ImageLabels) -> list[float]:
     return [mask.left / width, mask.top / height, columns / width, rows / height]
 
 
-def _bounds(rings: list[list[Point]]) -> list[float]:
+def _bounds(rings: list[FloatArray]) -> list[float]:
     """The box around points."""
-    every = np.array([point for ring in rings for point in ring])
+    every = np.concatenate(rings)
     low, high = every.min(axis=0), every.max(axis=0)
     return [*low.tolist(), *(high - low).tolist()]
 
@@ -409,11 +402,7 @@ def drawn_label(
 
 
 def _stored_mask(document: Document, size_px: tuple[int, int] | None) -> Mask:
-    """The instance mask of a stored label in its image.
-
-    Raises:
-        ValueError: if the mask cannot be read
-    """
+    """The instance mask of a stored label in its image."""
     size = np.array([size_px or (0, 0)], np.float64)
     crops = placed_masks([mask_of(document)], np.array([document["bounding_box"]], np.float64), size)
     return cut_out(crops.crop(0), int(crops.left[0]), int(crops.top[0]))

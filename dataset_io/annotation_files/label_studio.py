@@ -363,7 +363,7 @@ def _labels(
             else:
                 yield from _answers(found, name, entry)
         for number, shape in enumerate(shapes):
-            made = found.made(page, functools.partial(_drawn, shape, others), "regions", f"{name}: {region}")
+            made = found.made(page, "regions", f"{name}: {region}", _drawn, shape, others)
             if made is None:
                 continue
             label, part = made

@@ -385,7 +385,10 @@ def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> 
 
 
 def _shapes(row: Mapping[str, Any], of_box: tuple[str, ...], of_cells: tuple[str, ...]) -> list[DrawnLabel] | None:
-    """The boxes, polygon or point of a row; none where its cells are empty; None where they cannot be read."""
+    """The boxes, polygon or point of a row; none where its cells are empty; None where they cannot be read.
+
+    What reads them raises a ValueError there.
+    """
     try:
         outline = row.get("polygon")
         if not _is_empty(outline):
@@ -410,11 +413,7 @@ def _shapes(row: Mapping[str, Any], of_box: tuple[str, ...], of_cells: tuple[str
 
 
 def _box(how: tuple[str, ...], x: float, y: float, a: float, b: float) -> DrawnLabel:
-    """A box from its corners, or from a corner or its centre and its size.
-
-    Raises:
-        ValueError: if a size is negative
-    """
+    """A box from its corners, or from a corner or its centre and its size."""
     label = DrawnLabel(None)
     if how == _CORNERS:
         label.set_corners(x, y, a, b)
@@ -432,11 +431,7 @@ def _is_empty(cell: Any) -> bool:
 
 
 def _boxes_in(cell: Any) -> list[tuple[float, ...]]:
-    """Boxes of four numbers each; a fifth marks those that are pairs of points, which are corners.
-
-    Raises:
-        ValueError: if there is anything else
-    """
+    """Boxes of four numbers each; a fifth marks those that are pairs of points, which are corners."""
     value = [] if _is_empty(cell) else _evaluated(cell)
     if len(value) == 4 and not any(isinstance(each, list | tuple) for each in value):
         value = [value]
@@ -454,11 +449,7 @@ def _boxes_in(cell: Any) -> list[tuple[float, ...]]:
 
 
 def _evaluated(value: Any) -> list[Any]:
-    """The list that a cell holds or spells: as JSON, as Python or numpy write it, as plain numbers, or as WKT.
-
-    Raises:
-        ValueError: if it is none of these
-    """
+    """The list that a cell holds or spells: as JSON, as Python or numpy write it, as plain numbers, or as WKT."""
     text = value.strip() if isinstance(value, str) else ""
     if text[:1].isalpha():
         return _of_wkt(text)
@@ -498,11 +489,7 @@ def _of_wkt(text: str) -> list[Any]:
 
 def _of_plain_numbers(text: str) -> list[Any]:
     """Numbers as in ``10,10 60,10``, ``10,10;60,10`` and ``10 10, 60 10``; commas among blanks and semicolons are
-    decimal ones.
-
-    Raises:
-        ValueError: if there is anything else, or commas may as well be decimal ones
-    """
+    decimal ones."""
     text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
     is_decimal = ";" in text and bool(re.search(r"\s", text))
     numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
@@ -514,11 +501,7 @@ def _of_plain_numbers(text: str) -> list[Any]:
 
 
 def _rings(value: list[Any]) -> list[list[Point]]:
-    """Rings from a flat list of coordinates, a list of points, or a list of either.
-
-    Raises:
-        ValueError: if there is anything else than numbers in it
-    """
+    """Rings from a flat list of coordinates, a list of points, or a list of either."""
     if not value:
         return []
     if not isinstance(value[0], list | tuple):

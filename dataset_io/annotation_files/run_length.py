@@ -44,11 +44,7 @@ class Mask:
 def _decoded(
     lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool, left: int = 0, top: int = 0
 ) -> Mask:
-    """The mask whose runs are in turn outside and inside, in so many lines of a length.
-
-    Raises:
-        ValueError: if they are not those of so many lines
-    """
+    """The mask whose runs are in turn outside and inside, in so many lines of a length."""
     _check_size(length, n_lines)
     runs = np.asarray(lengths, np.int64)
     n_pixels = length * n_lines

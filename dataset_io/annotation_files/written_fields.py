@@ -1,17 +1,20 @@
-"""Write the fields of an import: samples, schema and labels, in bulk."""
+"""The fields that an import writes: their values, what becomes of labels that are there, and all of it in bulk."""
 
 from __future__ import annotations
 
 import re
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
+from typing import Any
 
+import bson
 import fiftyone as fo
 from bson import ObjectId
+from bson.errors import InvalidDocument
 from pymongo import UpdateOne
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DocumentTooLarge
@@ -22,32 +25,46 @@ from ...agreement.settings.options import ATTRIBUTE
 from ..database.fiftyone_private import (
     database,
     dataset_id,
+    document_fields,
     frame_collection,
+    list_of,
     reload_dataset,
     reload_samples,
     sample_collection,
 )
-from ..labels.paths import all_fields, gold_of, is_of_frames, places, run_of
+from ..labels.paths import all_fields, gold_of, places, run_of
 from ..labels.source import field_schema, own_fields, refuse_read_only
 from ..record.lease import lost_lease, require_lease, writing
 from ..record.schema import declare, redeclare, undeclare
 from ..run.work_through import Progress
 from .image_names import Target
-from .label_documents import ANNOTATOR_ATTRIBUTE, Document
-from .new_fields import Key, NewField, change_of, check_storable, convert_attributes
+from .label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField
 from .summaries import FieldChange
+
+#: the number of a sample among the targets, and the frame, 0 where it is an image
+Key = tuple[int, int]
 
 #: how the names of fields begin that hold the values of an import until all are written
 _IMPORT = "agreement_import_"
 #: the annotators of an image, beside values of fields with the labels of all annotators
 _OWNERS = "_annotators"
-#: BSON types that a declared attribute can have
+#: fields for attributes by the type of their values, and BSON types that they can have
+_FIELD_TYPES: dict[type, type[fo.Field]] = {
+    str: fo.StringField,
+    int: fo.IntField,
+    float: fo.FloatField,
+    bool: fo.BooleanField,
+}
 _READABLE: dict[type[fo.Field], set[str]] = {
     fo.StringField: {"string"},
     fo.IntField: {"int", "long"},
     fo.FloatField: {"int", "long", "double"},
     fo.BooleanField: {"bool"},
 }
+#: numbers from here on are not written as integers in texts, nor read as such
+_LARGEST_DIGITS = 1e15
+#: what the database holds in a sample
+_MOST_BYTES = 16 << 20
 #: samples that are written at once
 _BATCH = 500
 
@@ -63,12 +80,51 @@ def assigned_name(field: str) -> str:
     return f"{field.removeprefix(names.FRAMES_PREFIX)}_assigned"
 
 
+@dataclass(frozen=True, slots=True)
+class NewField:
+    """A field of an import."""
+
+    path: str  #: in the schema of the dataset
+    #: what stands in it; None: names, of the assigned annotators or of those whose labels could not all be read
+    slot: TargetField | None
+    owner: str = ""  #: whose labels they are; empty where they are those of all annotators
+    is_unread: bool = False  #: whether the names are of those whose labels could not all be read
+
+    def labels_of(self, value: Any) -> list[Document]:
+        """The labels in a value."""
+        return [] if self.slot is None else self.slot.labels_in(value)
+
+    @property
+    def label_path(self) -> str:
+        """Path of the labels."""
+        list_name = None if self.slot is None else self.slot.list_name
+        return f"{self.path}.{list_name}" if list_name else self.path
+
+    def declaration(self) -> fo.Field:
+        """The field as it is declared."""
+        if self.is_unread:
+            info = {names.UNREAD_MARK: True}
+            return fo.ListField(fo.StringField(), description="Whose labels could not all be read", info=info)
+        if self.slot is None:
+            return fo.ListField(fo.StringField(), description="The annotators who were assigned to the image")
+        return fo.EmbeddedDocumentField(self.slot.stored)
+
+    def fits(self, declared: fo.Field) -> bool:
+        """True if a field of the dataset can hold its values."""
+        if self.slot is None:
+            return isinstance(declared, fo.ListField) and isinstance(declared.field, fo.StringField | None)
+        return self.slot.fits(declared)
+
+
 @dataclass(slots=True)
 class FieldWriter:
     """Writes the fields of an import: samples, schema and labels, in bulk."""
 
     dataset: fo.Dataset
-    fields: Sequence[NewField]
+    fields: Mapping[str, NewField]  #: by path
+    #: the values by path, of every sample and frame; None where nothing could be read, which is not nothing drawn
+    rows: Mapping[Key, Mapping[str, Any]]
+    owners: Mapping[Key, list[str]]  #: whose labels, or names, a field with those of all gets anew
     targets: Sequence[Target]  #: the samples
     overwrite: bool  #: whether labels on images of the file may be replaced
     remove_others: bool  #: whether all other labels in the fields are removed
@@ -84,19 +140,23 @@ class FieldWriter:
             what is done to labels that are there already
         """
         reload_dataset(self.dataset)
-        for entry in self.fields:
-            check_storable(entry, self.targets)
-        schema = field_schema(self.dataset)
-        paths = [entry.path for entry in self.fields]
-        repeated = sorted(path for path, n in Counter(paths).items() if n > 1)
-        if repeated:
-            owners = shown(repr(entry.owner) for entry in self.fields if entry.path in repeated)
-            raise AgreementInputError(
-                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
-                "them other names with `annotators`, or import into='attribute'"
-            )
-        own = own_fields(self.dataset)
-        for path in paths:
+        n_images, n_labels = Counter[str](), Counter[str]()
+        # the labels with an attribute that FiftyOne does not know, by field and path of the attribute
+        with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
+        known = {path: {"_id", "_cls", *document_fields(entry.slot.label_class)}
+                 for path, entry in self.fields.items() if entry.slot is not None}  # fmt: skip
+        for key, path, value in self._values():
+            entry = self.fields[path]
+            self._check_storable(entry, key, value)
+            labels = entry.labels_of(value)
+            n_images[path] += 1
+            n_labels[path] += len(labels)
+            for label in labels:
+                for name in label.keys() - known[path]:
+                    if label[name] is not None:
+                        with_attribute[path][f"{entry.label_path}.{name}"].append(label)
+        schema, own = field_schema(self.dataset), own_fields(self.dataset)
+        for path in self.fields:
             name = path.removeprefix(names.FRAMES_PREFIX)
             if path in own or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
                 raise AgreementInputError(
@@ -111,27 +171,77 @@ class FieldWriter:
             if gold_of(schema.get(path)) is not None:
                 raise AgreementInputError(f"Labels must not be imported among decisions, got the field {path!r}; "
                                           "choose others with `prefix` or `field`")  # fmt: skip
-        changes = self._changes(schema)
-        refuse_read_only(self.dataset, [entry.path for entry in self.fields if entry.path in schema])
+        changes = self._changes(schema, n_images, n_labels)
+        refuse_read_only(self.dataset, [path for path in self.fields if path in schema])
         self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
-        declared = {path: kind for path, kind in all_fields(self.dataset).items()
-                    if not path.startswith(self._emptied)}  # fmt: skip
-        converted = [convert_attributes(entry, declared, self.targets) for entry in self.fields]
-        self._wider = {path: kind for wider, _ in converted for path, kind in wider.items()}
-        self._attributes = {path: kind for _, new in converted for path, kind in new.items()}
+        self._wider, self._attributes = {}, {}
+        declared = all_fields(self.dataset)
+        for attributes in with_attribute.values():
+            for path, labels in sorted(attributes.items()):
+                is_there = path in declared and not path.startswith(self._emptied)
+                self._convert(path, labels, declared[path] if is_there else None)
         return changes
 
-    def _changes(self, schema: Mapping[str, fo.Field]) -> list[FieldChange]:
-        """Effects of an import on the labels that its fields hold already."""
-        listed_in = next((entry.path for entry in self.fields
-                          if entry.slot is None and not entry.is_unread and entry.path in schema), None)  # fmt: skip
-        changes = {
-            entry.path: change_of(
-                self.dataset, entry, self.targets, schema.get(entry.path), listed_in, remove_others=self.remove_others
+    def _values(self) -> Iterator[tuple[Key, str, Any]]:
+        """Every value, with its place and path."""
+        return ((key, path, value) for key, row in self.rows.items() for path, value in row.items())
+
+    def _check_storable(self, entry: NewField, key: Key, value: Any) -> None:
+        """Refuse a value that the database cannot hold."""
+        if _problem({"value": value}):
+            parts = entry.labels_of(value) or value
+            number, part = next(((k, part) for k, part in enumerate(parts, 1) if _problem({"": part})), (0, value))
+            what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
+            raise AgreementInputError(
+                f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
+                f"label {number} of {entry.path!r} on {self.targets[key[0]].path!r}; correct the file"
             )
-            for entry in self.fields
-            if entry.slot is not None
-        }
+
+    def _convert(self, path: str, labels: list[Document], known: fo.Field | None) -> None:
+        """Give an attribute values of one type: that of its field if it is declared; texts where types differ.
+
+        Raises:
+            AgreementInputError: if a declared field cannot hold a value, naming the image
+        """
+        name = path.rpartition(".")[2]
+        types = {type(label[name]) for label in labels}
+        if known is not None:
+            wanted = type(known)
+            if issubclass(wanted, fo.IntField) and types <= {int, float} and any(label[name] % 1 for label in labels):
+                wanted, self._wider[path] = fo.FloatField, fo.FloatField(description=known.description, info=known.info)
+        elif types <= {*_FIELD_TYPES}:
+            wanted = _FIELD_TYPES[float if types == {int, float} else next(iter(types)) if len(types) == 1 else str]
+            self._attributes[path] = wanted()
+        else:
+            return
+        try:
+            for label in labels:
+                label[name] = _converted(label[name], wanted)
+        except ValueError:
+            number = next(key[0] for key, other, value in self._values()
+                          if any(each is label for each in self.fields[other].labels_of(value)))  # fmt: skip
+            raise AgreementInputError(
+                f"The attribute {name!r} must have values that fit its field {path!r}, a {wanted.__name__}, got "
+                f"{label[name]!r} on {self.targets[number].path!r}; correct the file, or import into other fields with "
+                "`prefix` or `field`"
+            ) from None
+
+    def _changes(
+        self, schema: Mapping[str, fo.Field], n_images: Counter[str], n_labels: Counter[str]
+    ) -> list[FieldChange]:
+        """Effects of an import on the labels that its fields hold already.
+
+        Args:
+            n_images: on how many images every field gets a value
+            n_labels: and how many labels
+        """
+        listed_in = next((path for path, entry in self.fields.items()
+                          if entry.slot is None and not entry.is_unread and path in schema), None)  # fmt: skip
+        changes = {}
+        for path, entry in self.fields.items():
+            if entry.slot is not None:
+                before = self._labels_before(entry, schema.get(path), listed_in)
+                changes[path] = FieldChange(path, n_images[path], n_labels[path], *before)
         replaced = [change for change in changes.values() if change.n_images_replaced]
         if replaced and not self.overwrite:
             found = shown(
@@ -143,12 +253,12 @@ class FieldWriter:
                 "overwrite=True to replace the labels on these images alone, or choose other fields with `prefix` or "
                 "`field`"
             )
-        for entry in self.fields:
-            change, declared = changes.get(entry.path), schema.get(entry.path)
+        for path, entry in self.fields.items():
+            change, declared = changes.get(path), schema.get(path)
             if declared is None or entry.fits(declared):
                 continue
             advice = "choose another one with `prefix` or `field`"
-            if entry.slot is not None and change is not None:
+            if change is not None:
                 if self.overwrite and not change.n_images_kept:
                     continue
                 n_kept = change.n_labels_kept
@@ -157,10 +267,55 @@ class FieldWriter:
             wanted = "a list of names" if entry.slot is None else entry.slot.stored.__name__
             document_type = getattr(declared, "document_type", None) or type(declared)
             raise AgreementInputError(
-                f"The field {entry.path!r} must be of the type of its new labels, {wanted}, got "
+                f"The field {path!r} must be of the type of its new labels, {wanted}, got "
                 f"{document_type.__name__}; {advice}"
             )
         return list(changes.values())
+
+    def _labels_before(
+        self, entry: NewField, declared: fo.Field | None, listed_in: str | None
+    ) -> tuple[int, int, int, int, int, int]:
+        """Images and labels of a field that are replaced, those that are removed, and those that stay.
+
+        Args:
+            declared: the field as the dataset has it, if it has it
+            listed_in: the sample field with the assigned annotators, if the dataset has it
+        """
+        if declared is None:
+            return (0,) * 6
+        (place,) = places(self.dataset, [entry.path])
+        (name,) = place.paths
+        names_listed = [listed_in] if listed_in is not None and not entry.owner and not place.prefix else []
+        document_type = getattr(declared, "document_type", None)
+        found = None if document_type is None else list_of(document_type)
+        # the annotator of each label, and the assigned annotators, by sample and frame
+        labels: Any = {"$cond": [{"$eq": [{"$ifNull": [f"${name}", None]}, None]}, [], [None]]}
+        if found is not None:
+            array, owner = f"${name}.{found[0]}", {"$ifNull": [f"$$this.{ANNOTATOR_ATTRIBUTE}", None]}
+            labels = {"$cond": [{"$isArray": array}, {"$map": {"input": array, "as": "this", "in": owner}}, []]}
+        wanted = {"labels": labels, "_sample_id": 1, "frame_number": 1, **dict.fromkeys(names_listed, 1)}
+        query = {"$or": [{path: {"$ne": None}} for path in (name, *names_listed)]}
+        number = {target.sample_id: k for k, target in enumerate(self.targets) if target.sample_id is not None}
+        n_images = n_labels = n_other_images = n_other_labels = 0
+        for row in place.collection.aggregate([{"$match": query}, {"$project": wanted}]):
+            frame = int(row["frame_number"]) if place.prefix else 0
+            key = (number.get(row["_sample_id"] if place.prefix else row["_id"], -1), frame)
+            annotators, listed = row["labels"], row.get(str(listed_in))
+            if entry.owner:
+                is_same = entry.path in self.rows.get(key, ())
+                n_same = len(annotators) * is_same
+            else:
+                owners = set(self.owners.get(key, ()))
+                n_same = sum(isinstance(owner, str) and owner in owners for owner in annotators)
+                named = listed if isinstance(listed, list) else []
+                is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in named)
+            n_images += is_same
+            n_labels += n_same
+            n_other_images += n_same < len(annotators) or not is_same
+            n_other_labels += len(annotators) - n_same
+        if self.remove_others:
+            return n_images, n_labels, n_other_images, n_other_labels, 0, 0
+        return n_images, n_labels, 0, 0, n_other_images, n_other_labels
 
     def write(self, progress: Progress) -> list[FieldChange]:
         """Write all fields; where that fails, or the process is killed, all labels are as they were.
@@ -184,30 +339,30 @@ class FieldWriter:
             finally:
                 reload_dataset(self.dataset)
                 reload_samples(self.dataset)
-            for entry in self.fields:
-                chosen: dict[str, Key] = {}  # the last key with a value that has an attribute
-                for key, value in entry.values.items():
-                    chosen |= {"": key} | dict.fromkeys(
-                        (name for label in entry.labels_of(value) for name in label), key
-                    )
-                ids = [str(self.targets[number].sample_id) for number, _ in {*chosen.values()}]
+            # the last place with a value, and with every attribute, is read as a user would
+            chosen: dict[str, dict[str, Key]] = {path: {} for path in self.fields}
+            for key, path, value in self._values():
+                named = (name for label in self.fields[path].labels_of(value) for name in label)
+                chosen[path] |= {"": key} | dict.fromkeys(named, key)
+            for path, keys in chosen.items():
+                ids = [str(self.targets[number].sample_id) for number, _ in {*keys.values()}]
                 try:
-                    for sample in self.dataset.select(ids).select_fields(entry.path):
+                    for sample in self.dataset.select(ids).select_fields(path):
                         sample.to_dict()
-                        for frame in {frame for _, frame in chosen.values() if frame and sample.media_type == "video"}:
+                        for frame in {frame for _, frame in keys.values() if frame and sample.media_type == "video"}:
                             sample.frames[frame].to_dict()
                 except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
                     raise AgreementInputError(
-                        f"FiftyOne must be able to read what was imported, got an error in the field {entry.path!r}: "
+                        f"FiftyOne must be able to read what was imported, got an error in the field {path!r}: "
                         f"{error}; delete this field, and report the file"
                     ) from error
         return changes
 
     def _write(self, progress: Progress) -> None:
         dataset, schema = self.dataset, all_fields(self.dataset)
-        changed_types = {entry.path: entry.declaration() for entry in self.fields
-                           if entry.path in schema and not entry.fits(schema[entry.path])}  # fmt: skip
-        new = {entry.path: entry.declaration() for entry in self.fields if entry.path not in schema}
+        changed_types = {path: entry.declaration() for path, entry in self.fields.items()
+                           if path in schema and not entry.fits(schema[path])}  # fmt: skip
+        new = {path: entry.declaration() for path, entry in self.fields.items() if path not in schema}
         outdated = [path for path, kind in self._attributes.items()
                     if path in schema and path not in self._wider and type(schema[path]) is not type(kind)
                     and path.startswith(self._emptied)]  # fmt: skip
@@ -218,23 +373,21 @@ class FieldWriter:
             for target, sample_id in zip(missing, dataset.add_samples(samples, progress=False), strict=True):
                 target.sample_id = ObjectId(sample_id)
         try:
-            on_frames = any(is_of_frames(entry.path) for entry in self.fields)
-            holders = [temporary, *([names.FRAMES_PREFIX + temporary] if on_frames else [])]
+            all_places = list(places(dataset, self.fields))
+            holders = [place.prefix + temporary for place in all_places]
             mark = {names.IMPORT_MARK: True}
             description = "Labels of an import that is not complete; the next import removes it"
             declare(dataset, {path: fo.DictField(info=mark, description=description) for path in holders} | new)
-            n_written = self._write_values(temporary, progress)
+            self._write_values(temporary, progress)
             if outdated:
                 undeclare(dataset, outdated)
             redeclare(dataset, self._wider)
-            by_path = {entry.path: entry for entry in self.fields}
-            all_places = list(places(self.dataset, by_path))
             n_found = sum(place.collection.count_documents({temporary: {"$exists": True}}) for place in all_places)
-            is_held = database().datasets.find_one(require_lease(self.dataset), {"_id": True}) is not None
-            if n_found < n_written or not is_held:
-                raise lost_lease(self.dataset)
+            is_held = database().datasets.find_one(require_lease(dataset), {"_id": True}) is not None
+            if n_found < len(self.rows) or not is_held:
+                raise lost_lease(dataset)
             for place in all_places:
-                values = {path: self._moved(by_path[place.prefix + path], temporary, path) for path in place.paths}
+                values = {path: self._moved(self.fields[place.prefix + path], temporary, path) for path in place.paths}
                 touched = [temporary, *(place.paths if self.remove_others else [])]
                 place.collection.update_many(
                     {"$or": [{name: {"$exists": True}} for name in touched]},
@@ -250,21 +403,8 @@ class FieldWriter:
         redeclare(dataset, changed_types)
         self._declare_attributes()
 
-    def _write_values(self, temporary: str, progress: Progress) -> int:
-        """Write the values of all fields into a temporary one, one update for each sample or frame.
-
-        Returns:
-            how many were written
-        """
-        samples: dict[int, Document] = defaultdict(dict)
-        frames: dict[Key, Document] = defaultdict(dict)
-        for entry in self.fields:
-            name = entry.path.removeprefix(names.FRAMES_PREFIX)
-            for key, value in entry.values.items():
-                values = frames[key] if is_of_frames(entry.path) else samples[key[0]]
-                values[name] = value
-                if entry.owners:
-                    values[_OWNERS] = list(entry.owners.get(key, ()))
+    def _write_values(self, temporary: str, progress: Progress) -> None:
+        """Write the values of all fields into a temporary one, one update for each sample or frame."""
         # sizes of images that the samples did not know
         sizes = {}
         for number, target in enumerate(self.targets):
@@ -272,28 +412,31 @@ class FieldWriter:
                 kind, prefix = ("VideoMetadata", "frame_") if target.is_video else ("ImageMetadata", "")
                 sides = zip(("width", "height"), target.new_size, strict=True)
                 sizes[number] = {"metadata": {"_cls": kind, **{f"{prefix}{side}": size for side, size in sides}}}
+
+        def staged(key: Key) -> Document:
+            values = {path.removeprefix(names.FRAMES_PREFIX): value for path, value in self.rows.get(key, {}).items()}
+            return {temporary: {**values, _OWNERS: self.owners.get(key, [])}} if values else {}
+
+        samples = dict.fromkeys(number for number, frame in self.rows if not frame)
         sample_updates = (
-            UpdateOne(
-                {"_id": self.targets[number].sample_id},
-                {"$set": sizes.get(number, {}) | ({temporary: samples[number]} if number in samples else {})},
-            )
-            for number in dict.fromkeys([*samples, *sizes])
+            UpdateOne({"_id": self.targets[number].sample_id}, {"$set": sizes.get(number, {}) | staged((number, 0))})
+            for number in samples | dict.fromkeys(sizes)
         )
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         made = {"_dataset_id": dataset_id(self.dataset), "created_at": now, "last_modified_at": now}
         frame_updates = (  # a frame is made if the video does not have it
             UpdateOne(
                 {"_sample_id": self.targets[number].sample_id, "frame_number": frame},
-                {"$set": {temporary: values}, "$setOnInsert": made},
+                {"$set": staged((number, frame)), "$setOnInsert": made},
                 upsert=True,
             )
-            for (number, frame), values in frames.items()
+            for number, frame in self.rows
+            if frame
         )
-        with fo.ProgressBar(total=len(samples) + len(frames), progress=progress) as bar:
+        with fo.ProgressBar(total=len(self.rows), progress=progress) as bar:
             _send(sample_collection(self.dataset), sample_updates, bar)
-            if frames:
+            if len(samples) < len(self.rows):
                 _send(frame_collection(self.dataset), frame_updates, bar)
-        return len(samples) + len(frames)
 
     def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
         """The value of a field after the import."""
@@ -316,7 +459,7 @@ class FieldWriter:
         """Declare attributes, but for those that other labels have in another type: they could not be read."""
         found: dict[str, fo.Field] = {}
         known = all_fields(self.dataset)
-        for entry in self.fields:
+        for entry in self.fields.values():
             new = {path: kind for path, kind in self._attributes.items()
                    if path not in known and path.startswith(f"{entry.label_path}.")}  # fmt: skip
             if new:
@@ -328,6 +471,36 @@ class FieldWriter:
                 found |= {path: kind for k, (path, kind) in enumerate(new.items())
                           if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
         declare(self.dataset, found)
+
+
+def _converted(value: Any, wanted: type[fo.Field]) -> Any:
+    """A value as a field holds it; a ValueError if the field cannot hold it."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if issubclass(wanted, fo.StringField) and isinstance(value, str | int | float):
+        if isinstance(value, bool):
+            return str(value).lower()
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_DIGITS
+        return str(int(value)) if is_whole else str(value)
+    if issubclass(wanted, fo.FloatField) and is_number:
+        return float(value)
+    if issubclass(wanted, fo.IntField) and is_number and value == int(value):
+        return int(value)
+    if issubclass(wanted, fo.BooleanField) and isinstance(value, bool):
+        return value
+    raise ValueError
+
+
+def _problem(document: Document) -> str:
+    """Reason why the database cannot hold a document; empty if it can."""
+    try:
+        size = len(bson.encode(document))
+    except OverflowError:
+        return "integers from -2^63 to 2^63 - 1"
+    except UnicodeEncodeError:
+        return "texts of whole characters, not of halves of a surrogate pair"
+    except InvalidDocument as error:
+        return str(error)
+    return "at most 16 MB for the labels of an image" if size > _MOST_BYTES else ""
 
 
 def _remove_left_behind(dataset: fo.Dataset) -> None:

@@ -208,6 +208,17 @@ def _shapes(tmp_path, shape, name="polylines"):
     return [value and value[name] for value in dataset.values("frames.ann")[0]], summary
 
 
+def test_a_second_batch_of_tracks_goes_into_the_one_field_of_the_first(tmp_path):
+    shape = '<box frame="0" outside="0" xtl="0" ytl="0" xbr="9" ybr="9"/>'
+    path = written(tmp_path / "x.xml", _video(f'<track id="0" label="car">{shape}</track>'))
+    dataset = dataset_of(["v.mp4"])
+    import_annotations(dataset, {"ann": path, "bob": path}, into="attribute")
+    import_annotations(dataset, {"bob": path, "cid": path}, into="attribute", overwrite=True)
+    assert dataset.values("annotations_assigned") == [["ann", "bob", "cid"]]
+    owners = dataset.values("frames.annotations.detections.annotator")
+    assert owners == [[["ann", "bob", "cid"], [], [], [], []]]
+
+
 def test_boxes_turn_the_shorter_way_between_key_frames(tmp_path):
     box = '<box frame="{}" outside="0" xtl="80" ytl="40" xbr="120" ybr="60" rotation="{}"/>'
     frames, _ = _shapes(tmp_path, box.format(0, 350) + box.format(4, 10))
