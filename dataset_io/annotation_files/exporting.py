@@ -365,20 +365,19 @@ def _consensus(
                       if entry is not None]  # fmt: skip
             pages[ImageKey(paths[row["_id"]])] = ImageLabels(labels, (1.0, 1.0))
         return pages
-    units, maker = open_units(run, "medoid")
+    reader, maker = open_units(run, "medoid")
     kind = next(entry for entry in KINDS if entry.stored is maker.stored)
-    reader = Reader(units)
     ids = list(paths)
     for start in range(0, len(ids), _BATCH):
         rows = [row for row in reader.again(ids[start : start + _BATCH]) if row.get("compared") is not None]
         if not rows:
             continue
-        batch = reader.columns(rows)
-        made = [pages.setdefault(ImageKey(paths[one.sample_id]), ImageLabels([], (1.0, 1.0))) for one in batch.samples]
-        documents, outcomes = consensus_documents(batch.labels, maker, units, run.annotators)
-        for sample, document, outcome in zip(batch.labels.sample.tolist(), documents, outcomes, strict=True):
+        units = reader.units(rows)
+        made = [pages.setdefault(ImageKey(paths[row["_id"]]), ImageLabels([], (1.0, 1.0))) for row in rows]
+        documents, outcomes = consensus_documents(units, maker, reader, run.annotators)
+        for sample, document, outcome in zip(units.sample.tolist(), documents, outcomes, strict=True):
             if document is not None and outcome == "n_labels":
-                path = paths[batch.samples[sample].sample_id]
+                path = paths[rows[sample]["_id"]]
                 extent = {name: value for name, value in document.items() if name not in names.UNIT_ATTRIBUTES}
                 made[sample].labels.append(drawn_label(kind, extent, images[path].size_px, {}))
     return pages

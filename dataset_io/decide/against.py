@@ -29,13 +29,12 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..run.work_through import rare_collections
-from ..units.unit_members import UnitMembers
+from ..units.changing import BATCH
+from ..units.unit_labels import Stored
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, open_decided
-from .decision_log import BY_RULE, Stored, applied_changes
+from .decision_log import BY_RULE, applied_changes
 
-#: samples whose objects are read at once
-_BATCH = 1_000
 _COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed")
 #: what the majority said of decided objects
 _OF_MAJORITY = ("n_consensus_right", "n_consensus_wrong", "n_no_majority")
@@ -79,7 +78,7 @@ def report_decisions(
         for rows, cluster_ids in _decided(opened):
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
             n_samples += len(cluster)
-            disputed = rows.decided & (rows.objects.members.verdict > AGREED)
+            disputed = rows.decided & (rows.objects.units.verdict > AGREED)
             left_out = (rows.states == SKIPPED, rows.states == CHANGED)
             is_applied = rows.applied.any(axis=1)
             found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, *rows.majority())
@@ -102,7 +101,7 @@ def report_decisions(
         annotators=annotators_decided(
             _joined(judged),
             labels.annotators,
-            opened.units.reader.codes.names() if opened.units.has_classes else [],
+            opened.reader.codes.names() if opened.units.has_classes else [],
             resamples=config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples),
             seed=config.seed,
         ),
@@ -112,12 +111,12 @@ def report_decisions(
 
 def _decided(opened: ObjectsToDecide) -> Iterator[tuple[_Rows, list[ObjectId]]]:
     """The objects of all samples with decisions, some at a time; and of every sample its group, video, or own id."""
-    reader, ids = opened.reader(), opened.gold.decided_ids()
-    for start in range(0, len(ids), _BATCH):
-        for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
-            read = reader.columns(batch)
-            clusters = [each.group_id or each.video_id or each.sample_id for each in read.samples]
-            yield _Rows(opened, read.labels), clusters
+    reader, ids = opened.reader, opened.gold.decided_ids()
+    for start in range(0, len(ids), BATCH):
+        for rows in reader.batched(reader.again(ids[start : start + BATCH])):
+            objects = opened.of(rows)
+            clusters = [each.group_id or each.video_id or each.sample_id for each in objects.units.samples]
+            yield _Rows(opened, objects), clusters
 
 
 class _Rows:
@@ -125,7 +124,7 @@ class _Rows:
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
         self.objects, self._units = objects, opened.units
-        self.states = states = np.array([objects.state(unit) for unit in range(objects.members.n_units)], np.int64)
+        self.states = states = np.array([objects.state(unit) for unit in range(objects.units.n_units)], np.int64)
         self.decided: BoolArray = states == DECIDED
         self._rows = np.flatnonzero(self.decided).tolist()
         self.by_rule: BoolArray = np.zeros(len(states), np.bool_)
@@ -147,12 +146,12 @@ class _Rows:
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> Judged:
         """Outcomes of every assigned annotator on some of the decided objects."""
-        members: UnitMembers = self.objects.members
-        assigned = self.objects.assigned[members.sample]
+        units = self.objects.units
+        assigned = units.asked[units.sample]
         given = np.full(assigned.shape, NOTHING)
-        given[members.unit, members.annotator] = self.given
+        given[units.unit, units.annotator] = self.given
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
-        return Judged(cluster[members.sample[unit]], annotator, self.right[unit], given[unit, annotator])
+        return Judged(cluster[units.sample[unit]], annotator, self.right[unit], given[unit, annotator])
 
 
 def _joined(parts: Sequence[Judged]) -> Judged:
@@ -183,9 +182,9 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
     opened.labels.check_annotators("annotator", [text_of("annotator", annotator)])
     units, number, found = opened.units, opened.labels.annotators.index(annotator), list[Against]()
     for rows, _ in _decided(opened):
-        objects, members = rows.objects, rows.objects.members
-        assigned = objects.assigned[members.sample]
-        row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
+        objects, found_units = rows.objects, rows.objects.units
+        assigned = found_units.asked[found_units.sample]
+        row_of = {int(found_units.unit[row]): int(row) for row in np.flatnonzero(found_units.annotator == number)}
         chosen = rows.by_rule if made_by_rule else rows.by_hand
         for unit in np.flatnonzero(chosen & assigned[:, number]).tolist():
             row, label = row_of.get(unit), objects.gold_label(unit)
@@ -194,11 +193,11 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
             if row is not None and label is not None and rows.given[row] == rows.right[unit]:
                 continue
             against = Against(
-                document_id=objects.document_ids[int(members.sample[unit])],
-                given=None if row is None else units.shown(members.labels[row]),
+                document_id=found_units.samples[int(found_units.sample[unit])].sample_id,
+                given=None if row is None else units.shown(found_units.values[row]),
                 right=None if label is None else units.shown(units.value(label)),
                 key=None if row is None else objects.member_key(row),
-                label_id=None if row is None else members.label_ids[row],
+                label_id=None if row is None else found_units.labels[row].get("_id"),
                 gold=label,
                 decision=objects.found[unit][0],
             )

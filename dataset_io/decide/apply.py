@@ -12,7 +12,6 @@ import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 import fiftyone as fo
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
-from pymongo import UpdateOne
 
 from ... import names
 from ...agreement.settings.arguments import one_of, print_to, takes_arrays, text_of, texts_of, true_or_false
@@ -28,6 +26,7 @@ from ...agreement.settings.options import OPTIONS, value_name
 from ...charts.reports.decided import applied_section, but_left_out
 from ...charts.text.sections import as_text
 from ...charts.text.words import counted
+from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import reload_samples
 from ..labels.paths import attributes_of_runs
 from ..labels.source import refuse_read_only
@@ -35,10 +34,11 @@ from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..record.sample_index import now
-from ..run.work_through import MAX_ATTEMPTS, CountingPass, Progress, SentBatch, rare_collections
-from .decidable import Decidable
+from ..run.work_through import Progress, rare_collections
+from ..units.changing import Changed, Documents, change
+from ..units.unit_labels import Stored
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, Stored, hash_of_label, label_key
+from .decision_log import ADDED, DELETED, REPLACED_BY, label_key
 from .gold import Gold
 from .label_edits import LabelEdits, new_label
 
@@ -174,8 +174,8 @@ def apply_decisions(
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
     step, chosen = str(ObjectId()), chosen or labels.annotators
     with unless_deleted(labels.dataset), rare_collections():
-        one_pass = _Pass(opened, annotators=chosen, changes=wanted, by=by, step=step, preview=preview)
-        total = one_pass.done(progress)
+        one_step = _Step(opened, [name for name in labels.annotators if name in chosen], frozenset(wanted), by, step)
+        total = change(opened.reader, one_step.applied, preview=preview, progress=progress)
         if not preview:
             reload_samples(labels.dataset)
     counts = ("n_applied", "n_right", "n_changed", "n_edited", "n_unfit", "n_meanwhile")
@@ -202,205 +202,140 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
     return {change: is_default for change, (is_possible, is_default) in found.items() if is_possible}
 
 
-class _Pass(CountingPass):
-    """One pass over the samples with decisions; those that somebody changes meanwhile are read again."""
+class _Step:
+    """Decisions that are applied at once to the labels of some annotators.
+
+    Args:
+        opened: the objects, and the field of decisions
+        annotators: whose labels are changed, by name
+        changes: which changes are made
+        by: name of who does it
+        step: what ``run.decisions.undo_applied`` takes back
+    """
 
     def __init__(
-        self,
-        objects: ObjectsToDecide,
-        *,
-        annotators: Sequence[str],
-        changes: Sequence[str],
-        by: str,
-        step: str,
-        preview: bool,
+        self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str, step: str
     ) -> None:
-        super().__init__(objects.reader())
-        self.objects, self.source = objects, objects.units.reader.source
-        self.chosen = [name for name in objects.labels.annotators if name in annotators]
-        self.changes, self.by, self.step, self._preview = frozenset(changes), by, step, preview
-        self.of_runs = sorted(attributes_of_runs(objects.labels.dataset))
-        self._numbers = [objects.labels.annotators.index(name) for name in self.chosen]
+        self._opened, self._annotators, self._changes, self._by, self._step = opened, annotators, changes, by, step
+        self._source = opened.reader.source
+        opened.reader.is_lean = False
+        self._of_runs = sorted(attributes_of_runs(opened.labels.dataset))
 
     @functools.cached_property
-    def values(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, Any]:
         """Values of the annotator attribute, as they are on labels, by what they are called."""
-        path = f"{self.source.label_paths[0]}.{self.source.config.annotator_attribute}"
-        return {value_name(value): value for value in self.source.collection.distinct(path)}
+        path = f"{self._source.label_paths[0]}.{self._source.config.annotator_attribute}"
+        return {value_name(value): value for value in self._source.collection.distinct(path)}
 
-    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch:
-        """Apply the decisions of a batch, and begin to write it."""
-        read = self.reader.columns(rows)
-        ids = [sample.sample_id for sample in read.samples]
-        counts: list[Counter[Any]] = [Counter() for _ in ids]
-        decided: dict[int, list[Stored]] = {}
-        for k, decisions in enumerate(read.labels.decided):
-            n_right = self._n_right(read.labels, k) if decisions else 0
-            if n_right is None:
-                decided[k] = decisions
-            else:
-                counts[k]["n_right"] += n_right
-        gold = self.objects.gold
-        wanted = dict.fromkeys((*self.objects.fields, gold.name, gold.decisions), True)
-        found = gold.collection.find({"_id": {"$in": [ids[k] for k in decided]}}, wanted)
-        documents = {document["_id"]: document for document in found}
-        between: list[ObjectId] = []
-        updates: dict[ObjectId, tuple[UpdateOne, list[Stored]]] = {}
-        for k, decisions in decided.items():
-            document = documents.get(ids[k], {})
-            log = gold.log_of(document)
-            steps = [
-                [(each["id"], len(each.get(APPLIED) or ())) for each in some] for some in (log.decisions, decisions)
-            ]
-            if steps[0] != steps[1]:  # somebody decided again, or applied the decisions
-                between.append(ids[k])
-                continue
-            applied = _Document(self, read.labels, k, document, log, counts[k]).apply()
-            if applied is not None and not self._preview:
-                updates[ids[k]] = applied
-        return SentBatch(ids, counts, writers.submit(lambda: [*between, *gold.swap(updates)]))
-
-    def _n_right(self, objects: Decidable, sample: int) -> int | None:
-        """Number of decisions on a sample if all chosen annotators drew what was decided, and no label was changed.
-
-        None if that is not so, or cannot be told from what was read.
-        """
-        if not self.changes.isdisjoint(("geometry", "attributes")):
-            return None
-        n, of_decision = 0, {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
-        for decision in objects.decided[sample]:
-            if decision["choice"] == "skip":
-                continue
-            unit, right = of_decision.get(decision["id"]), objects.gold[sample].get(decision["gold_id"])
-            if unit is None or APPLIED in decision or right is None:
-                return None
-            if hash_of_label(right, self.objects.kind) != decision["gold_hash"]:
-                return None
-            rows = slice(objects.rows(unit).start, objects.rows(unit).stop)
-            annotator, category = objects.members.annotator[rows].tolist(), objects.members.category[rows].tolist()
-            drew = dict(zip(annotator, category, strict=True))
-            code = self.objects.units.code(right) if "class" in self.changes else None
-            for number in self._numbers:
-                if number in drew and code is not None and drew[number] != code:
-                    return None
-                if number not in drew and "add" in self.changes and objects.assigned[sample, number]:
-                    return None
-            named = dict(zip(decision["labels"], decision["hashes"], strict=True))
-            if not objects.is_of_same_labels(unit) or objects.hashes(unit) != named:
-                return None
-            n += 1
-        return n
-
-
-class _Document:
-    """The labels of one sample of a batch, or frame, as read after its objects, to which its decisions are applied."""
-
-    def __init__(
-        self, work: _Pass, objects: Decidable, sample: int, document: Stored, log: DecisionLog, counts: Counter[Any]
-    ) -> None:
-        self._work, self._opened, self._objects, self._log, self._counts = work, work.objects, objects, log, counts
-        self._assigned = objects.assigned[sample]
-        self._edits = LabelEdits(document, work.objects.fields)
-        self._right = {label["_id"]: label for label in log.labels}
-        self._unit = {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
-
-    def apply(self) -> tuple[UpdateOne, list[Stored]] | None:
-        """The update, and the log after it; None if there is nothing to do."""
-        gold, counts, entries, is_changed = self._opened.gold, self._counts, list[Stored](), False
+    def applied(self, rows: list[Stored]) -> dict[ObjectId, Changed]:
+        """What becomes of samples, or frames."""
+        objects, gold = self._opened.of(rows), self._opened.gold
         kind_of_name = {"label": "n_class", **dict.fromkeys(self._opened.units.config.attributes, "n_attributes")}
-        for decision in self._log.entries:
-            entries.append(decision)
-            if REPLACED_BY in decision or decision["choice"] == "skip":
-                continue
-            attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self._work.step]
-            if attempts:  # of a process that died after it wrote
-                counts["n_applied"] += 1
-                for change in attempts[0]["changes"]:
-                    others = {DELETED: {"n_deleted"}, ADDED: {"n_added"}}.get(change["what"])
-                    kinds = others or {kind_of_name.get(name, "n_geometry") for name in change["after"]}
-                    counts.update((change["annotator"], kind) for kind in kinds)
-                continue
-            problem = self._problem(decision)
-            changes = [] if problem else list(self._changes(decision))
-            counts[problem or ("n_applied" if changes else "n_right")] += 1
-            if changes:
-                entries[-1], is_changed = self._after(decision, changes), True
-        return (self._edits.update({gold.decisions: entries}, (gold.name,)), entries) if is_changed else None
+        found = dict[ObjectId, Changed]()
+        for k, (document, log) in enumerate(zip(objects.units.documents, objects.logs, strict=True)):
+            edits, counts, entries = LabelEdits(document, self._opened.fields), Counter[Any](), list[Stored]()
+            is_changed = False
+            unit_of = {each["id"]: unit for unit in objects.of_sample(k) for each in objects.found[unit]}
+            for decision in log.entries:
+                entries.append(decision)
+                if REPLACED_BY in decision or decision["choice"] == "skip":
+                    continue
+                attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self._step]
+                if attempts:  # of a process that died after it wrote
+                    counts["n_applied"] += 1
+                    for made in attempts[0]["changes"]:
+                        others = {DELETED: {"n_deleted"}, ADDED: {"n_added"}}.get(made["what"])
+                        kinds = others or {kind_of_name.get(name, "n_geometry") for name in made["after"]}
+                        counts.update((made["annotator"], kind) for kind in kinds)
+                    continue
+                unit, is_drawn = unit_of.get(decision["id"]), self._is_drawn(decision)
+                # until the run is updated, it does not know objects of which labels were deleted by applying
+                is_known = bool(decision.get(APPLIED)) if unit is None else objects.is_of_same_labels(unit)
+                named = zip(decision["labels"], decision["hashes"], strict=True)
+                if not is_drawn and (not is_known or any(edits.hash(key) != hashed for key, hashed in named)):
+                    counts["n_changed"] += 1
+                elif log.is_edited(decision):
+                    counts["n_edited"] += 1
+                else:
+                    right = None if decision["gold_id"] is None else objects.gold[k][decision["gold_id"]]
+                    asked = objects.units.asked[k] if unit is not None or is_drawn else None
+                    changes = list(self._changed(decision, right, asked, edits, counts))
+                    counts["n_applied" if changes else "n_right"] += 1
+                    if changes:
+                        entries[-1], is_changed = self._after(decision, changes, edits), True
+            write = edits.write({gold.decisions: entries}, (gold.name,)) if is_changed else None
+            found[document["_id"]] = counts, write
+        return found
 
     def _is_drawn(self, decision: Stored) -> bool:
         """True if the adjudicator added this object."""
         return decision["labels"] == [label_key(self._opened.gold.name, decision["gold_id"], self._opened.kind)]
 
-    def _problem(self, decision: Stored) -> str | None:
-        """Reason why a decision cannot be applied, as a field of :class:`Applied`; None if it can."""
-        if not self._is_drawn(decision):
-            unit = self._unit.get(decision["id"])
-            # until the run is updated, it does not know objects of which labels were deleted by applying
-            is_known = bool(decision.get(APPLIED)) if unit is None else self._objects.is_of_same_labels(unit)
-            named = zip(decision["labels"], decision["hashes"], strict=True)
-            if not is_known or any(self._edits.hash(key) != found for key, found in named):
-                return "n_changed"
-        return "n_edited" if self._log.is_edited(decision) else None
+    def _changed(
+        self, decision: Stored, right: Stored | None, asked: BoolArray | None, edits: LabelEdits, counts: Counter[Any]
+    ) -> Iterator[Stored]:
+        """Change the labels of the object of a decision; yields the changes, label by label.
 
-    def _changes(self, decision: Stored) -> Iterator[Stored]:
-        """Change the labels of the object of a decision; returns the changes, label by label."""
-        work, edits, counts = self._work, self._edits, self._counts
+        Args:
+            decision: the decision
+            right: its label; None if there is no object
+            asked: who was assigned; None where the run does not know the object
+            edits: the labels of the sample
+            counts: counts the changes
+        """
         labels, units, kind = self._opened.labels, self._opened.units, self._opened.kind
-        right = None if decision["gold_id"] is None else self._right[decision["gold_id"]]
-        is_drawn = self._is_drawn(decision)
-        drew = {self._annotator_of(key): key for key in decision["labels"] if not is_drawn}
-        for name in work.chosen:
+        drew = {} if self._is_drawn(decision) else {self._annotator_of(key, edits): key for key in decision["labels"]}
+        for name in self._annotators:
             key = drew.get(name)
             if key is not None and right is not None:  # it gets class, geometry or attributes of the adjudicated one
-                wanted = units.corrections(edits.label(key) or {}, right, work.changes)
+                wanted = units.corrections(edits.label(key) or {}, right, self._changes)
                 fitting = {what: values for what, values in wanted.items() if edits.fits(key, values)}
                 counts["n_unfit"] += len(fitting) < len(wanted)
                 counts.update((name, f"n_{what}") for what in fitting)
                 given = {each: value for values in fitting.values() for each, value in values.items()}
                 if fitting:
                     yield {**edits.give(key, given), "annotator": name}
-            elif key is not None and "delete" in work.changes:  # there is no object
+            elif key is not None and "delete" in self._changes:  # there is no object
                 keys = [key]
                 if units.can_repeat:  # a tag goes as often as it was given
                     field, label = key.rpartition(" ")[0], edits.label(key) or {}
                     given_labels = [each for each in edits.of(field) if isinstance(each, dict)]
                     same = [edits.key(field, each) for each in given_labels if not units.corrections(each, label)]
-                    keys = [each for each in same if self._annotator_of(each) == name]
+                    keys = [each for each in same if self._annotator_of(each, edits) == name]
                 for each in keys:
                     counts[name, "n_deleted"] += 1
-                    yield {**edits.delete(each), "of_runs": work.of_runs, "annotator": name}
-            elif key is None and right is not None and "add" in work.changes:  # they missed it, if they were asked
-                is_known = decision["id"] in self._unit or is_drawn
-                if not is_known or not self._assigned[labels.annotators.index(name)]:
+                    yield {**edits.delete(each), "of_runs": self._of_runs, "annotator": name}
+            elif key is None and right is not None and "add" in self._changes:  # they missed it, if they were asked
+                if asked is None or not asked[labels.annotators.index(name)]:
                     continue
                 counts[name, "n_added"] += 1
                 values = {each: right[each] for each in ("label", *kind.content) if right.get(each) is not None}
                 if (attribute := labels.config.annotator_attribute) is not None:
                     value = labels.value_of(name)
-                    values[attribute] = work.values.get(value, value)
-                    if value not in work.values and {type(each) for each in work.values.values()} == {int}:
+                    values[attribute] = self._values.get(value, value)
+                    if value not in self._values and {type(each) for each in self._values.values()} == {int}:
                         with contextlib.suppress(ValueError):  # an annotator without labels, among others with numbers
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
                 yield {**edits.add(field, new_label(units.label_type.__name__, values)), "annotator": name}
 
-    def _annotator_of(self, key: str) -> str | None:
+    def _annotator_of(self, key: str, edits: LabelEdits) -> str | None:
         """The annotator of a label."""
-        source, field = self._work.source, key.rpartition(" ")[0]
+        source, field = self._source, key.rpartition(" ")[0]
         if source.config.annotator_attribute is None:
             return source.annotators[source.field_annotator[list(self._opened.fields).index(field)]]
-        value = value_name((self._edits.label(key) or {}).get(source.config.annotator_attribute))
+        value = value_name((edits.label(key) or {}).get(source.config.annotator_attribute))
         number = source.annotator_numbers.get(value)
         return None if number is None else source.annotators[number]
 
-    def _after(self, decision: Stored, changes: list[Stored]) -> Stored:
+    def _after(self, decision: Stored, changes: list[Stored], edits: LabelEdits) -> Stored:
         """A decision with its labels as they are now, and their changes."""
         labels = () if self._is_drawn(decision) else zip(decision["labels"], decision["hashes"], strict=True)
-        hashes = {**dict(labels), **{change["key"]: self._edits.hash(change["key"]) for change in changes}}
+        hashes = {**dict(labels), **{change["key"]: edits.hash(change["key"]) for change in changes}}
         there = {key: found for key, found in sorted(hashes.items()) if found is not None}
         part = {
-            "step": self._work.step,
-            "by": self._work.by,
+            "step": self._step,
+            "by": self._by,
             "at": now(),
             "labels": decision["labels"],
             "hashes": decision["hashes"],
@@ -465,15 +400,16 @@ def undo_applied(
     refuse_read_only(field.dataset, [prefix + path for path in paths])
     of_runs = attributes_of_runs(field.dataset)
 
-    def undone(document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
+    def undone(document: Stored) -> Changed:
         edits, counts = LabelEdits(document, kinds), Counter[str]()
         log = field.log_of({field.decisions: document[field.decisions]}).entries
         for at in reversed(range(len(log))):  # later ones first
             _take_back(edits, log, at, wanted, of_runs, counts)
-        return counts, (edits.update({field.decisions: log}), log) if counts["n_objects"] else None
+        return counts, edits.write({field.decisions: log}) if counts["n_objects"] else None
 
     with unless_deleted(field.dataset), rare_collections():
-        total = field.change(step_query, (*kinds, field.decisions), undone, 1 + MAX_ATTEMPTS)
+        documents = Documents(field.collection, step_query, (*kinds, field.decisions))
+        total = change(documents, lambda rows: {each["_id"]: undone(each) for each in rows})
         reload_samples(field.dataset)
     return TakenBack(wanted, total["n_objects"], total["n_changed"], total["n_meanwhile"])
 
@@ -517,10 +453,10 @@ def _take_back(
     if step not in (part["step"] for part in parts):
         return
     changes = []
-    for change in parts[-1]["changes"]:
-        gone = {*change.get("of_runs", ())} - {*of_runs}
-        before = {name: value for name, value in change["before"].items() if name not in gone} if gone else None
-        changes.append(change if before is None else {**change, "before": before})
+    for made in parts[-1]["changes"]:
+        gone = {*made.get("of_runs", ())} - {*of_runs}
+        before = {name: value for name, value in made["before"].items() if name not in gone} if gone else None
+        changes.append(made if before is None else {**made, "before": before})
     hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))
     is_as_applied = all(
         edits.can_take_back(change) and edits.hash(change["key"]) == hashes.get(change["key"]) for change in changes
@@ -534,8 +470,8 @@ def _take_back(
     if not is_last or not is_as_applied:
         counts["n_changed"] += 1
         return
-    for change in reversed(changes):
-        edits.take_back(change)
+    for made in reversed(changes):
+        edits.take_back(made)
     counts["n_objects"] += 1
     before = {name: parts[-1][name] for name in ("labels", "hashes")}
     log[at] = {**decision, **before, APPLIED: parts[:-1]}

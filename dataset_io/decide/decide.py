@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -26,12 +25,12 @@ from ..labels.paths import attributes_of_runs
 from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import now
-from ..run.read import Reader
-from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
-from ..units.unit_members import UnitMembers
+from ..run.work_through import Progress, rare_collections
+from ..units.changing import Changed, change
+from ..units.unit_labels import Stored, UnitReader
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
-from .decision_log import BY_RULE, Choice, Stored, stored_labels
-from .decision_units import DecidableReader, decision_units
+from .decision_log import BY_RULE, Choice
+from .decision_units import decision_units
 from .gold import Gold
 
 
@@ -177,10 +176,14 @@ def decide(
         )
     if annotator is not None:
         labels.check_annotators("annotator", [text_of("annotator", annotator)])
+    if (choice == "own") != (label is not None):
+        raise AgreementInputError(
+            f'`label` must be given with the choice "own", and only then, got {label!r} with {choice!r}'
+        )
     decision = NewDecision(
         choice=choice,
         annotator=None if annotator is None else str(annotator),
-        label=_label_of(opened, choice, label, rule),
+        label=None if label is None else _own_label(opened, label, rule),
         by=text_of("by", user_name() if by is None else by),
         remark=None if remark is None else text_of("remark", remark),
         step=str(ObjectId()),
@@ -211,14 +214,8 @@ def documents_of(samples: SampleCollection) -> tuple[ObjectId, ...]:
     return tuple(map(ObjectId, samples.values("id")))
 
 
-def _label_of(opened: ObjectsToDecide, choice: str, label: Any, rule: Rule) -> Stored | None:
+def _own_label(opened: ObjectsToDecide, label: Any, rule: Rule) -> Stored:
     """A label of one's own, as stored."""
-    if (choice == "own") != (label is not None):
-        raise AgreementInputError(
-            f'`label` must be given with the choice "own", and only then, got {label!r} with {choice!r}'
-        )
-    if label is None:
-        return None
     if type(label) is not opened.units.label_type:
         raise AgreementInputError(f"`label` must be a {opened.units.label_type.__name__}, got {type(label).__name__}")
     if rule.objects is None or len(rule.objects) != 1:
@@ -271,136 +268,120 @@ def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: 
     return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
 
 
-@dataclass(eq=False)
 class ObjectsToDecide:
-    """The objects of a run as they are now, and the field of decisions."""
+    """The objects of a run as they are now, and the field of decisions.
 
-    labels: RunLabels  #: the labels of the run
-    gold: Gold  #: the field of decisions
-    among: tuple[ObjectId, ...] | None  #: ids of the samples; None for all
+    Args:
+        labels: the labels of the run
+        gold: the field of decisions
+        among: ids of the samples; None for all
 
-    def __post_init__(self) -> None:
-        self.units = decision_units(self.labels, self.among)  #: what can be decided on them
-        self.kind = self.units.kind  #: type of the labels in the field of decisions
-        #: types of the annotators' labels by field, within a document
-        self.fields = dict(zip(self.units.reader.source.fields, self.labels.kinds, strict=True))
+    Attributes:
+        reader: reads them
+        units: what can be decided on them
+        kind: type of the labels in the field of decisions
+        stored: type of that field
+        fields: types of the annotators' labels by field, within a document
+    """
 
-    @property
-    def stored(self) -> type[fol.Label]:
-        """Type of the field of decisions."""
-        stored: Any = self.kind.stored
-        return stored
+    def __init__(self, labels: RunLabels, gold: Gold, among: tuple[ObjectId, ...] | None) -> None:
+        self.labels, self.gold, self.among = labels, gold, among
+        self.reader = UnitReader(labels, among, (gold.name, gold.decisions))
+        self.units = decision_units(labels, self.reader)
+        self.kind = self.units.kind
+        self.stored: Any = self.kind.stored
+        self.fields = dict(zip(self.reader.source.fields, labels.kinds, strict=True))
 
-    def reader(self) -> Reader[Decidable]:
-        """Reads the objects."""
-        return Reader(DecidableReader(self.units, self.gold))
+    def of(self, rows: list[Stored]) -> Decidable:
+        """The objects of query results of the reader, with the decisions on them."""
+        units = self.reader.units(rows)
+        logs = [self.gold.log_of(document, self.kind) for document in units.documents]
+        masks = self.gold.collection if self.reader.is_lean else None
+        return Decidable(units, self.units.votes(units), logs, list(self.fields.items()), masks)
 
     def decide(self, rule: Rule, new: NewDecision, *, preview: bool = False, progress: Progress = False) -> Decided:
         """Decide on the objects that meet a rule; see ``run.decisions.decide``."""
-        gold, dataset = self.gold, self.labels.dataset
+        gold, dataset, labels = self.gold, self.labels.dataset, self.labels
+        reader = self.reader
+        reader.is_lean &= new.choice != "version"
+        said = {
+            "choice": "skip" if new.opens else new.choice,
+            "annotator": None if new.opens else new.annotator,
+            "run_key": labels.run_key,
+            "decided_by": new.by,
+            "remark": new.remark,
+            "step": new.step,
+            BY_RULE: rule.objects is None,
+        }
+        basis = new.annotator if new.choice == "version" else new.choice
+        # a copy of a label is without what belongs to runs and to the annotator
+        left_out = {labels.config.annotator_attribute, "tags"}
+        if new.choice == "version":
+            left_out |= attributes_of_runs(dataset)
+
+        def decided(rows: list[Stored]) -> dict[ObjectId, Changed]:
+            objects, at = self.of(rows), now()
+            units = objects.units
+            chosen = rule.of(objects, reader.codes.names())
+            some, numbers, samples = units.only(chosen), np.flatnonzero(chosen).tolist(), units.sample.tolist()
+            counts = [Counter({"n_left_out": n}) for n in units.n_left_out.tolist()]
+            right: list[Stored | None] = [new.label for _ in numbers]
+            no_majority = [False for _ in numbers]
+            if new.choice == "consensus":
+                right = self.units.consensus(some)
+                no_majority = (~self.units.has_majority(some)).tolist()
+            elif new.choice == "version":
+                number = labels.annotators.index(str(new.annotator))
+                given = {int(some.unit[row]): some.labels[row] for row in np.flatnonzero(some.annotator == number)}
+                right = [self._copied(given.get(k), left_out) for k in range(len(numbers))]
+            changed: dict[int, None] = {}
+            taken = set[str]()  # a decision on several objects gives way to one of them
+            for unit, label, has_none in zip(numbers, right, no_majority, strict=True):
+                k, found = samples[unit], objects.found[unit]
+                counts[k]["n_found"] += 1
+                if any(each["step"] == new.step for each in found):  # by an attempt before
+                    counts[k]["n_decided"] += 1
+                    continue
+                state = objects.state(unit)
+                is_open = new.again or state == OPEN or (state == SKIPPED and new.choice != "skip")
+                if not is_open and not (state == CHANGED and rule.objects is not None):
+                    counts[k]["n_before"] += 1
+                elif has_none:
+                    counts[k]["n_no_majority"] += 1
+                elif label is None and new.choice not in ("none", "skip"):
+                    counts[k]["n_without"] += 1
+                else:
+                    counts[k]["n_decided"] += 1
+                    changed[k] = None
+                    old = [each for each in found if each["id"] not in taken]
+                    taken.update(each["id"] for each in old)
+                    if not preview:
+                        facts = objects.facts(unit, labels.annotators)
+                        objects.logs[k].add(facts, label, {**said, "decided_at": at}, basis, old)
+            ids = [sample.sample_id for sample in units.samples]
+            return {each: (counts[k], objects.logs[k].write() if k in changed else None) for k, each in enumerate(ids)}
+
         with unless_deleted(dataset), rare_collections():
             if not preview:
-                gold.declare(self.stored, self.labels.config.fields)
-            total = _Pass(self, rule, new, preview=preview).done(progress)
+                gold.declare(self.stored, labels.config.fields)
+            total = change(reader, decided, preview=preview, progress=progress)
             if not preview:
                 gold.remove_if_deleted()
                 reload_samples(dataset)
         if rule.objects is not None and not total["n_found"]:
             raise AgreementInputError(
-                f"`objects` must be match ids of the run {self.labels.run_key!r} in the samples, got "
+                f"`objects` must be match ids of the run {labels.run_key!r} in the samples, got "
                 f"{shown(map(repr, sorted(rule.objects)))}"
             )
         step = new.step if total["n_decided"] and not preview else None
-        counts = ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")
-        return Decided(gold.path, step, **{each: total[each] for each in counts}, n_changed=total["n_meanwhile"])
+        names_of = ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")
+        return Decided(gold.path, step, **{each: total[each] for each in names_of}, n_changed=total["n_meanwhile"])
 
-
-class _Pass(CountingPass):
-    """One pass over the objects of a run; samples in which somebody decides meanwhile are read again."""
-
-    def __init__(self, objects: ObjectsToDecide, rule: Rule, new: NewDecision, *, preview: bool) -> None:
-        super().__init__(objects.reader())
-        self._objects, self._rule, self._new, self._preview = objects, rule, new, preview
-        self._of_runs = attributes_of_runs(objects.labels.dataset)
-
-    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch:
-        """Decide on the objects of a batch, and begin to write it."""
-        read, new = self.reader.columns(rows), self._new
-        objects, ids = read.labels, [sample.sample_id for sample in read.samples]
-        counts = [Counter({"n_left_out": n}) for n in read.index.columns["n_invalid"].tolist()]
-        chosen = self._rule.of(objects, self._objects.units.reader.codes.names())
-        units = np.flatnonzero(chosen).tolist()
-        self.total["n_found"] += len(units)
-        samples = objects.members.sample.tolist()
-        decided: dict[int, None] = {}  # the samples
-        taken: set[str] = set()  # a decision on several objects gives way to one of them
-        some, at = objects.members.only(chosen), now()
-        no_majority = set[int]()
-        if new.choice == "consensus":
-            has_majority = self._objects.units.has_majority(some).tolist()
-            no_majority = {unit for unit, has in zip(units, has_majority, strict=True) if not has}
-        for unit, label in zip(units, self._labels(objects, units, some), strict=True):
-            k = samples[unit]
-            if any(each["step"] == new.step for each in objects.found[unit]):  # by an attempt before
-                counts[k]["n_decided"] += 1
-                continue
-            state = objects.state(unit)
-            is_open = new.again or state == OPEN or (state == SKIPPED and new.choice != "skip")
-            if not is_open and not (state == CHANGED and self._rule.objects is not None):
-                counts[k]["n_before"] += 1
-            elif unit in no_majority:
-                counts[k]["n_no_majority"] += 1
-            elif label is None and new.choice not in ("none", "skip"):
-                counts[k]["n_without"] += 1
-            else:
-                counts[k]["n_decided"] += 1
-                if not self._preview:
-                    old = tuple(each for each in objects.found[unit] if each["id"] not in taken)
-                    taken.update(each["id"] for each in old)
-                    said = {
-                        "choice": "skip" if new.opens else new.choice,
-                        "annotator": None if new.opens else new.annotator,
-                        "run_key": self._objects.labels.run_key,
-                        "decided_by": new.by,
-                        "decided_at": at,
-                        "remark": new.remark,
-                        "step": new.step,
-                        BY_RULE: self._rule.objects is None,
-                    }
-                    basis = new.annotator if new.choice == "version" else new.choice
-                    facts = objects.facts(unit, self._objects.labels.annotators)
-                    objects.logs[k].add(facts, label, said, basis, old)
-                    decided[k] = None
-        changed = {ids[k]: (objects.logs[k].update(ids[k]), objects.logs[k].entries) for k in decided}
-        return SentBatch(ids, counts, writers.submit(self._objects.gold.swap, changed))
-
-    def _labels(self, objects: Decidable, units: list[int], some: UnitMembers) -> list[Stored | None]:
-        """Adjudicated label of every chosen object, with some of the members; None if there is none to take.
-
-        Of an annotator's label a copy, without what belongs to runs and to the annotator.
-        """
-        new, members = self._new, objects.members
-        if new.choice == "consensus":
-            return self._objects.units.consensus(some)
-        if new.choice != "version":
-            return [new.label for _ in units]
-        wanted = members.annotator == self._objects.labels.annotators.index(str(new.annotator))
-        row_of = dict(zip(members.unit[wanted].tolist(), np.flatnonzero(wanted).tolist(), strict=True))
-        documents = [objects.document_ids[sample] for sample in members.sample.tolist()]
-        name = self._objects.labels.field_of(str(new.annotator)).removeprefix(names.FRAMES_PREFIX)
-        stored = stored_labels(
-            self._objects.gold.collection,
-            sorted({documents[unit] for unit in units}),
-            {name: self._objects.fields[name]},
-            whole=True,
-        )
-        left_out = {*self._of_runs, self._objects.labels.config.annotator_attribute, "tags"}
-        label_type, copies = self._objects.units.label_type.__name__, list[Stored | None]()
-        for unit in units:
-            found = stored[documents[unit]].get(objects.member_key(row_of[unit])) if unit in row_of else None
-            copies.append(None)
-            if found is not None:
-                copied = {each: value for each, value in found[0].items() if each not in left_out}
-                basis_id = str(found[0]["_id"]) if "_id" in found[0] else None  # plain values have none
-                copies[-1] = {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
-        return copies
+    def _copied(self, label: Stored | None, left_out: Collection[str | None]) -> Stored | None:
+        """A new label with what another one says; None without one."""
+        if label is None:
+            return None
+        copied = {name: value for name, value in label.items() if name not in left_out}
+        basis_id = str(label["_id"]) if "_id" in label else None  # plain values have none
+        kind = self.units.label_type.__name__
+        return {"_cls": kind, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}

@@ -36,7 +36,6 @@ from typing import Any, Literal, get_args
 
 import bson
 from bson import ObjectId
-from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from ... import names
@@ -45,17 +44,14 @@ from ...agreement.settings.options import value_name
 from ..labels.checks import is_class
 from ..labels.kinds import LabelKind
 from ..record.gold_fields import APPLIED
+from ..units.changing import BATCH, MISSING, Write, as_before
+from ..units.unit_labels import Stored, labels_in
 
 #: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
 #: no object; or it is left for later
 Choice = Literal["version", "consensus", "own", "none", "skip"]
 
 _CHOICES = get_args(Choice)
-#: stands for a field that a document does not have
-MISSING: Any = object()
-
-#: a stored decision, or label
-Stored = dict[str, Any]
 
 #: entry of a decision that says whether a rule decided, and not somebody on an object that they named
 BY_RULE = "by_rule"
@@ -155,8 +151,6 @@ def is_opened(decision: Stored) -> bool:
 #: a stored label, and its type
 StoredLabel = tuple[Stored, LabelKind]
 
-_BATCH = 1_000
-
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
     """Name of an annotator's label in decisions: field and id; cloned fields share ids, and plain values have none."""
@@ -189,27 +183,13 @@ def stored_labels(
         every = whole or not kind.is_label
         wanted |= {path: True} if every else {f"{path}.{attribute}": True for attribute in attributes}
     found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
-    for start in range(0, len(ids) if kinds else 0, _BATCH):
-        for document in collection.find({"_id": {"$in": list(ids[start : start + _BATCH])}}, wanted):
+    for start in range(0, len(ids) if kinds else 0, BATCH):
+        for document in collection.find({"_id": {"$in": list(ids[start : start + BATCH])}}, wanted):
             for name, kind in kinds.items():
                 for label in labels_in(document.get(name), kind):
                     if isinstance(label, dict):
                         found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
     return found
-
-
-def labels_in(held: Any, kind: LabelKind) -> list[Stored]:
-    """The labels in a field of a document, as stored; a plain value as the label that it would be."""
-    if held is None:
-        return []
-    if not kind.is_label:
-        return [{"value": held} if kind.is_number else {"label": value_name(held)}]
-    if not isinstance(held, dict):
-        return []
-    if kind.list_name is None:
-        return [held] if held.get("_cls") else []
-    entries = held.get(kind.list_name)
-    return entries if isinstance(entries, list) else []
 
 
 class DecisionLog:
@@ -218,8 +198,7 @@ class DecisionLog:
     Args:
         names: names of the field and of its log in the document
         kind: type of the labels in the field
-        held: what the field holds as stored
-        entries: what is stored as the log
+        document: the document as stored
 
     Attributes:
         entries: the log
@@ -229,11 +208,9 @@ class DecisionLog:
         AgreementInputError: if something else changed what is stored
     """
 
-    def __init__(self, names: tuple[str, str], kind: LabelKind, held: Any = MISSING, entries: Any = MISSING) -> None:
-        self._read = dict(zip(names, (held, entries), strict=True))
-        self._names = names
-        self._kind = kind
-        held, entries = (None if each is MISSING else each for each in (held, entries))
+    def __init__(self, names: tuple[str, str], kind: LabelKind, document: Stored) -> None:
+        self._names, self._kind, self._document = names, kind, document
+        held, entries = map(document.get, names)
         if not is_log(held, entries, kind):
             raise AgreementInputError(
                 f"The decisions in `{names[0]}` were changed by something else, or made by an earlier version; delete "
@@ -342,35 +319,15 @@ class DecisionLog:
 
     # ---- writing ----
 
-    def values(self) -> Stored:
-        """Both fields by name; ``MISSING`` for one to remove, as before the first decision."""
+    def write(self) -> Write:
+        """Both fields, to be written if they are what was read; ``MISSING``, as before the first decision, if empty."""
         kind, held = self._kind, MISSING
         if kind.list_name is None:
             held = self.labels[-1] if self.labels else MISSING
         elif self.labels or self.entries:  # an empty list says that somebody looked, and there is nothing
             held = {"_cls": kind.stored.__name__, **self._held, kind.list_name: self.labels}
-        return dict(zip(self._names, (held, self.entries or MISSING), strict=True))
-
-    def update(self, document_id: ObjectId) -> UpdateOne:
-        """Compare-and-swap update: applies only if both fields are unchanged since reading."""
-        return guarded_update(document_id, self._read, self.values())
-
-
-def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: Stored | None = None) -> UpdateOne:
-    """Compare-and-swap update of a document: applies only if the fields are unchanged since reading.
-
-    Args:
-        document_id: id of the document
-        read: the fields as they were read, ``MISSING`` for those that the document did not have
-        values: what is written; ``MISSING`` removes a field
-        also: other parts of the update
-    """
-    query: Stored = {name: {"$exists": False} if was is MISSING else {"$eq": was} for name, was in read.items()}
-    update: Stored = {"$set": {name: value for name, value in values.items() if value is not MISSING}}
-    update["$unset"] = {name: "" for name, value in values.items() if value is MISSING}
-    return UpdateOne(
-        {"_id": document_id, **query}, {**{name: each for name, each in update.items() if each}, **(also or {})}
-    )
+        values = dict(zip(self._names, (held, self.entries or MISSING), strict=True))
+        return Write(values, as_before(self._document, self._names))
 
 
 def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:

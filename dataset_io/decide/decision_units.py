@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Sequence, Set
 from typing import Any, ClassVar
 
 import fiftyone.core.labels as fol
 import numpy as np
-from bson import ObjectId
 
 from ...agreement.disputes.costs import object_costs
 from ...agreement.disputes.judged import NO_MAJORITY, NOTHING
@@ -22,19 +20,14 @@ from ...metrics.consensus.consensus import medians_by_group, quorum_votes, vote_
 from ...metrics.geometry.boxes import box_iou
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..database.fiftyone_private import list_of
-from ..families.protocol import LabelsRead
 from ..families.ratings import is_comparable
-from ..labels.assignment import assigned_annotators
 from ..labels.checks import is_class
 from ..labels.kinds import KINDS, LabelKind
-from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
 from ..units.consensus_geometry import consensus_maker
-from ..units.unit_members import MaskReader, TagReader, UnitMembers, UnitReader, ValueReader
+from ..units.unit_labels import Stored, UnitLabels, UnitReader
 from ..units.units_field import unit_documents
 from .decidable import Decidable
-from .decision_log import Stored, StoredLabel, label_key, stored_labels
-from .gold import Gold
 from .label_edits import is_same, new_label
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
@@ -65,45 +58,36 @@ class DecisionUnits:
         """The options of the run."""
         return self.reader.source.config
 
-    def assigned(self, rows: list[Stored], samples: list[StoredSample], members: UnitMembers) -> BoolArray:
-        """Annotators assigned to every sample, shape ``(S, R)``."""
-        label_pairs = (members.sample[members.unit], members.annotator)
-        return assigned_annotators(self.reader.source, rows, samples, label_pairs).assigned
-
-    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
-        """Stored content of the label in a row of the members; None if it was not read."""
-        return lambda row: {"label": members.labels[row]}
-
-    def votes(self, members: UnitMembers) -> IntArray:
+    def votes(self, units: UnitLabels) -> IntArray:
         """Votes for the consensus, shape ``(U,)``."""
-        return members.votes
+        return units.votes
 
-    def costs(self, members: UnitMembers) -> IntArray:
+    def costs(self, units: UnitLabels) -> IntArray:
         """Cost of every unit by its present labels, shape ``(U,)``."""
-        n_codes = int(members.category.max(initial=0)) + 1
-        key, count = np.unique(members.unit * n_codes + members.category, return_counts=True)
-        alike = sums_by(key // n_codes, count * (count - 1), members.n_units).astype(np.int64)
-        return object_costs(members.votes, members.assigned, alike, members.verdict == CLASS_CONFLICT)
+        n_codes = int(units.category.max(initial=0)) + 1
+        key, count = np.unique(units.unit * n_codes + units.category, return_counts=True)
+        alike = sums_by(key // n_codes, count * (count - 1), units.n_units).astype(np.int64)
+        return object_costs(units.votes, units.assigned, alike, units.verdict == CLASS_CONFLICT)
 
-    def has_majority(self, members: UnitMembers) -> BoolArray:
+    def has_majority(self, units: UnitLabels) -> BoolArray:
         """Units with a consensus, as ``run.objects.consensus`` asks for it, shape ``(U,)``.
 
         More than half of the assigned annotators gave the unit a label (of samples: the leading class), and there is
         no tie. Masks have none.
         """
         if not self.has_consensus:
-            return np.zeros(members.n_units, np.bool_)
-        is_tied = vote_classes(members.unit, members.category, members.n_units).tie
-        return (self.votes(members) >= quorum_votes(members.assigned, "majority")) & ~is_tied
+            return np.zeros(units.n_units, np.bool_)
+        is_tied = vote_classes(units.unit, units.category, units.n_units).tie
+        return (self.votes(units) >= quorum_votes(units.assigned, "majority")) & ~is_tied
 
-    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+    def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The consensus label of every unit; None without a majority."""
-        voted = vote_classes(members.unit, members.category, members.n_units)
+        voted = vote_classes(units.unit, units.category, units.n_units)
         class_names, nameless = self.reader.codes.names(), self.reader.codes.get(None)
         name = self.label_type.__name__
         return [
             new_label(name, {"label": None if code == nameless else class_names[code]}) if has_majority else None
-            for code, has_majority in zip(voted.category.tolist(), self.has_majority(members).tolist(), strict=True)
+            for code, has_majority in zip(voted.category.tolist(), self.has_majority(units).tolist(), strict=True)
         ]
 
     @property
@@ -122,15 +106,15 @@ class DecisionUnits:
         return str(value)
 
     def value(self, label: Stored) -> Any:
-        """The class of a stored label, as in ``UnitMembers.labels``."""
+        """The class of a stored label, as in ``UnitLabels.values``."""
         return label.get("label")
 
     # ---- who was right ----
 
-    def right(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+    def right(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
         """Code of the adjudicated class of some units, shape ``(U,)``; ``NOTHING`` for all others."""
-        found = np.full(objects.members.n_units, NOTHING)
-        for unit in units:
+        found = np.full(objects.units.n_units, NOTHING)
+        for unit in decided:
             label = objects.gold_label(unit)
             if label is not None:
                 found[unit] = self.code(label)
@@ -143,19 +127,19 @@ class DecisionUnits:
         value = label.get("label")
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
 
-    def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+    def given(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
         """Code of the class that every member gave, shape ``(N,)``; of members of some units alone, if need be."""
-        return objects.members.category
+        return objects.units.category
 
-    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+    def majority(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
         """Code of the majority of the assigned annotators for every unit; ``NO_MAJORITY`` without one.
 
         It is the class of the consensus, or ``NOTHING`` where more than half gave the unit no label.
         """
-        members = objects.members
-        voted = vote_classes(members.unit, members.category, members.n_units)
-        is_nothing = members.assigned - members.votes >= quorum_votes(members.assigned, "majority")
-        return np.where(self.has_majority(members), voted.category, np.where(is_nothing, NOTHING, NO_MAJORITY))
+        units = objects.units
+        voted = vote_classes(units.unit, units.category, units.n_units)
+        is_nothing = units.assigned - units.votes >= quorum_votes(units.assigned, "majority")
+        return np.where(self.has_majority(units), voted.category, np.where(is_nothing, NOTHING, NO_MAJORITY))
 
     # ---- labels of annotators that are not right ----
 
@@ -183,11 +167,11 @@ class DecisionUnits:
 
     # ---- labels that somebody drew ----
 
-    def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
+    def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
         """Unit of every drawn label among some units of one sample, each at most once; None for none."""
         left = {}
-        for row in np.flatnonzero(np.isin(members.unit, units)).tolist():
-            left[int(members.category[row])] = int(members.unit[row])
+        for row in np.flatnonzero(np.isin(units.unit, among)).tolist():
+            left[int(units.category[row])] = int(units.unit[row])
         return [left.pop(self.code(label), None) for label in labels]
 
 
@@ -199,26 +183,14 @@ class ObjectUnits(DecisionUnits):
         self._geometry = kind.mask_geometry or kind.geometry
         self.requirement = f"a usable geometry: {getattr(self._geometry, 'requirement', '')}"
 
-    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
-        """Class and geometry; None if the run leaves out masks."""
-        source = self.reader.source
-        if self.kind.mask_geometry is not None and source.config.geometry != "auto":
-            return None
-        columns = [
-            [(attribute, members.geometry[name]) for name, attribute in reader.columns.items()]
-            for reader in source.geometry_readers
-        ]
-        field = members.field.tolist()
-        return lambda row: {"label": members.labels[row], **{name: values[row] for name, values in columns[field[row]]}}
-
-    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+    def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The consensus; None without a majority, or a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
-        made = unit_documents(members, maker, self.reader, self.annotators)
+        made = unit_documents(units, maker, self.reader, self.annotators)
         return [
             {name: label[name] for name in attributes if name in label} if label is not None and has_majority else None
-            for label, has_majority in zip(made, self.has_majority(members).tolist(), strict=True)
+            for label, has_majority in zip(made, self.has_majority(units).tolist(), strict=True)
         ]
 
     def is_usable(self, label: Stored) -> bool:
@@ -229,23 +201,25 @@ class ObjectUnits(DecisionUnits):
         """Code of the class."""
         return self.reader.codes[label.get("label")]
 
-    def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
+    def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
         """The unit that a label overlaps most (IoU of boxes at least 0.5)."""
         reader = self.kind.geometry
-        rows = np.flatnonzero(np.isin(members.unit, units)).tolist()
+        rows = np.flatnonzero(np.isin(units.unit, among)).tolist()
         if reader is None or not rows:
             return [None for _ in labels]
-        member_columns = {name: [members.geometry[name][row] for row in rows] for name in reader.columns}
+        member_columns = {
+            name: [units.labels[row].get(attribute) for row in rows] for name, attribute in reader.columns.items()
+        }
         label_columns = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
         ious = box_iou(reader.boxes(label_columns, self.config)[0], reader.boxes(member_columns, self.config)[0])
         ious = np.nan_to_num(ious)
         chosen: list[int | None] = [None for _ in labels]
         while ious.size and ious.max() >= _LEAST_IOU:
             label, member = divmod(int(ious.argmax()), len(rows))
-            unit = int(members.unit[rows[member]])
+            unit = int(units.unit[rows[member]])
             chosen[label] = unit
             ious[label] = 0.0
-            ious[:, [k for k, row in enumerate(rows) if int(members.unit[row]) == unit]] = 0.0
+            ious[:, [k for k, row in enumerate(rows) if int(units.unit[row]) == unit]] = 0.0
         return chosen
 
 
@@ -264,23 +238,17 @@ class ClassUnits(DecisionUnits):
     without = frozenset(("min_iou",))
     has_votes = False
 
-    def assigned(self, rows: list[Stored], samples: list[StoredSample], members: UnitMembers) -> BoolArray:
-        """Annotators who gave a value."""
-        found = np.zeros((len(rows), len(self.annotators)), np.bool_)
-        found[members.sample[members.unit], members.annotator] = True
-        return found
-
-    def votes(self, members: UnitMembers) -> IntArray:
+    def votes(self, units: UnitLabels) -> IntArray:
         """Annotators who gave the class with most votes."""
-        return vote_classes(members.unit, members.category, members.n_units).votes
+        return vote_classes(units.unit, units.category, units.n_units).votes
 
-    def costs(self, members: UnitMembers) -> IntArray:
+    def costs(self, units: UnitLabels) -> IntArray:
         """As much as records can say: a sample has no other unit."""
-        return np.full(members.n_units, np.iinfo(np.int64).max)
+        return np.full(units.n_units, np.iinfo(np.int64).max)
 
-    def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
+    def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
         """The only unit of the sample."""
-        left = list(units)
+        left = list(among)
         return [left.pop() if left else None for _ in labels]
 
 
@@ -292,26 +260,22 @@ class NumberUnits(ClassUnits):
     has_classes = False
     requirement = "a finite number as value"
 
-    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
-        """The number."""
-        return lambda row: {"value": members.labels[row]}
-
-    def votes(self, members: UnitMembers) -> IntArray:
+    def votes(self, units: UnitLabels) -> IntArray:
         """The most annotators who agree with one of them."""
-        table = np.full((members.n_units, len(self.annotators)), np.nan)
-        table[members.unit, members.annotator] = members.labels
+        table = np.full((units.n_units, len(self.annotators)), np.nan)
+        table[units.unit, units.annotator] = units.values
         agree = agreeing(table[:, :, None], table[:, None, :], self.config.tolerance)
         found: IntArray = agree.sum(axis=2).max(axis=1, initial=0)
         return found
 
-    def has_majority(self, members: UnitMembers) -> BoolArray:
+    def has_majority(self, units: UnitLabels) -> BoolArray:
         """All: a median needs no majority."""
-        return np.ones(members.n_units, np.bool_)
+        return np.ones(units.n_units, np.bool_)
 
-    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+    def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The median."""
         name = self.label_type.__name__
-        return [new_label(name, {"value": value}) for value in self._medians(members).tolist()]
+        return [new_label(name, {"value": value}) for value in self._medians(units).tolist()]
 
     def is_usable(self, label: Stored) -> bool:
         """True if a label has a number that can be compared."""
@@ -325,31 +289,31 @@ class NumberUnits(ClassUnits):
         """The number of a stored label."""
         return label.get("value")
 
-    def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+    def given(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
         """Code of every member: right or other."""
-        numbers = np.array(objects.members.labels, np.float64)
-        return self._is_right(objects, units, objects.members.unit, numbers)
+        numbers = np.array(objects.units.values, np.float64)
+        return self._is_right(objects, decided, objects.units.unit, numbers)
 
-    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+    def majority(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
         """Code of every median: right or other."""
-        n_units = objects.members.n_units
-        return self._is_right(objects, units, np.arange(n_units), self._medians(objects.members))
+        n_units = objects.units.n_units
+        return self._is_right(objects, decided, np.arange(n_units), self._medians(objects.units))
 
-    def _is_right(self, objects: Decidable, units: Sequence[int], unit: IntArray, numbers: FloatArray) -> IntArray:
-        decided = np.full(objects.members.n_units, np.nan)
-        for each in units:
+    def _is_right(self, objects: Decidable, decided: Sequence[int], unit: IntArray, numbers: FloatArray) -> IntArray:
+        right = np.full(objects.units.n_units, np.nan)
+        for each in decided:
             label = objects.gold_label(each)
             if label is not None and is_comparable(label.get("value")):
-                decided[each] = label["value"]
-        return np.where(agreeing(numbers, decided[unit], self.config.tolerance), _RIGHT, _OTHER)
+                right[each] = label["value"]
+        return np.where(agreeing(numbers, right[unit], self.config.tolerance), _RIGHT, _OTHER)
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
         return not agreeing(number, others, self.config.tolerance).all()
 
-    def _medians(self, members: UnitMembers) -> FloatArray:
-        numbers = np.array(members.labels, np.float64).reshape(-1, 1)
-        return medians_by_group(members.unit, numbers, members.n_units)[:, 0]
+    def _medians(self, units: UnitLabels) -> FloatArray:
+        numbers = np.array(units.values, np.float64).reshape(-1, 1)
+        return medians_by_group(units.unit, numbers, units.n_units)[:, 0]
 
 
 class MaskUnits(ClassUnits):
@@ -361,48 +325,41 @@ class MaskUnits(ClassUnits):
     has_classes = False
     requirement = "a mask, or the path of one"
 
-    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
-        """None: masks are read where they are needed."""
-        return None
-
     def is_usable(self, label: Stored) -> bool:
         """True if there is a mask."""
         return label.get("mask") is not None or label.get("mask_path") is not None
 
-    def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+    def given(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
         """Code of every member: right if it is the decided mask, by hashes, or other."""
         right: dict[tuple[int, str], bool] = {}
-        for unit in units:
+        for unit in decided:
             decision = objects.found[unit][0]
             hashed = zip(decision["labels"], decision["hashes"], strict=True)
             right |= {(unit, key): found == decision["gold_hash"] for key, found in hashed}
-        numbered_units = enumerate(objects.members.unit.tolist())
+        numbered_units = enumerate(objects.units.unit.tolist())
         found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in numbered_units]
         return np.array(found, np.int64)
 
 
-_UNITS: dict[str, tuple[type[DecisionUnits], type[UnitReader]]] = {
-    OBJECTS.name: (ObjectUnits, UnitReader),
-    RATINGS.name: (ClassUnits, ValueReader),
-    TAGS.name: (TagUnits, TagReader),
-    PIXELS.name: (MaskUnits, MaskReader),
+_UNITS: dict[str, type[DecisionUnits]] = {
+    OBJECTS.name: ObjectUnits,
+    RATINGS.name: ClassUnits,
+    TAGS.name: TagUnits,
+    PIXELS.name: MaskUnits,
 }
 
 
-def decision_units(labels: RunLabels, among: tuple[ObjectId, ...] | None) -> DecisionUnits:
+def decision_units(labels: RunLabels, reader: UnitReader) -> DecisionUnits:
     """Units of adjudication of a run.
 
     Args:
         labels: the labels of the run
-        among: ids of samples; None for all
+        reader: reads its units
 
     Raises:
         AgreementInputError: if the annotators' labels are of different types
     """
-    units, reader = _UNITS[labels.family.name]
-    if labels.kinds[0].is_number:
-        units = NumberUnits
-    opened = reader(replace(labels.source(), among=among), labels.field_key)
+    units = NumberUnits if labels.kinds[0].is_number else _UNITS[labels.family.name]
     # of the annotators, or the label type of their plain values
     kind = first = labels.kinds[0]
     if not first.is_label or any(each.stored is not first.stored for each in labels.kinds):
@@ -411,50 +368,4 @@ def decision_units(labels: RunLabels, among: tuple[ObjectId, ...] | None) -> Dec
             raise AgreementInputError(
                 f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
             )
-    return units(opened, kind, labels.annotators)
-
-
-class DecidableReader:
-    """Reads the units of a run with the decisions on them, for :class:`~..run.read.Reader`."""
-
-    def __init__(self, units: DecisionUnits, gold: Gold) -> None:
-        self.units = units
-        self.source = units.reader.source
-        self._gold = gold
-
-    def projection(self) -> dict[str, Any]:
-        """Fields of the units, the decisions of every sample, and its assigned annotators."""
-        assigned = self.source.config.assigned_field
-        assignment = {} if assigned is None else {"assigned": f"${assigned}"}
-        return {**self.units.reader.projection(), **self._gold.projection(), **assignment}
-
-    def load(self, row: dict[str, Any]) -> int:
-        """Size of a query result in labels."""
-        return self.units.reader.load(row)
-
-    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Decidable]:
-        """The units of query results; ``n_invalid`` counts those whose labels were deleted or added since the run."""
-        read = self.units.reader.read(rows, samples)
-        members = read.labels
-        ids = [sample.sample_id for sample in samples]
-        fields = dict(zip(self.source.fields, self.source.kinds, strict=True))
-        stored: dict[ObjectId, dict[str, StoredLabel]] = {}
-
-        def content_again(row: int) -> Stored:
-            """What was not read with the units: that of all samples is read when the first is asked for."""
-            if not stored:
-                stored.update(stored_labels(self._gold.collection, ids, fields))
-            name, kind = list(fields.items())[int(members.field[row])]
-            of_sample = stored[ids[int(members.sample[members.unit[row]])]]
-            return of_sample.get(label_key(name, members.label_ids[row], kind), ({}, kind))[0]
-
-        decidable = Decidable(
-            members,
-            ids,
-            [self._gold.log(row, self.units.kind) for row in rows],
-            list(fields.items()),
-            assigned=self.units.assigned(rows, samples, members),
-            votes=self.units.votes(members),
-            content=self.units.content(members) or content_again,
-        )
-        return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)
+    return units(reader, kind, labels.annotators)

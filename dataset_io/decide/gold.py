@@ -9,17 +9,15 @@ import dataclasses
 import functools
 import html
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
-from pymongo import UpdateOne
-from pymongo.errors import PyMongoError
 
 from ... import names
 from ...agreement.settings.arguments import takes_arrays, text_of
@@ -30,30 +28,18 @@ from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import all_fields, run_of
 from ..labels.source import refuse_read_only, whole_samples
-from ..labels.stored import NoRoomError
 from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
 from ..run.work_through import rare_collections
-from ..run.write import too_large_ids
-from .decision_log import (
-    BY_RULE,
-    MISSING,
-    REPLACED_BY,
-    Choice,
-    DecisionLog,
-    Stored,
-    hash_of_label,
-    label_key,
-    labels_in,
-    stored_labels,
-)
+from ..units.changing import Changed, Documents, change
+from ..units.unit_labels import Stored
+from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, hash_of_label, stored_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_BATCH = 1_000
 #: entries of decisions that choose which are counted
 _COUNTED = ("choice", "verdict", "asked", "classes", "labels", REPLACED_BY)
 #: in a name of decisions: they are indexed, and names in indexes must not be long
@@ -173,23 +159,14 @@ class Gold(GoldField):
 
     # ---- reading ----
 
-    def projection(self) -> Stored:
-        """Both fields of a document, for :meth:`log`."""
-        return {"gold": f"${self.name}", "decisions": f"${self.decisions}"} if self.exists else {}
-
-    def log(self, row: Mapping[str, Any], kind: LabelKind | None = None) -> DecisionLog:
-        """The log of a document from a query result with the columns of :meth:`projection`.
+    def log_of(self, document: Stored, kind: LabelKind | None = None) -> DecisionLog:
+        """The log of a document as stored.
 
         Args:
-            row: the query result
+            document: the document, or both fields of it
             kind: type of the labels; needed only where the field may not exist
         """
-        both = (self.name, self.decisions)
-        return DecisionLog(both, kind or self.kind, row.get("gold", MISSING), row.get("decisions", MISSING))
-
-    def log_of(self, document: Stored) -> DecisionLog:
-        """The log of a document as stored."""
-        return self.log({"gold": document.get(self.name, MISSING), "decisions": document.get(self.decisions, MISSING)})
+        return DecisionLog((self.name, self.decisions), kind or self.kind, document)
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, tuple[DecisionLog, Stored]]:
         """The logs of the samples, or frames, with decisions by id; beside each the video and the number of frames."""
@@ -254,36 +231,6 @@ class Gold(GoldField):
         found = {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
         return found.get(False, 0), found.get(True, 0)
 
-    def numbers(self, among: Sequence[ObjectId], fields: Mapping[str, LabelKind]) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some, on objects that have a label.
-
-        Args:
-            among: only these
-            fields: types of the annotators' labels by field
-        """
-        if not self.exists:
-            return {}
-        query = {"_id": {"$in": list(among)}, **self.with_decisions}
-        ids = [f"{kind.label_path(name)}._id" if kind.is_label else name for name, kind in fields.items()]
-        numbers = {}
-        for row in self.collection.find(query, dict.fromkeys((*ids, self.decisions), True)):
-            there = {label_key(name, each.get("_id"), kind) for name, kind in fields.items()
-                     for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
-            decisions = self.log_of({self.decisions: row[self.decisions]}).decisions
-            # what nobody drew was asked of nobody
-            numbers[row["_id"]] = sum(
-                bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions
-            )
-        return numbers
-
-    def changed_since_decided(self, among: Sequence[ObjectId]) -> set[ObjectId]:
-        """Those of some samples, or frames, that were written after the last decision on them, by whomever."""
-        if not self.exists:
-            return set()
-        query = {"_id": {"$in": list(among)}, **self.with_decisions}
-        is_later = {"$gt": ["$last_modified_at", {"$max": f"${self.decisions}.decided_at"}]}
-        return {row["_id"] for row in self.collection.find({**query, "$expr": is_later}, {"_id": True})}
-
     # ---- writing ----
 
     def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
@@ -292,59 +239,6 @@ class Gold(GoldField):
             return
         this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
         self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
-
-    def swap(self, updates: Mapping[ObjectId, tuple[UpdateOne, Sequence[Any]]]) -> list[ObjectId]:
-        """Write some documents, each with its log by then; the ids of those that somebody changed meanwhile.
-
-        Raises:
-            NoRoomError: if one of them is too large
-        """
-        if not updates:
-            return []
-        try:
-            done = self.collection.bulk_write([update for update, _ in updates.values()], ordered=False)
-        except PyMongoError as error:
-            too_large = too_large_ids(error)
-            if too_large is None:
-                raise
-            raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
-        if done.matched_count == len(updates):
-            return []
-        logs = {each: {"$eq": list(log)} if log else {"$exists": False} for each, (_, log) in updates.items()}
-        found = ((each, self.collection.find_one({"_id": each, self.decisions: log}, {})) for each, log in logs.items())
-        return [each for each, document in found if document is None]
-
-    def change(
-        self,
-        query: Stored,
-        fields: Iterable[str],
-        changed: Callable[[Stored], tuple[Counter[str], tuple[UpdateOne, Sequence[Any]] | None]],
-        attempts: int | None = None,
-    ) -> Counter[str]:
-        """Change documents; those that somebody else changes meanwhile are read again.
-
-        Args:
-            query: which documents
-            fields: what is read of them
-            changed: outcomes, the update, and the log after it, of a document; without an update it stays
-            attempts: how often a document is read; None for as often as it takes
-
-        Returns:
-            the outcomes, with ``n_meanwhile``: documents that others kept on changing
-        """
-        total: Counter[str] = Counter()
-        ids = [row["_id"] for row in self.collection.find(query, {"_id": True})]
-        for start in range(0, len(ids), _BATCH):
-            left, n_attempts = ids[start : start + _BATCH], 0
-            while left and n_attempts != attempts:
-                batch = self.collection.find({**query, "_id": {"$in": left}}, dict.fromkeys(fields, True))
-                outcomes = {document["_id"]: changed(document) for document in batch}
-                left = self.swap({each: update for each, (_, update) in outcomes.items() if update is not None})
-                for document_id, (counts, _) in outcomes.items():
-                    total.update(Counter() if document_id in left else counts)
-                n_attempts += 1
-            total["n_meanwhile"] += len(left)
-        return total
 
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
@@ -356,16 +250,21 @@ class Gold(GoldField):
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
-        is_applied = False
+        n, is_applied = 0, False
 
-        def undone(document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
+        def undone(document: Stored) -> Changed:
             nonlocal is_applied
             log = self.log_of(document)
             is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
-            n = log.undo(step, unedited=unedited)
-            return Counter(n=n), (log.update(document["_id"]), log.entries) if n else None
+            n_undone = log.undo(step, unedited=unedited)
+            return Counter(n=n_undone), log.write() if n_undone else None
 
-        n = self.change({f"{self.decisions}.step": step}, (self.name, self.decisions), undone)["n"]
+        documents = Documents(self.collection, {f"{self.decisions}.step": step}, (self.name, self.decisions))
+        while True:  # as often as it takes
+            total = change(documents, lambda rows: {each["_id"]: undone(each) for each in rows})
+            n += total["n"]
+            if not total["n_meanwhile"]:
+                break
         if is_applied and not n and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "

@@ -12,11 +12,12 @@ from typing import Any
 import bson
 import fiftyone as fo
 from bson import ObjectId
-from pymongo import UpdateOne
 
 from ...agreement.settings.options import value_name
 from ..labels.kinds import LabelKind
-from .decision_log import ADDED, DELETED, GIVEN, MISSING, Stored, guarded_update, hash_of_label, label_key, labels_in
+from ..units.changing import MISSING, Write, as_before
+from ..units.unit_labels import Stored, labels_in
+from .decision_log import ADDED, DELETED, GIVEN, hash_of_label, label_key
 
 #: attributes with the shape of an object within its box
 _MASKS = ("mask", "mask_path")
@@ -147,8 +148,8 @@ class LabelEdits:
 
     # ---- writing ----
 
-    def update(self, also: Stored, unchanged: tuple[str, ...] = ()) -> UpdateOne:
-        """Compare-and-swap update: applies only if the fields are unchanged since reading.
+    def write(self, also: Stored, unchanged: tuple[str, ...] = ()) -> Write:
+        """The changed fields, to be written if they are what was read.
 
         Args:
             also: other fields with their new values
@@ -167,9 +168,7 @@ class LabelEdits:
             else:
                 held = self.document.get(field) or {"_cls": kind.stored.__name__}
                 values[field] = {**held, kind.list_name: labels}
-        guarded = {*values, *unchanged}
-        read = {name: self.document.get(name, MISSING) for name in guarded}
-        return guarded_update(self.document["_id"], read, values, {"$currentDate": {"last_modified_at": True}})
+        return Write(values, as_before(self.document, sorted({*values, *unchanged})), renews=True)
 
 
 def new_label(label_type: str, values: Stored) -> Stored:

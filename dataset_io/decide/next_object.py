@@ -26,10 +26,12 @@ from ..app.label_schemas import start_editing
 from ..database.fiftyone_private import frame_collection, reload_samples, sample_collection
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex, now
+from ..units.changing import Changed, Documents, change
+from ..units.unit_labels import Stored, labels_in
 from ..units.units_field import DISPUTED
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
-from .decision_log import BY_RULE, Choice, DecisionLog, Stored, hash_of_label, label_key, stored_labels
+from .decision_log import BY_RULE, Choice, hash_of_label, label_key
 from .gold import Gold
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
@@ -114,38 +116,54 @@ def next_object(
             each_of = (objects.row, objects.cost, objects.of_sample)
             rows, costs, of_sample = (each[start:end].tolist() for each in each_of)
             start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
-            documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
-            there = [each for each in documents if each is not None]
-            decided = opened.gold.numbers(there, opened.fields)
-            if sought.skipped:
-                open_ones = set(decided)
-            elif again:
-                open_ones = opened.gold.changed_since_decided(there)
-            else:
-                open_ones = {
-                    each for each, n_units in zip(documents, of_sample, strict=True)
-                    if each is not None and decided.get(each, 0) < n_units
-                }  # fmt: skip
+            places = [(ids[k], None if numbers is None else int(numbers[k])) for k in rows]
+            there = _decided_on(opened, places)
+            open_ones = set[ObjectId]()
+            for place, n_units in zip(places, of_sample, strict=True):
+                document, n_decided, is_changed = there.get(place, (None, 0, False))
+                if document is not None and (
+                    n_decided > 0 if sought.skipped else is_changed if again else n_decided < n_units
+                ):
+                    open_ones.add(document)
             if not open_ones:
                 continue
             found = _sought_units(labels, gold, sorted(open_ones), sought)
-            for document, least in zip(documents, costs, strict=True):
+            for place, least in zip(places, costs, strict=True):
+                document = there[place][0] if place in there else None
                 for cost, state, unit in found.get(document, ()) if document is not None else ():
                     if state in wanted and cost >= least and (str(document), unit) not in left_out:
                         return str(document), unit
     return None
 
 
-def _documents(labels: RunLabels, places: Sequence[tuple[str, int | None]]) -> list[ObjectId | None]:
-    """Ids of the samples, or frames, that still exist, in the same order."""
-    if not labels.on_frames:
-        wanted = [ObjectId(each) for each, _ in places]
-        existing = {row["_id"] for row in sample_collection(labels.dataset).find({"_id": {"$in": wanted}}, {"_id": 1})}
-        return [each if each in existing else None for each in wanted]
-    queries = [{"_sample_id": ObjectId(each), "frame_number": number} for each, number in places]
-    rows = frame_collection(labels.dataset).find({"$or": queries}, {"_sample_id": 1, "frame_number": 1})
-    found = {(str(row["_sample_id"]), row["frame_number"]): row["_id"] for row in rows}
-    return [found.get((each, number)) for each, number in places]
+def _decided_on(
+    opened: ObjectsToDecide, places: Sequence[tuple[str, int | None]]
+) -> dict[tuple[str, int | None], tuple[ObjectId, int, bool]]:
+    """What was decided on samples, or frames, that still exist, by id of the sample and number of the frame.
+
+    Returns:
+        id of the document, number of decisions on objects that have a label, and whether somebody wrote it after the
+        last decision
+    """
+    gold, found = opened.gold, dict[tuple[str, int | None], tuple[ObjectId, int, bool]]()
+    query: Stored = {"_id": {"$in": [ObjectId(each) for each, _ in places]}}
+    if gold.on_frames:
+        query = {"$or": [{"_sample_id": ObjectId(each), "frame_number": number} for each, number in places]}
+    ids = [f"{kind.label_path(name)}._id" if kind.is_label else name for name, kind in opened.fields.items()]
+    wanted = (*ids, gold.decisions, "last_modified_at", "_sample_id", "frame_number")
+    for row in gold.collection.find(query, dict.fromkeys(wanted, True)):
+        place = (str(row["_sample_id"]), row["frame_number"]) if gold.on_frames else (str(row["_id"]), None)
+        entries, n_decided, is_changed = row.get(gold.decisions), 0, False
+        if entries:
+            there = {label_key(name, each.get("_id"), kind) for name, kind in opened.fields.items()
+                     for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
+            decisions = gold.log_of({gold.decisions: entries}, opened.kind).decisions
+            # what nobody drew was asked of nobody
+            n_decided = sum(bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions)
+            stamp = row.get("last_modified_at")
+            is_changed = stamp is not None and stamp > max(each["decided_at"] for each in entries)
+        found[place] = row["_id"], n_decided, is_changed
+    return found
 
 
 def _sought_units(
@@ -153,18 +171,18 @@ def _sought_units(
 ) -> dict[ObjectId, list[tuple[int, int, str]]]:
     """The objects of some samples that pass the filters: cost, state and match id, the most costly first."""
     opened, objects = objects_of(labels, gold, documents)
-    members = objects.members
+    units = objects.units
     rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
-    is_sought = rule.of(objects, opened.units.reader.codes.names())
+    is_sought = rule.of(objects, opened.reader.codes.names())
     if sought.votes is not None:
-        is_sought &= members.votes == sought.votes
+        is_sought &= units.votes == sought.votes
     if sought.annotator is not None:
-        is_sought &= objects.assigned[members.sample, labels.annotators.index(sought.annotator)]
-    costs, samples = opened.units.costs(members).tolist(), members.sample.tolist()
+        is_sought &= units.asked[units.sample, labels.annotators.index(sought.annotator)]
+    costs, samples = opened.units.costs(units).tolist(), units.sample.tolist()
     found: dict[ObjectId, list[tuple[int, int, str]]] = {}
-    for unit in sorted(np.flatnonzero(is_sought).tolist(), key=lambda unit: (-costs[unit], members.unit_ids[unit])):
-        entry = (costs[unit], objects.state(unit), members.unit_ids[unit])
-        found.setdefault(objects.document_ids[samples[unit]], []).append(entry)
+    for unit in sorted(np.flatnonzero(is_sought).tolist(), key=lambda unit: (-costs[unit], units.unit_ids[unit])):
+        entry = (costs[unit], objects.state(unit), units.unit_ids[unit])
+        found.setdefault(units.samples[samples[unit]].sample_id, []).append(entry)
     return found
 
 
@@ -175,9 +193,7 @@ def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> t
         rows = frame_collection(labels.dataset).find({"_id": {"$in": list(documents)}}, {"_sample_id": 1})
         among = tuple({row["_sample_id"] for row in rows})
     opened = open_to_decide(labels, gold, among=among)
-    reader = opened.reader()
-    objects = reader.columns(reader.again(documents)).labels
-    return opened, objects
+    return opened, opened.of(opened.reader.again(documents))
 
 
 def files_of(
@@ -209,24 +225,23 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         unit_id: its match id
     """
     opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
-    members = objects.members
-    if unit_id not in members.unit_ids:
+    units = objects.units
+    if unit_id not in units.unit_ids:
         return None
-    unit = members.unit_ids.index(unit_id)
-    stored = stored_labels(opened.gold.collection, objects.document_ids, opened.fields)[ObjectId(document_id)]
+    unit = units.unit_ids.index(unit_id)
+    objects.hashes(unit)  # which reads the masks of samples
     versions = [
         Version(
-            labels.annotators[int(members.annotator[row])],
-            opened.units.shown(members.labels[row]),
-            None if np.isnan(members.iou[row]) else float(members.iou[row]),
-            stored[objects.member_key(row)][0],
+            labels.annotators[int(units.annotator[row])],
+            opened.units.shown(units.values[row]),
+            None if np.isnan(units.iou[row]) else float(units.iou[row]),
+            units.labels[row],
         )
         for row in objects.rows(unit)
-        if objects.member_key(row) in stored
     ]
     drew = {version.annotator for version in versions}
-    assigned = objects.assigned[int(members.sample[unit])].tolist()
-    (consensus,) = opened.units.consensus(members.only(np.arange(members.n_units) == unit))
+    assigned = units.asked[int(units.sample[unit])].tolist()
+    (consensus,) = opened.units.consensus(units.only(np.arange(units.n_units) == unit))
     decisions = objects.found[unit]
     sample_id = ObjectId(document_id)
     sample_id, frame_number, filepath = files_of(opened, [sample_id]).get(sample_id, (sample_id, None, None))
@@ -247,8 +262,6 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
 
 #: what a decision says of its object
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
-#: samples that are read at once
-_BATCH = 1_000
 
 
 @takes_arrays
@@ -285,17 +298,16 @@ def record_own_labels(
     query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
     if opened.among is not None:
         query = {"$and": [query, {"_sample_id" if field.on_frames else "_id": {"$in": list(opened.among)}}]}
-    ids, total = [row["_id"] for row in field.collection.find(query, {"_id": True})], Counter(n_decided=0, n_changed=0)
-    for start in range(0, len(ids), _BATCH):
-        total.update(_record(opened, ids[start : start + _BATCH], {**said, BY_RULE: False}))
+    documents = Documents(field.collection, query, (field.name, field.decisions))
+    total = change(documents, lambda rows: _recorded(opened, rows, {**said, BY_RULE: False}))
     reload_samples(field.dataset)
-    return Decided(field.path, step if total["n_decided"] else None, **total)
+    return Decided(field.path, step if total["n_decided"] else None, total["n_decided"], n_changed=total["n_meanwhile"])
 
 
-def _record(opened: ObjectsToDecide, ids: list[ObjectId], said: Stored) -> dict[str, int]:
-    """Record the labels of some samples, or frames; numbers of labels recorded, and of samples that were changed."""
-    field, kind, reader = opened.gold, opened.kind, opened.reader()
-    logs: dict[ObjectId, DecisionLog] = {}
+def _recorded(opened: ObjectsToDecide, rows: list[Stored], said: Stored) -> dict[ObjectId, Changed]:
+    """What becomes of samples, or frames, whose labels in the field of decisions are recorded."""
+    field, kind, reader = opened.gold, opened.kind, opened.reader
+    logs = {row["_id"]: field.log_of(row) for row in rows}
     found: Counter[ObjectId] = Counter()
 
     def record(of: ObjectId, facts: Mapping[str, Any], label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
@@ -306,31 +318,29 @@ def _record(opened: ObjectsToDecide, ids: list[ObjectId], said: Stored) -> dict[
         found[of] += 1
 
     drawn: dict[ObjectId, list[Stored]] = {}
-    for row in field.collection.find({"_id": {"$in": ids}}, {field.name: True, field.decisions: True}):
-        log = logs[row["_id"]] = field.log_of(row)
+    for document_id, log in logs.items():
         left = {label["_id"]: label for label in log.labels}
         read = [(each, left.pop(each["gold_id"], None), log.is_edited(each)) for each in log.decisions]
         for decision, label, is_edited in read:
             if is_edited and label is None and kind.list_name is None and left:  # the only label has another id
                 _, label = left.popitem()
             if is_edited:
-                record(row["_id"], decision, label, [decision])
+                record(document_id, decision, label, [decision])
         if left:
-            drawn[row["_id"]] = list(left.values())
+            drawn[document_id] = list(left.values())
     for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
-        objects = reader.columns(batch).labels
-        for k, document_id in enumerate(objects.document_ids):
+        objects = opened.of(batch)
+        for k, sample in enumerate(objects.units.samples):
+            document_id, labels = sample.sample_id, drawn[sample.sample_id]
             undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
-            units = opened.units.drawn(objects.members, undecided, drawn[document_id])
-            for label, unit in zip(drawn[document_id], units, strict=True):
+            of_units = opened.units.drawn(objects.units, undecided, labels)
+            for label, unit in zip(labels, of_units, strict=True):
                 facts: Stored = {"labels": [label_key(field.name, label["_id"], kind)], "classes": [], "asked": []}
                 facts |= {"hashes": [hash_of_label(label, kind)], "unit": str(label["_id"]), "verdict": None}
                 if unit is not None:
                     facts = objects.facts(unit, opened.labels.annotators)
                 record(document_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
-    refused = field.swap({each: (logs[each].update(each), logs[each].entries) for each in found})
-    n_decided = sum(n for each, n in found.items() if each not in refused)
-    return {"n_decided": n_decided, "n_changed": len(refused)}
+    return {each: (Counter(n_decided=found[each]), log.write() if found[each] else None) for each, log in logs.items()}
 
 
 #: types of labels on images that the App can edit
@@ -420,7 +430,7 @@ def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
 def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> Stored | None:
     """The label in the field of decisions for an object, which is kept as it was written; None without one."""
     opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
-    unit = objects.members.unit_ids.index(unit_id)
+    unit = objects.units.unit_ids.index(unit_id)
     label = objects.gold_label(unit) if objects.found[unit] else None
     if label is not None:
         opened.gold.keep_as_written(ObjectId(document_id), objects.found[unit][0], label)

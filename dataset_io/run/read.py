@@ -48,6 +48,10 @@ class Reader(Generic[Labels]):
         self._projection = {**_marks(self.source), **labels.projection()}
         self.videos = Videos(self.source) if self.source.on_frames else None
 
+    def count(self) -> int:
+        """Number of samples."""
+        return self.source.count()
+
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; repeated samples are read once."""
         cursor = self.source.aggregate([{"$project": self._projection}], batchSize=_CURSOR_BATCH)

@@ -7,17 +7,15 @@ import ctypes
 import gc
 import sys
 import threading
-from abc import ABC, abstractmethod
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
 
 import fiftyone.core.utils as fou
 from bson import ObjectId
 
-from .read import Reader, read_ahead
+from .read import read_ahead
 
 #: maximum number of times that an edited sample is read again
 MAX_ATTEMPTS = 3
@@ -32,8 +30,21 @@ Progress = bool | Callable[[Any], None] | None
 Sent = TypeVar("Sent")
 
 
+class Batches(Protocol):
+    """Reads documents in batches."""
+
+    def count(self) -> int:
+        """Number of documents."""
+
+    def batches(self) -> Iterator[Rows]:
+        """Query results for all documents."""
+
+    def again(self, sample_ids: Sequence[ObjectId]) -> Rows:
+        """Current query results for some documents; those that are gone are missing."""
+
+
 def work_through(
-    reader: Reader[Any],
+    reader: Batches,
     send: Callable[[Rows, ThreadPoolExecutor], Sent],
     settle: Callable[[Sent], list[ObjectId]],
     progress: Progress,
@@ -64,7 +75,7 @@ def work_through(
 
     in_flight: deque[tuple[int, Sent]] = deque()
     with (
-        fou.ProgressBar(total=None if progress is False else reader.source.count(), progress=progress) as bar,
+        fou.ProgressBar(total=None if progress is False else reader.count(), progress=progress) as bar,
         ThreadPoolExecutor(_WRITERS, "agreement-write") as writers,
     ):
         try:
@@ -81,47 +92,6 @@ def work_through(
             writers.shutdown(cancel_futures=True)  # only what is being written now is finished
             raise
     return n_left_out
-
-
-@dataclass(frozen=True, slots=True)
-class SentBatch:
-    """A batch of samples that is being written."""
-
-    ids: list[ObjectId]
-    counts: list[Counter[Any]]  #: what becomes of the objects and labels of every sample
-    written: Future[list[ObjectId]]  #: the samples that somebody changed meanwhile, which are not written
-
-
-class CountingPass(ABC):
-    """A pass over samples that counts what becomes of their objects and labels, once for every sample.
-
-    Attributes:
-        reader: reads the samples
-        total: the outcomes so far
-    """
-
-    def __init__(self, reader: Reader[Any]) -> None:
-        self.reader = reader
-        self.total: Counter[Any] = Counter()
-
-    @abstractmethod
-    def send(self, rows: Rows, writers: ThreadPoolExecutor) -> SentBatch | None:
-        """Process a batch, and begin to write it; None if there is nothing to do."""
-
-    def done(self, progress: Progress) -> Counter[Any]:
-        """Do the pass; its outcomes, with ``n_meanwhile``: samples that others kept on changing."""
-        n_meanwhile = work_through(self.reader, self.send, self._settle, progress)
-        return self.total + Counter(n_meanwhile=n_meanwhile)
-
-    def _settle(self, sent: SentBatch | None) -> list[ObjectId]:
-        """Wait until a batch is written, and count it; the samples that somebody changed meanwhile."""
-        if sent is None:
-            return []
-        refused = set(sent.written.result())
-        for document_id, counts in zip(sent.ids, sent.counts, strict=True):
-            if document_id not in refused:
-                self.total.update(counts)
-        return [each for each in sent.ids if each in refused]
 
 
 def return_memory() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -28,20 +27,19 @@ from ...charts.text.words import counted
 from ...metrics.consensus.consensus import NO_CLASS, consensus_score, quorum_votes, vote_classes
 from ..app.appearance import add_path
 from ..database.fiftyone_private import list_name, reload_samples
-from ..labels.checks import check_sizes
+from ..labels.checks import check_sizes, label_facts, with_masks
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
-from ..labels.stored import NoRoomError
+from ..labels.stored import NoRoomError, as_read
 from ..record.lease import unless_deleted, writing
 from ..record.run import COMPLETED, FAILED, RUNNING, Run, dataset_of
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.schema import declare, delete_fields, new_field, refuse_field_of_user
-from ..run.read import Reader
-from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
-from ..run.write import Writer
+from ..run.work_through import Progress, rare_collections
 from ..views.view_request import is_count
-from .consensus_geometry import ConsensusMaker, PixelVote, Shapes, consensus_maker
-from .unit_members import UnitMembers, UnitReader
+from .changing import Changed, Write, change
+from .consensus_geometry import ConsensusMaker, Shapes, consensus_maker
+from .unit_labels import Stored, UnitLabels, UnitReader
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +88,7 @@ class DerivedField:
     description: str  #: its description for users
     attributes: dict[str, names.FieldSpec]  #: attributes of its labels, in addition to class and geometry
     #: gives the stored label of every unit (None if its members are unusable now), and its outcome
-    label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[Outcome]]]
+    label_documents: Callable[[UnitLabels], tuple[list[Stored | None], list[Outcome]]]
     options: dict[str, Any]  #: options, stored in the record
 
 
@@ -123,7 +121,7 @@ def check_can_derive(labels: RunLabels, suffix: str, called: str, *, overwrite: 
     refuse_read_only(dataset, [path])
 
 
-def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
+def derive_labels(labels: RunLabels, reader: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
     """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run."""
     OPTIONS["progress"].checked(progress)
     dataset, path = labels.dataset, labels.path_of(derived.suffix)
@@ -139,6 +137,26 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
     def record(status: str) -> None:
         run.update(only_with=ours, **{f"{entry}.status": status})
 
+    name, in_list = path.removeprefix(names.FRAMES_PREFIX), list_name(derived.stored)
+
+    def derived_of(rows: list[Stored]) -> dict[ObjectId, Changed]:
+        rows = [row for row in rows if row.get("compared") is not None]  # the run did not compare the others
+        found = reader.units(rows)
+        documents, outcomes = derived.label_documents(found)
+        of_samples: list[list[Stored]] = [[] for _ in rows]
+        counts = [Counter({"n_left_out": n}) for n in found.n_left_out.tolist()]
+        for sample, document, outcome in zip(found.sample.tolist(), documents, outcomes, strict=True):
+            is_usable = document is not None or outcome != "n_labels"
+            counts[sample][outcome if is_usable else "n_left_out"] += 1
+            if document is not None and outcome == "n_labels":
+                of_samples[sample].append(document)
+        made: dict[ObjectId, Changed] = {}
+        for sample, count, made_labels in zip(found.samples, counts, of_samples, strict=True):
+            value = {"_cls": derived.stored.__name__, in_list: made_labels}
+            unchanged = as_read(sample, reader.source.kinds, reader.source.label_paths)
+            made[sample.sample_id] = (count, Write({name: value}, unchanged))
+        return made
+
     started = {**derived.options, "status": RUNNING, "pass": this_pass}
     with unless_deleted(dataset):
         try:
@@ -151,7 +169,7 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
                     delete_fields(dataset, [path], being_written=before.get("status") == RUNNING)
                 _declare(dataset, labels.field_key, path, derived)
             with rare_collections():
-                total = _Pass(units, derived, labels, check).done(progress)
+                total = change(reader, derived_of, check=check, progress=progress)
             counts = {name: total[name] for name in ("n_labels", "n_below_quorum", "n_tied", "n_left_out")}
             result = DerivedLabels(path, **counts, n_changed=total["n_meanwhile"])
             with writing(dataset):
@@ -191,37 +209,6 @@ def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedFie
         **{f"{labels}.{name}": new_field(spec) for name, spec in derived.attributes.items()},
     }
     declare(dataset, {name: field for name, field in fields.items() if dataset.get_field(name) is None})
-
-
-class _Pass(CountingPass):
-    """One pass over the labels of a run: batches are read, computed and written concurrently."""
-
-    def __init__(self, units: UnitReader, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
-        super().__init__(Reader(units))
-        self._derived = derived
-        self._check = check
-        self._writer = Writer(units.source)
-        self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
-
-    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch | None:
-        """Compute the labels of a batch and start writing them; samples that the run did not compare are skipped."""
-        rows = [row for row in rows if row.get("compared") is not None]
-        if not rows:
-            return None
-        read = self.reader.columns(rows)
-        documents, outcomes = self._derived.label_documents(read.labels)
-        of_samples: list[list[dict[str, Any]]] = [[] for _ in read.samples]
-        counts = [Counter(n_left_out=n) for n in read.index.columns["n_invalid"].tolist()]
-        for sample, document, outcome in zip(read.labels.sample.tolist(), documents, outcomes, strict=True):
-            is_usable = document is not None or outcome != "n_labels"
-            counts[sample][outcome if is_usable else "n_left_out"] += 1
-            if document is not None and outcome == "n_labels":
-                of_samples[sample].append(document)
-        stored = self._derived.stored
-        updates = [{self._field: {"_cls": stored.__name__, list_name(stored): docs}} for docs in of_samples]
-        self._check()
-        ids = [sample.sample_id for sample in read.samples]
-        return SentBatch(ids, counts, writers.submit(self._writer.write, read, updates))
 
 
 @takes_arrays
@@ -266,13 +253,13 @@ def add_units(
     check_can_derive(labels, names.UNITS_SUFFIX, "run.objects.write", overwrite=overwrite)
     reader, maker = open_units(labels, shapes)
 
-    def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
-        made = unit_documents(members, maker, reader, labels.annotators)
-        verdicts = [VERDICTS[code] if code >= 0 else None for code in members.verdict.tolist()]
+    def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
+        made = unit_documents(units, maker, reader, labels.annotators)
+        verdicts = [VERDICTS[code] if code >= 0 else None for code in units.verdict.tolist()]
         for document, verdict in zip(made, verdicts, strict=True):
             if document is not None:
                 document["verdict"] = verdict
-        return made, ["n_labels"] * members.n_units
+        return made, ["n_labels"] * units.n_units
 
     made = DerivedField(
         names.UNITS_SUFFIX,
@@ -291,49 +278,41 @@ def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitReader, Consensus
     Raises:
         AgreementInputError: if ``shapes`` does not suit the labels, or needs image sizes that are unknown
     """
-    reader = UnitReader(labels.source(), labels.field_key)
-    maker = consensus_maker(reader.source, shapes)
-    if isinstance(maker, PixelVote):
+    reader = UnitReader(labels)
+    maker = consensus_maker(with_masks(reader.source, label_facts(reader.source)), shapes)
+    if maker.needs_size:
         check_sizes(reader.source)
     return reader, maker
 
 
 def unit_documents(
-    members: UnitMembers, maker: ConsensusMaker, reader: UnitReader, annotators: Sequence[str]
-) -> list[dict[str, Any] | None]:
+    units: UnitLabels, maker: ConsensusMaker, reader: UnitReader, annotators: Sequence[str]
+) -> list[Stored | None]:
     """The label of every unit as stored; None if the geometry of a member is unusable (now)."""
-    votes = vote_classes(members.unit, members.category, members.n_units)
+    voted = vote_classes(units.unit, units.category, units.n_units)
     class_names = reader.codes.names()
     nameless = {NO_CLASS, reader.codes.get(None)}
-    labels = [None if code in nameless else name for code, name in enumerate(class_names)]
-    who = [annotators[k] for k in members.annotator.tolist()]
-    said = [class_names[code] for code in members.category.tolist()]
-    end = np.searchsorted(members.unit, np.arange(members.n_units + 1)).tolist()
-    rows = zip(
-        maker.extents(members),
-        members.unit_ids,
-        votes.category.tolist(),
-        votes.tie.tolist(),
-        members.votes.tolist(),
-        members.assigned.tolist(),
-        members.mean_iou.tolist(),
-        end[:-1],
-        end[1:],
-        strict=True,
-    )
-    documents: list[dict[str, Any] | None] = []
-    for extent, unit_id, category, tie, n_votes, n_assigned, iou, first, last in rows:
+    who = [annotators[k] for k in units.annotator.tolist()]
+    said = [class_names[code] for code in units.category.tolist()]
+    end = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
+    columns = (voted.category, voted.tie, units.votes, units.assigned, units.mean_iou)
+    documents: list[Stored | None] = []
+    for k, (extent, *of_unit) in enumerate(
+        zip(maker.extents(units), *(each.tolist() for each in columns), strict=True)
+    ):
         if extent is None:
             documents.append(None)
             continue
-        label = labels[category]
+        category, tie, n_votes, n_assigned, iou = of_unit
+        drew, given = who[end[k] : end[k + 1]], said[end[k] : end[k + 1]]
+        label = None if category in nameless else class_names[category]
         if tie:  # all classes with the most votes, as one label: ``car / van``
-            given = Counter("no class" if name is None else str(name) for name in said[first:last])
-            label = " / ".join(sorted(name for name, n in given.items() if n == max(given.values())))
+            named = Counter("no class" if name is None else str(name) for name in given)
+            label = " / ".join(sorted(name for name, n in named.items() if n == max(named.values())))
         document = {"_id": ObjectId(), "_cls": maker.label.__name__, "tags": [], "label": label, **extent}
-        document |= {"unit": unit_id, "votes": n_votes, "of": n_assigned}
+        document |= {"unit": units.unit_ids[k], "votes": n_votes, "of": n_assigned}
         document |= {"mean_iou": iou if iou == iou else None}  # nan is not equal to itself
-        documents.append({**document, "annotators": who[first:last], "classes": said[first:last], "tie": tie})
+        documents.append({**document, "annotators": drew, "classes": given, "tie": tie})
     return documents
 
 
@@ -393,8 +372,8 @@ def resolve_units(
     one_of("ties", ties, get_args(Ties))
     family, maker = open_units(labels, shapes)
 
-    def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
-        return consensus_documents(members, maker, family, labels.annotators, quorum=quorum, ties=ties)
+    def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
+        return consensus_documents(units, maker, family, labels.annotators, quorum=quorum, ties=ties)
 
     share = "more than half" if quorum == "majority" else f"at least {quorum:g}"
     made = DerivedField(
@@ -409,20 +388,20 @@ def resolve_units(
 
 
 def consensus_documents(
-    members: UnitMembers,
+    units: UnitLabels,
     maker: ConsensusMaker,
     reader: UnitReader,
     annotators: Sequence[str],
     *,
     quorum: float | Literal["majority"] = "majority",
     ties: Ties = "leave_out",
-) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
+) -> tuple[list[Stored | None], list[Outcome]]:
     """The consensus label of every unit as stored (None if its members are unusable now), and what becomes of it."""
-    made = unit_documents(members, maker, reader, annotators)
-    votes, assigned = members.votes, members.assigned
+    made = unit_documents(units, maker, reader, annotators)
+    votes, assigned = units.votes, units.assigned
     outcomes: list[Outcome] = []
     enough = (votes >= quorum_votes(assigned, quorum)).tolist()
-    scores = consensus_score(votes, assigned, members.mean_iou).tolist()
+    scores = consensus_score(votes, assigned, units.mean_iou).tolist()
     for document, has_enough, score in zip(made, enough, scores, strict=True):
         is_tied = document is not None and document["tie"] and ties == "leave_out"
         outcomes.append("n_below_quorum" if not has_enough else "n_tied" if is_tied else "n_labels")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from annotator_agreement.dataset_io.run import write as write_module
+from annotator_agreement.dataset_io.units import changing
 
 
 @pytest.fixture
@@ -23,7 +24,15 @@ def before_each_write(monkeypatch):
             action(batch)
             return original(self, batch, updates)
 
+        swap = changing.swap
+
+        def swap_after(collection, writes, rows):
+            if writes:
+                action(writes)
+            return swap(collection, writes, rows)
+
         monkeypatch.setattr(write_module.Writer, "write", write)
+        monkeypatch.setattr(changing, "swap", swap_after)
 
     return install
 

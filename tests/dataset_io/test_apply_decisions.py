@@ -29,7 +29,7 @@ from annotator_agreement.dataset_io import (
     undo_decisions,
     update_agreement,
 )
-from annotator_agreement.dataset_io.decide import gold as gold_module
+from annotator_agreement.dataset_io.units import changing
 
 KEYS = ["agreement", "agreement_gold"]
 EVERYTHING = ["class", "geometry", "attributes", "delete", "add"]
@@ -360,7 +360,7 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
     dataset = make_dataset({"alice": [[("car", place)]] * 2, "bob": [[("bus", place)]] * 2, "carol": [None] * 2})
     compute_quickly(dataset)
     decide(dataset, choice="version", annotator="bob", all=True)
-    written, ids = gold_module.Gold.swap, dataset.values("id")
+    written, ids = changing.swap, dataset.values("id")
     edits = [lambda: edit(0, label="van")]
 
     def edit(k, **values):
@@ -372,7 +372,7 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
             edits.pop()()
         return written(*arguments)
 
-    monkeypatch.setattr(gold_module.Gold, "swap", edit_first)
+    monkeypatch.setattr(changing, "swap", edit_first)
     made = apply_decisions(dataset)
     assert (made.n_applied, made.n_changed, made.n_meanwhile) == (1, 1, 0)
     dataset.reload()
@@ -390,17 +390,17 @@ def test_a_decision_that_is_applied_while_another_one_takes_its_place_is_read_ag
     dataset = make_dataset({"alice": [[("car", place)]], "bob": [[("bus", place)]], "carol": [None]})
     compute_quickly(dataset)
     decide(dataset, choice="version", annotator="bob", all=True)
-    before, written = user_values(dataset, KEYS), gold_module.Gold.swap
+    before, written = user_values(dataset, KEYS), changing.swap
     meanwhile = [lambda: undo_applied(dataset), lambda: apply_decisions(dataset)]
 
     def apply_first(*arguments):
         if meanwhile:
             with monkeypatch.context() as patch:
-                patch.setattr(gold_module.Gold, "swap", written)
+                patch.setattr(changing, "swap", written)
                 meanwhile.pop()()
         return written(*arguments)
 
-    monkeypatch.setattr(gold_module.Gold, "swap", apply_first)
+    monkeypatch.setattr(changing, "swap", apply_first)
     for choice in ("none", "skip"):
         assert decide(dataset, choice=choice, all=True, overwrite=True).n_decided == 1
         assert [(each.choice, each.changed) for each in list_decisions(dataset)] == [(choice, False)]

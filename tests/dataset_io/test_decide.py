@@ -465,15 +465,15 @@ def test_half_of_a_field_of_decisions_is_named_and_can_be_deleted(dataset, capsy
 def test_the_field_is_deleted_while_somebody_decides(dataset, monkeypatch):
     decide(dataset, verdict="agreed")
     before = stored(dataset)
-    from annotator_agreement.dataset_io.decide import gold as gold_module
+    from annotator_agreement.dataset_io.units import changing
 
-    written = gold_module.Gold.swap
+    written = changing.swap
 
-    def delete_first(self, updates):
+    def delete_first(*arguments):
         delete_decisions(fo.load_dataset(dataset.name))
-        return written(self, updates)
+        return written(*arguments)
 
-    monkeypatch.setattr(gold_module.Gold, "swap", delete_first)
+    monkeypatch.setattr(changing, "swap", delete_first)
     with pytest.raises(AgreementInputError, match="was deleted meanwhile; nothing was decided"):
         decide(dataset, verdict="missed")
     assert stored(dataset)["samples"] != before["samples"]

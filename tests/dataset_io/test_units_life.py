@@ -25,7 +25,7 @@ from annotator_agreement.dataset_io import (
 )
 from annotator_agreement.dataset_io.record import run, sample_index
 from annotator_agreement.dataset_io.run import read
-from annotator_agreement.dataset_io.units import units_field
+from annotator_agreement.dataset_io.units import changing, units_field
 
 
 def _set(dataset, update, **options):
@@ -259,11 +259,11 @@ def test_units_that_were_not_finished_are_made_again_without_being_asked(make_da
     dataset = make_dataset()
     compute_quickly(dataset)
 
-    def fail(batch):
+    def fail(*arguments):
         raise RuntimeError("no more")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units_field.Writer, "write", lambda self, batch, updates: fail(batch))
+        patch.setattr(changing, "swap", fail)
         with pytest.raises(RuntimeError, match="no more"):
             add_units(dataset)
     assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "failed"

@@ -1,0 +1,150 @@
+"""Change documents: read them, compute what each becomes, write it if it is still what was read; the others again.
+
+Everything that is decided, applied to labels, taken back or derived from units is a function that is given to
+:func:`change`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import bson
+from bson import ObjectId
+from pymongo import UpdateOne
+from pymongo.collection import Collection
+from pymongo.errors import DocumentTooLarge, PyMongoError
+
+from ..labels.checks import document_title
+from ..labels.stored import MOST_BYTES, NoRoomError
+from ..run.work_through import Progress, work_through
+from ..run.write import too_large_ids
+from .unit_labels import Stored, UnitReader
+
+#: stands for a field that a document does not have
+MISSING: Any = object()
+#: documents that are read at once by their ids
+BATCH = 1_000
+
+
+class Write(NamedTuple):
+    """New values of a document."""
+
+    values: Stored  #: by field; ``MISSING`` removes it
+    unchanged: Stored  #: a query for the document while it is what was read
+    renews: bool = False  #: whether it gets a new time stamp, so that runs see it; the App loses edits that it has open
+
+
+#: what becomes of a document: what is counted of it, and what is written; None if it stays as it is
+Changed = tuple[Counter[Any], Write | None]
+#: what became of a batch, and the ids of the documents that somebody changed meanwhile, once they are written
+_Sent = tuple[Mapping[ObjectId, Changed], Future[list[ObjectId]]]
+
+
+def as_before(document: Stored, fields: Sequence[str]) -> Stored:
+    """A query for a document while some of its fields are what was read."""
+    return {name: {"$eq": document[name]} if name in document else {"$exists": False} for name in fields}
+
+
+def change(
+    reader: UnitReader | Documents,
+    changed: Callable[[list[Stored]], Mapping[ObjectId, Changed]],
+    *,
+    check: Callable[[], None] | None = None,
+    preview: bool = False,
+    progress: Progress = False,
+) -> Counter[Any]:
+    """Change documents; those that somebody else changes meanwhile are read again.
+
+    Args:
+        reader: reads the documents
+        changed: what becomes of the documents of a batch, by id
+        check: called before every write
+        preview: count only
+        progress: as in ``compute``
+
+    Returns:
+        what was counted of all documents, with ``n_meanwhile``: documents that others kept on changing
+
+    Raises:
+        NoRoomError: if one of them would be too large
+    """
+    total: Counter[Any] = Counter()
+
+    def send(rows: list[Stored], writers: ThreadPoolExecutor) -> _Sent:
+        outcomes = changed(rows)
+        writes = {} if preview else {each: write for each, (_, write) in outcomes.items() if write is not None}
+        if check is not None and writes:
+            check()
+        return outcomes, writers.submit(swap, reader.collection, writes, rows)
+
+    def settle(sent: _Sent) -> list[ObjectId]:
+        outcomes, written = sent
+        refused = written.result()
+        for each in outcomes.keys() - set(refused):
+            total.update(outcomes[each][0])
+        return refused
+
+    n_meanwhile = work_through(reader, send, settle, progress)
+    return total + Counter(n_meanwhile=n_meanwhile)
+
+
+def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows: list[Stored]) -> list[ObjectId]:
+    """Write documents that are still what was read; the ids of the others, which somebody changed meanwhile.
+
+    Args:
+        collection: the documents
+        writes: what is written, by id
+        rows: the documents as they were read, for messages
+
+    Raises:
+        NoRoomError: if one of them would be too large
+    """
+    if not writes:
+        return []
+    operations, as_written = [], dict[ObjectId, Stored]()
+    for document_id, (values, unchanged, renews) in writes.items():
+        kept = {name: value for name, value in values.items() if value is not MISSING}
+        gone = dict.fromkeys(values.keys() - kept.keys(), "")
+        parts = {"$set": kept, "$unset": gone, "$currentDate": {"last_modified_at": True} if renews else {}}
+        update = {name: part for name, part in parts.items() if part}
+        operations.append(UpdateOne({"_id": document_id, **unchanged}, update))
+        as_written[document_id] = {name: {"$eq": value} for name, value in kept.items()}
+        as_written[document_id] |= {name: {"$exists": False} for name in gone}
+    try:
+        n_written = collection.bulk_write(operations, ordered=False).matched_count
+    except PyMongoError as error:
+        too_large = too_large_ids(error)
+        if isinstance(error, DocumentTooLarge):  # of a single update
+            too_large = [each for each, values in as_written.items() if len(bson.encode(values)) > MOST_BYTES]
+        if too_large is None:
+            raise
+        titles = {row["_id"]: document_title(row) for row in rows}
+        raise NoRoomError([titles[each] for each in too_large]) from None  # it quotes all values
+    if n_written == len(operations):
+        return []
+    found = ((each, collection.find_one({"_id": each, **values}, {})) for each, values in as_written.items())
+    return [each for each, document in found if document is None]
+
+
+class Documents:
+    """Reads some fields of the documents that a query finds, for :func:`change`."""
+
+    def __init__(self, collection: Collection[Stored], query: Stored, fields: Sequence[str]) -> None:
+        self.collection, self._query, self._fields = collection, query, dict.fromkeys(fields, True)
+
+    def count(self) -> int:
+        """Number of documents."""
+        return self.collection.count_documents(self._query)
+
+    def batches(self) -> Iterator[list[Stored]]:
+        """All documents, some at a time."""
+        ids = [row["_id"] for row in self.collection.find(self._query, {"_id": True})]
+        for start in range(0, len(ids), BATCH):
+            yield self.again(ids[start : start + BATCH])
+
+    def again(self, document_ids: Sequence[ObjectId]) -> list[Stored]:
+        """Some documents as they are now."""
+        return list(self.collection.find({"_id": {"$in": list(document_ids)}}, self._fields))

@@ -1,0 +1,360 @@
+"""The units of a run as they are now, of any family, with the labels of all annotators as columns.
+
+They are read from the documents, on which the run wrote what its table says of them: a sample is known from its own
+document, so that whoever decides on one does not wait for the table, and units, labels and decisions are of one moment,
+also while the run is updated. Units whose labels were deleted, added or given to another annotator since the run are
+left out and counted. Class and geometry of a label are current; everything else is as written by the run.
+
+================  =====================  ====================================  =======================
+labels            a unit                 its match id                          verdict and votes stand
+================  =====================  ====================================  =======================
+objects           an object              written on the labels by the run      on every label
+tags              a tag of a sample      the id of the sample, and the tag     on every label
+classes, numbers  a sample               the id of the sample                  on the sample
+masks             a sample               the id of the sample                  on the sample
+================  =====================  ====================================  =======================
+
+A tag that an annotator gave twice counts once. Masks themselves are large, and not read unless asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.families.family import OBJECTS, PIXELS, TAGS
+from ...agreement.matching.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT, VERDICTS
+from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import ClassCodes
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..families.frames import Videos
+from ..families.objects import sizes_px
+from ..families.pixels import BYTES_OF_A_LABEL, LABELS_OF_A_MASK
+from ..families.ratings import is_comparable
+from ..labels.assignment import assigned_annotators
+from ..labels.checks import are_labels, is_class
+from ..labels.geometry_readers import is_finite
+from ..labels.kinds import LabelKind
+from ..labels.stored import StoredSample
+from ..record.run_labels import RunLabels
+from ..run import read
+
+#: a document, or a part of it, as it is stored
+Stored = dict[str, Any]
+
+_VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
+_UNKNOWN_VERDICT = NO_VERDICT - 1
+_CURSOR_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLabels:
+    """The ``U`` units of ``S`` samples, by sample and id, and their ``N`` labels, by unit and annotator."""
+
+    samples: list[StoredSample]  #: the samples, or frames
+    documents: list[Stored]  #: the fields of every sample that were read, as stored
+    n_left_out: IntArray  #: shape ``(S,)``, units left out because their labels were deleted or added since the run
+    asked: BoolArray  #: shape ``(S, R)``, who was assigned; of whole samples: who gave a value
+    sample: IntArray  #: shape ``(U,)``, sample of every unit
+    unit_ids: list[str]  #: match id of every unit
+    #: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; if the verdicts of labels
+    #: differ (``split``), the highest index
+    verdict: IntArray
+    assigned: IntArray  #: shape ``(U,)``, number of assigned annotators
+    size_px: FloatArray  #: shape ``(U, 2)``, width and height of the image, nan where unknown
+    unit: IntArray  #: shape ``(N,)``, ascending, unit of every label
+    annotator: IntArray  #: shape ``(N,)``
+    category: IntArray  #: shape ``(N,)``, class code
+    iou: FloatArray  #: shape ``(N,)``, mean IoU with the other labels as written by the run, nan without others
+    field: IntArray  #: shape ``(N,)``, number of the label field
+    values: list[Any]  #: class, tag or number of every label
+    labels: list[Stored]  #: every label as stored; a plain value as the label that it would be
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.unit_ids)
+
+    @property
+    def votes(self) -> IntArray:
+        """Number of labels of every unit, shape ``(U,)``."""
+        return np.bincount(self.unit, minlength=self.n_units)
+
+    @property
+    def mean_iou(self) -> FloatArray:
+        """Mean IoU of the labels of every unit, shape ``(U,)``; nan for a single label."""
+        known = ~np.isnan(self.iou)
+        n = np.bincount(self.unit[known], minlength=self.n_units)
+        total = np.bincount(self.unit[known], weights=self.iou[known], minlength=self.n_units)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+    def column(self, attribute: str) -> list[Any]:
+        """An attribute of every label; None where it has none."""
+        return [label.get(attribute) for label in self.labels]
+
+    def only(self, kept: BoolArray) -> UnitLabels:
+        """The units that a mask ``(U,)`` keeps."""
+        rows, number = np.flatnonzero(kept[self.unit]), np.cumsum(kept) - 1
+        chosen = rows.tolist()
+        columns = {name: getattr(self, name)[kept] for name in ("sample", "verdict", "assigned", "size_px")}
+        columns |= {name: getattr(self, name)[rows] for name in ("annotator", "category", "iou", "field")}
+        columns |= {name: [getattr(self, name)[k] for k in chosen] for name in ("values", "labels")}
+        unit_ids = [self.unit_ids[k] for k in np.flatnonzero(kept).tolist()]
+        return replace(self, unit_ids=unit_ids, unit=number[self.unit[rows]], **columns)
+
+
+class UnitReader:
+    """Reads the units of a run, for :func:`~..run.work_through.work_through`.
+
+    Args:
+        labels: the labels of the run
+        among: ids of samples; None for all
+        beside: other fields of the documents to read
+
+    Attributes:
+        is_lean: whether masks of whole samples are not read
+    """
+
+    def __init__(
+        self, labels: RunLabels, among: tuple[ObjectId, ...] | None = None, beside: Sequence[str] = ()
+    ) -> None:
+        self.source = replace(labels.source(), among=among)
+        self.codes = ClassCodes(self.source.config.aliases)
+        self._key, self._family, self._beside = labels.field_key, labels.family, beside
+        self._is_number = labels.kinds[0].is_number
+        self.is_lean = labels.family is PIXELS
+        self._videos: Videos | None = None
+        self.collection, self.count = self.source.collection, self.source.count
+
+    # ---- reading ----
+
+    def batches(self) -> Iterator[list[Stored]]:
+        """Query results for all samples, in batches of bounded size."""
+        with self.source.aggregate([{"$project": self._projection()}], batchSize=_CURSOR_BATCH) as cursor:
+            yield from self.batched(self._complete(cursor))
+
+    def again(self, sample_ids: Sequence[ObjectId]) -> list[Stored]:
+        """Current query results for some of the samples."""
+        wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
+        return list(self._complete(self.source.aggregate([wanted, {"$project": self._projection()}])))
+
+    def batched(self, rows: Iterable[Stored]) -> Iterator[list[Stored]]:
+        """Query results in batches of bounded size; masks count by their bytes, those of samples with a minimum."""
+        batch: list[Stored] = []
+        load, least = 0, LABELS_OF_A_MASK if self._family is PIXELS else 1
+        for row in rows:
+            batch.append(row)
+            for name, kind in zip(self.source.fields, self.source.kinds, strict=True):
+                entries, n_bytes = labels_in(row["document"].get(name), kind), row.get(f"bytes {name}", 0)
+                if "mask" in kind.content:
+                    masks = [each.get("mask") for each in entries if isinstance(each, dict)]
+                    n_bytes += sum(len(each) for each in masks if isinstance(each, bytes))
+                load += max(least * len(entries), n_bytes // BYTES_OF_A_LABEL)
+            if load >= read.BATCH_LABELS or len(batch) >= read.BATCH_SAMPLES:
+                yield batch
+                batch, load = [], 0
+        if batch:
+            yield batch
+
+    def _projection(self) -> Stored:
+        """The labels, and what the run wrote on the sample."""
+        source, key = self.source, self._key
+        document: Stored = {name: f"${name}" for name in (*source.fields, *self._beside)}
+        found: Stored = {"last_modified_at": True, "compared": f"${key}_n_annotators", "disputed": f"${key}_disputed"}
+        if self._family is PIXELS:
+            found["disputed"] = {"$gt": [f"${key}_n_disputed", 0]}
+            n = {"$type": f"${key}_n_disputed"}
+            found["disputed"] = {"$cond": [{"$in": [n, ["missing", "null"]]}, None, found["disputed"]]}
+        if self.is_lean:
+            for name in source.fields:
+                is_stored = {"$eq": [{"$type": f"${name}.mask"}, "binData"]}
+                found[f"bytes {name}"] = {"$cond": [is_stored, {"$binarySize": f"${name}.mask"}, 0]}
+                kept = {each: f"${name}.{each}" for each in ("_id", "_cls", f"{key}_of", f"{key}_iou")}
+                has_mask = {"$gt": [{"$ifNull": [f"${name}.mask", f"${name}.mask_path", None]}, None]}
+                lean = {**kept, "has_mask": has_mask}
+                document[name] = {"$cond": [{"$eq": [{"$type": f"${name}"}, "object"]}, lean, None]}
+        found |= {"document": document}
+        found |= {"size": ["$metadata.width", "$metadata.height"]} if not source.on_frames else {}
+        found |= {"_sample_id": True, "frame_number": True} if source.on_frames else {}
+        found |= {"group": f"${source.dataset.group_field}._id"} if source.dataset.group_field is not None else {}
+        assigned = source.config.assigned_field
+        return found | ({"assigned": f"${assigned}"} if assigned is not None else {})
+
+    def _complete(self, rows: Iterable[Stored]) -> Iterator[Stored]:
+        """Query results with their ids within the documents, and with facts of their videos, if there are such."""
+        if self.source.on_frames and self._videos is None:
+            self._videos = Videos(self.source)
+        for row in rows:
+            row["document"]["_id"] = row["_id"]
+            if self._videos is None or self._videos.complete(row):
+                yield row
+
+    # ---- units ----
+
+    def units(self, rows: Sequence[Stored]) -> UnitLabels:
+        """The units of query results."""
+        source, key = self.source, self._key
+        documents = [row["document"] for row in rows]
+        held = [
+            [[each for each in labels_in(one.get(name), kind) if isinstance(each, dict)] for one in documents]
+            for name, kind in zip(source.fields, source.kinds, strict=True)
+        ]
+        counts = [[len(entries) for entries in lists] for lists in held]
+        labels = [label for lists in held for entries in lists for label in entries]
+        of_sample = np.concatenate([np.repeat(np.arange(len(rows)), each) for each in counts])
+        field = np.repeat(np.arange(len(held)), [sum(each) for each in counts])
+        if (attribute := source.config.annotator_attribute) is None:
+            annotator = np.array(source.field_annotator, np.int64)[field]
+        else:  # -1 for an annotator that the run did not know
+            number = source.annotator_numbers
+            named = (number.get(value_name(label.get(attribute)), -1) for label in labels)
+            annotator = np.fromiter(named, np.int64, len(labels))
+        values = self._values(labels)
+        ids = self._ids(rows, of_sample, annotator, labels, values)
+
+        unit_ids = sorted({unit_id for unit_id in ids if isinstance(unit_id, str)})
+        code_of = {unit_id: code for code, unit_id in enumerate(unit_ids)}
+        code = np.array([code_of.get(each, -1) if isinstance(each, str) else -1 for each in ids], np.int64)
+        rows_of = np.flatnonzero(code >= 0)
+        place, unit = np.unique(of_sample[rows_of] * len(unit_ids) + code[rows_of], return_inverse=True)
+        order = np.lexsort((annotator[rows_of], unit))
+        rows_of, unit = rows_of[order], unit[order]
+        sample, code = np.divmod(place, max(len(unit_ids), 1))
+        chosen = rows_of.tolist()
+        labels, values, annotator = [labels[k] for k in chosen], [values[k] for k in chosen], annotator[rows_of]
+        of_sample = of_sample[rows_of]
+
+        if self._family in (OBJECTS, TAGS):
+            said = [_VERDICT_CODES.get(label.get(key), _UNKNOWN_VERDICT) for label in labels]
+            n_votes, n_assigned = (_counts([label.get(f"{key}{end}") for label in labels]) for end in ("_votes", "_of"))
+        else:
+            verdicts = {True: CLASS_CONFLICT, False: AGREED}
+            disputed = [row.get("disputed") for row in rows]
+            of_row = [verdicts[each] if isinstance(each, bool) else NO_VERDICT for each in disputed]
+            said = [of_row[k] for k in of_sample.tolist()]
+            n_votes = n_assigned = _counts([row.get("compared") for row in rows])[of_sample]
+        verdict, assigned = np.full(len(place), _UNKNOWN_VERDICT), np.zeros(len(place), np.int64)
+        np.maximum.at(verdict, unit, np.array(said, np.int64))
+        np.maximum.at(assigned, unit, n_assigned)
+        samples = [stored_sample(row, source.fields, source.kinds) for row in rows]
+        asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
+        ious = [label.get(f"{key}_iou") for label in labels]
+        units = UnitLabels(
+            samples=samples,
+            documents=documents,
+            n_left_out=np.zeros(len(rows), np.int64),
+            asked=asked,
+            sample=sample,
+            unit_ids=[unit_ids[k] for k in code.tolist()],
+            verdict=verdict,
+            assigned=assigned,
+            size_px=sizes_px(list(rows))[sample] if self._family is OBJECTS else np.full((len(place), 2), np.nan),
+            unit=unit,
+            annotator=annotator,
+            category=np.fromiter(map(self.codes.__getitem__, values), np.int64, len(values)),
+            iou=np.array([each if is_finite(each) else np.nan for each in ious], np.float64),
+            field=field[rows_of],
+            values=values,
+            labels=labels,
+        )
+        # units that still have the labels that the run found
+        bad = (n_votes != units.votes[unit]) | (annotator < 0)
+        bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
+        intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
+        n_left_out = np.bincount(sample[~intact], minlength=len(rows))
+        units = replace(units if intact.all() else units.only(intact), n_left_out=n_left_out)
+        given = (units.sample[units.unit], units.annotator)
+        if self._family in (OBJECTS, TAGS):
+            return replace(units, asked=assigned_annotators(source, rows, samples, given).assigned)
+        asked[given] = True
+        return units
+
+    def _values(self, labels: list[Stored]) -> list[Any]:
+        """Class, tag or number of every label."""
+        if self._family is PIXELS:
+            of = f"{self._key}_of"  # masks that the run left out, as they cannot be compared, have null there
+            found = [label.get("has_mask") or any(label.get(each) is not None for each in ("mask", "mask_path"))
+                     for label in labels]  # fmt: skip
+            return ["mask" if has and label.get(of, 0) is not None else None
+                    for label, has in zip(labels, found, strict=True)]  # fmt: skip
+        if self._is_number:
+            return [label.get("value") for label in labels]
+        given = [label.get("label") for label in labels]
+        return given if self._family is OBJECTS else [None if each is None else value_name(each) for each in given]
+
+    def _ids(
+        self, rows: Sequence[Stored], sample: IntArray, annotator: IntArray, labels: list[Stored], values: list[Any]
+    ) -> list[Any]:
+        """Match id of the unit of every label; None for labels of none."""
+        if self._family is OBJECTS:
+            return [label.get(f"{self._key}_id") for label in labels]
+        ids = [str(row["_id"]) for row in rows]
+        if self._family is TAGS:
+            compared = are_labels([label.get("_id") for label in labels], [label.get("label") for label in labels])
+            names, found, seen = self.codes, list[Any](), set[Any]()
+            every = zip(sample.tolist(), annotator.tolist(), values, compared.tolist(), strict=True)
+            given = [(k, who, names[value], is_label) for k, who, value, is_label in every]
+            of_code = names.names()
+            for k, who, code, is_label in given:
+                is_first = is_label and (k, who, code) not in seen
+                seen |= {(k, who, code)} if is_label else set()
+                found.append(f"{ids[k]} {of_code[code]}" if is_first else None)
+            return found
+        if self._is_number:
+            usable = [is_comparable(value) for value in values]
+        elif self._family is PIXELS:
+            usable = [value is not None for value in values]
+        else:
+            usable = [is_class(label.get("label")) for label in labels]
+        return [ids[k] if is_usable else None for k, is_usable in zip(sample.tolist(), usable, strict=True)]
+
+
+def labels_in(held: Any, kind: LabelKind) -> list[Any]:
+    """The labels in a field of a document, as stored; a plain value as the label that it would be."""
+    if held is None:
+        return []
+    if kind.is_number and not kind.is_label:
+        return [{"value": held}]
+    if not kind.is_label:
+        return [{"label": value_name(held)}] if is_class(held) else []
+    if not isinstance(held, dict):
+        return []
+    if kind.list_name is None:
+        return [held] if held.get("_cls") else []
+    entries = held.get(kind.list_name)
+    return entries if isinstance(entries, list) else []
+
+
+def stored_sample(row: Stored, fields: Sequence[str], kinds: Sequence[LabelKind]) -> StoredSample:
+    """A sample, or frame, as it was read, from a query result with its ``document``.
+
+    The ids of its labels are those that :func:`~..labels.stored.label_ids` finds.
+    """
+    of_fields: list[list[Any] | None] = []
+    for name, kind in zip(fields, kinds, strict=True):
+        held, ids = row["document"].get(name), None
+        if not kind.is_label:
+            ids = None if held is None else [held]
+        elif isinstance(held, dict) and kind.list_name is None:
+            ids = [held.get("_id")] if isinstance(held.get("_cls"), str) else None
+        elif isinstance(held, dict) and kind.list_name not in held:  # FiftyOne does not store emptied lists
+            ids = [] if isinstance(held.get("_cls"), str) else None
+        elif isinstance(held, dict) and isinstance(held[kind.list_name], list):
+            found = [each.get("_id") if isinstance(each, dict) else None for each in held[kind.list_name]]
+            ids = [each if isinstance(each, ObjectId) else None for each in found]
+        of_fields.append(ids)
+    of_frame: Stored = {}
+    if "_sample_id" in row:
+        of_frame = {"video_id": row["_sample_id"], "frame_number": row["frame_number"]}
+    return StoredSample(
+        row["_id"], row.get("last_modified_at"), tuple(of_fields), group_id=row.get("group"), **of_frame
+    )
+
+
+def _counts(values: list[Any]) -> IntArray:
+    """Values as numbers of annotators; 0 for everything else."""
+    return np.array([value if type(value) is int and value < 1 << 31 else 0 for value in values], np.int64)
