@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -118,51 +118,57 @@ def next_object(
             start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
             places = [(ids[k], None if numbers is None else int(numbers[k])) for k in rows]
             there = _decided_on(opened, places)
-            open_ones = set[ObjectId]()
-            for place, n_units in zip(places, of_sample, strict=True):
-                document, n_decided, is_changed = there.get(place, (None, 0, False))
-                if document is not None and (
-                    n_decided > 0 if sought.skipped else is_changed if again else n_decided < n_units
-                ):
-                    open_ones.add(document)
+            known = [there.get(place, _Decided()) for place in places]
+            open_ones = {
+                each.document_id for each, n_units in zip(known, of_sample, strict=True)
+                if each.document_id is not None and (
+                    each.is_any if sought.skipped else each.is_changed if again else each.n < n_units
+                )
+            }  # fmt: skip
             if not open_ones:
                 continue
             found = _sought_units(labels, gold, sorted(open_ones), sought)
-            for place, least in zip(places, costs, strict=True):
-                document = there[place][0] if place in there else None
+            for document, least in zip((each.document_id for each in known), costs, strict=True):
                 for cost, state, unit in found.get(document, ()) if document is not None else ():
                     if state in wanted and cost >= least and (str(document), unit) not in left_out:
                         return str(document), unit
     return None
 
 
+class _Decided(NamedTuple):
+    """What was decided on a sample, or frame."""
+
+    document_id: ObjectId | None = None  #: its id; None if it does not exist any more
+    is_any: bool = False  #: whether there are decisions
+    n: int = 0  #: decisions on objects that have a label
+    is_changed: bool = False  #: whether somebody wrote it after the last decision
+
+
 def _decided_on(
     opened: ObjectsToDecide, places: Sequence[tuple[str, int | None]]
-) -> dict[tuple[str, int | None], tuple[ObjectId, int, bool]]:
-    """What was decided on samples, or frames, that still exist, by id of the sample and number of the frame.
-
-    Returns:
-        id of the document, number of decisions on objects that have a label, and whether somebody wrote it after the
-        last decision
-    """
-    gold, found = opened.gold, dict[tuple[str, int | None], tuple[ObjectId, int, bool]]()
+) -> dict[tuple[str, int | None], _Decided]:
+    """What was decided on samples, or frames, by id of the sample and number of the frame."""
+    gold, found = opened.gold, dict[tuple[str, int | None], _Decided]()
     query: Stored = {"_id": {"$in": [ObjectId(each) for each, _ in places]}}
     if gold.on_frames:
         query = {"$or": [{"_sample_id": ObjectId(each), "frame_number": number} for each, number in places]}
-    ids = [f"{kind.label_path(name)}._id" if kind.is_label else name for name, kind in opened.fields.items()]
-    wanted = (*ids, gold.decisions, "last_modified_at", "_sample_id", "frame_number")
+    wanted = [gold.decisions, "last_modified_at", "_sample_id", "frame_number"]
+    for name, kind in opened.fields.items():
+        path = kind.label_path(name)
+        wanted += [f"{path}._id", f"{path}._cls"] if kind.is_label else [name]
     for row in gold.collection.find(query, dict.fromkeys(wanted, True)):
         place = (str(row["_sample_id"]), row["frame_number"]) if gold.on_frames else (str(row["_id"]), None)
-        entries, n_decided, is_changed = row.get(gold.decisions), 0, False
-        if entries:
-            there = {label_key(name, each.get("_id"), kind) for name, kind in opened.fields.items()
-                     for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
-            decisions = gold.log_of({gold.decisions: entries}, opened.kind).decisions
-            # what nobody drew was asked of nobody
-            n_decided = sum(bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions)
-            stamp = row.get("last_modified_at")
-            is_changed = stamp is not None and stamp > max(each["decided_at"] for each in entries)
-        found[place] = row["_id"], n_decided, is_changed
+        entries, stamp = row.get(gold.decisions), row.get("last_modified_at")
+        if not entries:
+            found[place] = _Decided(row["_id"])
+            continue
+        there = {label_key(name, each.get("_id"), kind) for name, kind in opened.fields.items()
+                 for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
+        decisions = gold.log_of({gold.decisions: entries}, opened.kind).decisions
+        # what nobody drew was asked of nobody
+        n = sum(bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions)
+        is_changed = stamp is not None and stamp > max(each["decided_at"] for each in entries)
+        found[place] = _Decided(row["_id"], True, n, is_changed)
     return found
 
 
