@@ -79,6 +79,13 @@ def test_shares_of_classes_are_those_of_counting() -> None:
     assert {key[1] for key in found if key[0] in ("class_used", "conflicts")} == {"bob"}
     (confused,) = report.confused
     assert (confused.classes, confused.n, confused.n_images, confused.share) == (["cat", "dog"], 90, 30, 1.0)
+    # of three classes: as often as two ratings with different classes have it, by their shares of all ratings
+    report = report_of([*rows, *[("owl",) * 4] * 20], make_config(["alice", "bob", "carol", "dave"], resamples=0))
+    found = {(each.kind, *each.classes): each for each in report.findings}
+    shares = np.array([370, 230, 80]) / 680
+    by_chance = 2 * shares[0] * (1 - shares[0]) / (1 - (shares**2).sum())
+    cat = found["class_confused", "cat"]
+    assert (cat.value, cat.others) == pytest.approx((1.0, by_chance))
 
 
 def test_numbers_are_compared_as_shares_of_the_scale() -> None:

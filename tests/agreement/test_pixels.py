@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 
+import krippendorff
 import numpy as np
 import pytest
 
@@ -104,6 +105,14 @@ def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
     rows = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, np.nan]])
     np.testing.assert_array_equal(means_defined(rows), [2.0, np.nan, 2.0])
     np.testing.assert_array_equal(means_defined(np.empty((0, 2))), [np.nan, np.nan])
+
+
+def test_the_alpha_of_a_sample_is_that_of_another_program_over_its_pixels():
+    samples = [(who, masks) for who, masks in _samples(40, values=3) if len(who) > 1]
+    assert {len(who) for who, _ in samples} == {2, 3}
+    expected = [krippendorff.alpha([mask.ravel() for mask in masks], level_of_measurement="nominal")
+                for _, masks in samples]  # fmt: skip
+    np.testing.assert_allclose(_agreement(samples).alpha, expected, rtol=0, atol=1e-12)
 
 
 def test_equal_masks_agree_in_every_number():

@@ -122,6 +122,12 @@ def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:
     assert point.alpha == pytest.approx(krippendorff_alpha([[1, 1, 1], [2, 0, NAN]]))
 
 
+@pytest.mark.parametrize("empty", ["skip", "agree"])
+def test_pairs_that_both_drew_nothing_count_at_all_thresholds_as_in_a_run(empty: str) -> None:
+    drawn = [(1, 0.1, 0.2, 0.3, 0.3)]
+    _check([{0: [], 1: [], 2: drawn}, {0: drawn, 1: drawn, 2: []}, {0: [], 1: [], 2: []}], 3, empty=empty)
+
+
 def test_what_a_crowd_region_explains_is_left_out_at_all_thresholds() -> None:
     crowd, inside, elsewhere = (1, 0.0, 0.0, 0.5, 0.6), (1, 0.1, 0.1, 0.2, 0.25), (1, 0.6, 0.7, 0.9, 0.8)
     batch = batch_of([{0: [inside, elsewhere], 1: [crowd, elsewhere]}], 2)
