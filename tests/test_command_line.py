@@ -81,34 +81,30 @@ def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, dataset, req
     assert (code, "**" in printed, "✗ failed" in printed) == (1, True, True)
 
 
-ERRORS = {
-    "dataset": (["show", "no-such-dataset"], r"DATASET must be a dataset of FiftyOne, got 'no-such-dataset'"),
-    "run": (["show", "{}", "--run", "other"], r"`run_key` must be an agreement run of .*, got 'other'"),
-    "field": (["compute", "{}", "alice", "nobody"], r"nobody"),
-    "option": (
-        ["compute", "{}", "alice", "bob", "-o", "ioo=1"],
-        r"compute\(\) has no option 'ioo'; did you mean 'iou'",
-    ),
-    "fields": (["compute", "{}", "alice", "bob", "-o", "fields=nobody"], r"nobody"),
-    "samples": (["compute", "{}", "alice", "bob", "-o", "samples=1"], r"must be a FiftyOne dataset or view, got int"),
-    "progress": (["compute", "{}", "alice", "bob", "-o", "progress=1"], r"`progress` must be"),
-    "value": (["compute", "{}", "alice", "bob", "-o", "iou=2"], r"`iou` must be in \(0, 1\], got 2"),
-    "no file": (["check", "{}", "none.yaml"], r"`requirements` must be a readable file, got 'none.yaml'"),
-    "files": (["import", "{}", "a.json", "b.json"], r"Several files must be given as NAME=FILE"),
-}
+ERRORS = [
+    (["show", "no-such-dataset"], r"DATASET must be a dataset of FiftyOne, got 'no-such-dataset'"),
+    (["show", "{}", "--run", "other"], r"`run_key` must be an agreement run of .*, got 'other'"),
+    (["compute", "{}", "alice", "nobody"], r"nobody"),
+    (["compute", "{}", "alice", "bob", "-o", "ioo=1"], r"compute\(\) has no option 'ioo'; did you mean 'iou'"),
+    (["compute", "{}", "alice", "bob", "-o", "fields=nobody"], r"nobody"),
+    (["compute", "{}", "alice", "bob", "-o", "samples=1"], r"must be a FiftyOne dataset or view, got int"),
+    (["compute", "{}", "alice", "bob", "-o", "progress=1"], r"`progress` must be"),
+    (["compute", "{}", "alice", "bob", "-o", "iou=2"], r"`iou` must be in \(0, 1\], got 2"),
+    (["check", "{}", "none.yaml"], r"`requirements` must be a readable file, got 'none.yaml'"),
+    (["import", "{}", "a.json", "b.json"], r"Several files must be given as NAME=FILE"),
+]
 
 
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_are_one_sentence_on_stderr(call, dataset, name):
-    words, message = ERRORS[name]
-    if name == "no file":
-        aa.compute(dataset, NAMES, resamples=0)
-    code, printed, error = call(*[dataset.name if word == "{}" else word for word in words])
-    last = error.strip().splitlines()[-1]
-    assert (code, printed) == (2, "")
-    assert last.startswith("annotator-agreement: ")
-    assert re.search(message, last)
-    assert "Traceback" not in error
+def test_errors_are_one_sentence_on_stderr(call, dataset):
+    for words, message in ERRORS:
+        if "check" in words:
+            aa.compute(dataset, NAMES, resamples=0)
+        code, printed, error = call(*[dataset.name if word == "{}" else word for word in words])
+        last = error.strip().splitlines()[-1]
+        assert (code, printed) == (2, ""), words
+        assert last.startswith("annotator-agreement: "), words
+        assert re.search(message, last), words
+        assert "Traceback" not in error, words
 
 
 def test_an_import_that_fails_makes_no_dataset(call, dataset):
@@ -118,23 +114,16 @@ def test_an_import_that_fails_makes_no_dataset(call, dataset):
     assert fo.list_datasets() == known
 
 
-@pytest.mark.parametrize("words", [[], ["inspect"], ["check"], ["compute", "d", "a", "-o", "iou"]])
-def test_words_that_are_no_command_are_explained(words, capsys):
-    with pytest.raises(SystemExit) as left:
-        command_line.main(words)
-    assert left.value.code == 2
-    assert "usage: annotator-agreement" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words", [["--help"], *[[name, "--help"] for name in ("import", "compute", "show", "compare", "export", "check")]]
-)
-def test_help_tells_the_exit_codes(words, capsys):
-    with pytest.raises(SystemExit) as left:
-        command_line.main(words)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert left.value.code == 0
-    assert "exit codes: 0 done, or all requirements passed; 1 a requirement failed; 2" in printed
+def test_words_that_are_no_command_are_explained_and_help_tells_the_exit_codes(capsys):
+    for words in ([], ["inspect"], ["check"], ["compute", "d", "a", "-o", "iou"]):
+        with pytest.raises(SystemExit, match="2"):
+            command_line.main(words)
+        assert "usage: annotator-agreement" in capsys.readouterr().err
+    for words in ([], ["import"], ["compute"], ["show"], ["compare"], ["export"], ["check"]):
+        with pytest.raises(SystemExit, match="0"):
+            command_line.main([*words, "--help"])
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "exit codes: 0 done, or all requirements passed; 1 a requirement failed; 2" in printed, words
 
 
 def test_an_error_that_nobody_foresaw_is_a_sentence_too(call, dataset, monkeypatch):
@@ -159,23 +148,24 @@ def test_arguments_without_end_are_sentences(call, dataset, tmp_path):
     assert call("check", dataset.name, deep)[0] == 2
 
 
-def test_the_requirements_are_read_before_fiftyone_is_loaded(tmp_path):
-    code = "sys.modules['fiftyone'] = None\n"
-    code += "from annotator_agreement.command_line import main; sys.exit(main(sys.argv[1:]))"
-    start = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tools.dev.plugin import load_plugin\nload_plugin()\n"
+#: a program in which packages are not there
+START = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from tools.dev.plugin import load_plugin; load_plugin()
+from annotator_agreement.command_line import main
+"""
+
+
+def test_the_requirements_are_read_before_fiftyone_is_loaded_and_the_version_before_numpy():
+    def run(missing, words):
+        code = f"{START}sys.modules.update(dict.fromkeys({missing})); sys.exit(main(sys.argv[1:]))"
+        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=ROOT)
+
+    told = "annotator-agreement: `requirements` must be a readable file, got 'none.yaml': No such file or directory\n"
     for words in (["check", "any", "none.yaml"], ["export", "any", "a.html", "--requirements", "none.yaml"]):
-        done = subprocess.run([sys.executable, "-c", start + code, *words], capture_output=True, text=True, cwd=ROOT)
-        told = (
-            "annotator-agreement: `requirements` must be a readable file, got 'none.yaml': No such file or directory\n"
-        )
+        done = run(["fiftyone"], words)
         assert (done.returncode, done.stderr) == (2, told)
-
-
-def test_help_and_version_need_no_fiftyone():
-    code = "sys.modules['fiftyone'] = None; sys.modules['numpy'] = None\n"
-    code += "from annotator_agreement.command_line import main; main(['--version'])"
-    start = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tools.dev.plugin import load_plugin\nload_plugin()\n"
-    done = subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, cwd=ROOT)
+    done = run(["fiftyone", "numpy"], ["--version"])
     assert done.stdout == f"annotator-agreement {VERSION}\n", done.stderr
 
 
@@ -234,11 +224,7 @@ def program(private_fiftyone, tmp_path_factory):
     """The program, as a package installs it."""
     folder = tmp_path_factory.mktemp("bin")
     found = folder / "annotator-agreement"
-    found.write_text(
-        f"#!{sys.executable}\nimport sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from tools.dev.plugin import load_plugin; load_plugin()\n"
-        "from annotator_agreement.command_line import main; sys.exit(main())\n"
-    )
+    found.write_text(f"#!{sys.executable}{START}sys.exit(main())\n")
     found.chmod(0o755)
     return found
 

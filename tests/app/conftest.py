@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app.app_page import AppPage
-from tests.app.demo_copies import address_of, computed, copy_of_the_demo
+from tests.app.counted import address_of, computed, copy_of_the_demo
 from tools.dev.browser import chromium, find_chromium, new_page, running_app, show_dataset
 from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
 

@@ -1,9 +1,10 @@
-"""Expected counts in the App, counted label by label from the documents in the database."""
+"""Copies of the demo dataset, and what the App must show of them: counted label by label, or from a report alone."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,21 +30,9 @@ class Unit:
         """What its labels were judged as."""
         return {label["agreement"] for label in self.members.values()}
 
-    @property
-    def is_tie(self) -> bool:
-        """Whether several classes were given most often."""
-        counts = sorted(Counter(label["label"] for label in self.members.values()).values())
-        return counts[-2:-1] == counts[-1:]
-
     def missed_by(self, annotator: str) -> bool:
         """Whether others agree that it is there, and this annotator did not draw it."""
         return annotator in self.assigned and annotator not in self.members and len(self.members) > 1
-
-    def disputed_between(self, a: str, b: str) -> bool:
-        """Whether one of two annotators who were both asked has it and the other has not, or calls it otherwise."""
-        if not {a, b} <= self.assigned or not {a, b} & set(self.members):
-            return False
-        return not {a, b} <= set(self.members) or self.members[a]["label"] != self.members[b]["label"]
 
 
 def documents(dataset: Any) -> list[dict[str, Any]]:
@@ -80,3 +69,59 @@ def rated_units(dataset: Any) -> Iterator[Unit]:
 def n_samples_with(dataset: Any, condition: Callable[[Unit], bool]) -> int:
     """Number of samples with an object that fulfils a condition."""
     return len({unit.sample_id for unit in rated_units(dataset) if condition(unit)})
+
+
+def verdicts(report: Any) -> Counter[str]:
+    """How many labels were judged as what."""
+    return sum((Counter(entry.verdicts) for entry in report.annotators), Counter())
+
+
+def votes(report: Any) -> dict[str, int]:
+    """By how many of how many annotators objects were drawn."""
+    return {
+        f"{entry['votes']} of {entry['assigned']}": entry["units"]
+        for entry in report.existence.votes
+        if entry["assigned"] > 1 and entry["votes"] > 0
+    }
+
+
+def histogram(scores: Iterable[float]) -> list[int]:
+    """How many scores lie in every twentieth from 0 to 1; what rounding alone moves off an edge counts as on it."""
+    counts = [0] * 20
+    for score in scores:
+        counts[min(19, int(round(score, 9) * 20 + 1e-9))] += 1
+    return counts
+
+
+_numbers = itertools.count()
+
+
+def copy_of_the_demo(demo_address: str, *label_types: str) -> Iterator[Any]:
+    """A copy without a run, with the boxes and the labels of some more types; deleted in the end.
+
+    Pages with the labels of all types take half as long again.
+    """
+    import fiftyone as fo
+
+    from tools.demo.dataset import LABEL_TYPES
+
+    demo = fo.load_dataset(demo_address.rsplit("/", 1)[1])
+    dataset = demo.clone(f"{demo.name}-{next(_numbers)}", persistent=True)
+    others = [entry["fields"] for name, entry in LABEL_TYPES.items() if name not in ("boxes", *label_types)]
+    dataset.delete_sample_fields(list(itertools.chain(*others)))
+    yield dataset
+    if fo.dataset_exists(dataset.name):
+        fo.delete_dataset(dataset.name)
+
+
+def computed(dataset: Any) -> Any:
+    """The report of a run on the boxes of a dataset, as another process would read it."""
+    from annotator_agreement.dataset_io import compute_agreement, load_agreement
+
+    compute_agreement(dataset, list(ANNOTATORS), progress=False)
+    return load_agreement(dataset)
+
+
+def address_of(dataset: Any, demo_address: str) -> str:
+    """Where the App shows a dataset."""
+    return f"{demo_address.rsplit('/', 1)[0]}/{dataset.name}"

@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Page, Request, Route, expect
 
 from tests.app.app_page import AppPage
-from tests.app.demo_copies import address_of
+from tests.app.counted import address_of
 from tests.dataset_io.annotation_samples import coco, written
 from tools.dev.browser import show_dataset
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.app import expected_charts as expected
+from tests.app import counted as expected
 from tests.app.app_page import AppPage, page_with_panel
-from tests.app.counted import Unit, n_samples_with, rated_units
-from tests.app.demo_copies import address_of
+from tests.app.counted import Unit, address_of, n_samples_with, rated_units
 
 from annotator_agreement.charts.text.words import VERDICTS
 

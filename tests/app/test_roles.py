@@ -11,7 +11,7 @@ from fiftyone import ViewField as F
 from playwright.sync_api import Page, expect
 
 from tests.app.app_page import AppPage
-from tests.app.demo_copies import address_of
+from tests.app.counted import address_of
 from tools.dev.browser import show_dataset
 
 from annotator_agreement import load

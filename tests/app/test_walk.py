@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.app.app_page import AppPage, page_with_panel
-from tests.app.counted import ANNOTATORS
-from tests.app.demo_copies import address_of, copy_of_the_demo
+from tests.app.counted import ANNOTATORS, address_of, copy_of_the_demo
 from tests.datasets import join_fields
 
 from annotator_agreement.dataset_io import compute_agreement, list_agreements, load_agreement

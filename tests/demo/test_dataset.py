@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.chance import few
+
 pytestmark = pytest.mark.long
 
 NAMES = ("alice", "bob", "carol")
@@ -107,7 +109,6 @@ def test_an_annotator_who_was_not_assigned_has_none_in_every_field(samples):
     assert not_assigned == {"alice": set(), "bob": {"cell"}, "carol": {"cell", "page", "retina", "galaxies_10"}}
 
 
-@pytest.mark.long
 def test_building_twice_gives_the_same_labels(samples, tmp_path):
     from tools.demo.dataset import LABEL_TYPES, build_demo_dataset
 
@@ -120,6 +121,19 @@ def test_building_twice_gives_the_same_labels(samples, tmp_path):
                 assert plain(first[field]) == plain(second[field]), (source_of(first), field)
     finally:
         again.delete()
+
+
+@pytest.mark.parametrize("label_type", few(["masks", "polygons", "segmentation", "keypoints"]))
+def test_the_careful_annotators_agree_best_on_every_kind_of_shape(demo_copy, label_type):
+    from tools.demo.dataset import LABEL_TYPES
+
+    from annotator_agreement.dataset_io import compute_agreement, delete_agreement
+
+    report = compute_agreement(demo_copy, run_key="of_type", progress=False, **LABEL_TYPES[label_type])
+    assert report.n_rated == 28
+    best = max(report.pairs, key=lambda pair: pair.score)
+    assert (best.a, best.b) == ("alice", "bob")
+    delete_agreement(demo_copy, "of_type")
 
 
 def test_the_report_finds_the_annotators_habits(demo):
