@@ -263,7 +263,7 @@ class _Step:
                     counts["n_applied" if changes else "n_right"] += 1
                     if changes:
                         entries[-1], is_changed = self._after(decision, changes, edits), True
-            write = edits.write({gold.decisions: entries}, (gold.name,)) if is_changed else None
+            write = edits.write(gold.decisions, entries, gold.name) if is_changed else None
             found[document["_id"]] = counts, write
         return found
 
@@ -405,7 +405,7 @@ def undo_applied(
         log = field.log_of({field.decisions: document[field.decisions]}).entries
         for at in reversed(range(len(log))):  # later ones first
             _take_back(edits, log, at, wanted, of_runs, counts)
-        return counts, edits.write({field.decisions: log}) if counts["n_objects"] else None
+        return counts, edits.write(field.decisions, log) if counts["n_objects"] else None
 
     with unless_deleted(field.dataset), rare_collections():
         documents = Documents(field.collection, step_query, (*kinds, field.decisions))

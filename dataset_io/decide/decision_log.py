@@ -327,7 +327,7 @@ class DecisionLog:
         elif self.labels or self.entries:  # an empty list says that somebody looked, and there is nothing
             held = {"_cls": kind.stored.__name__, **self._held, kind.list_name: self.labels}
         values = dict(zip(self._names, (held, self.entries or MISSING), strict=True))
-        return Write(values, as_before(self._document, self._names))
+        return Write(values, as_before(self._document, self._names), self._names[1])
 
 
 def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:

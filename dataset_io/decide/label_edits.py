@@ -148,14 +148,15 @@ class LabelEdits:
 
     # ---- writing ----
 
-    def write(self, also: Stored, unchanged: tuple[str, ...] = ()) -> Write:
-        """The changed fields, to be written if they are what was read.
+    def write(self, decisions: str, log: list[Stored], *unchanged: str) -> Write:
+        """The changed fields with a log of decisions, to be written if they are what was read.
 
         Args:
-            also: other fields with their new values
+            decisions: the field of the log
+            log: its new entries
             unchanged: other fields that must be what was read
         """
-        values = dict(also)
+        values: Stored = {decisions: log}
         for field in sorted(self._changed):
             kind, labels = self._kinds[field], self._labels[field]
             if not labels and self._without.get(field) == "missing":
@@ -168,7 +169,7 @@ class LabelEdits:
             else:
                 held = self.document.get(field) or {"_cls": kind.stored.__name__}
                 values[field] = {**held, kind.list_name: labels}
-        return Write(values, as_before(self.document, sorted({*values, *unchanged})), renews=True)
+        return Write(values, as_before(self.document, sorted({*values, *unchanged})), decisions, renews=True)
 
 
 def new_label(label_type: str, values: Stored) -> Stored:

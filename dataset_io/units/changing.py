@@ -34,6 +34,7 @@ class Write(NamedTuple):
 
     values: Stored  #: by field; ``MISSING`` removes it
     unchanged: Stored  #: a query for the document while it is what was read
+    mark: str  #: the field of these which nobody else writes, by which is told whether this was written
     renews: bool = False  #: whether it gets a new time stamp, so that runs see it; the App loses edits that it has open
 
 
@@ -104,29 +105,32 @@ def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows:
     """
     if not writes:
         return []
-    operations, as_written = [], dict[ObjectId, Stored]()
-    for document_id, (values, unchanged, renews) in writes.items():
-        kept = {name: value for name, value in values.items() if value is not MISSING}
-        gone = dict.fromkeys(values.keys() - kept.keys(), "")
-        parts = {"$set": kept, "$unset": gone, "$currentDate": {"last_modified_at": True} if renews else {}}
+    operations, set_to = [], dict[ObjectId, Stored]()
+    for document_id, write in writes.items():
+        kept = set_to[document_id] = {name: value for name, value in write.values.items() if value is not MISSING}
+        gone = dict.fromkeys(write.values.keys() - kept.keys(), "")
+        parts = {"$set": kept, "$unset": gone, "$currentDate": {"last_modified_at": True} if write.renews else {}}
         update = {name: part for name, part in parts.items() if part}
-        operations.append(UpdateOne({"_id": document_id, **unchanged}, update))
-        as_written[document_id] = {name: {"$eq": value} for name, value in kept.items()}
-        as_written[document_id] |= {name: {"$exists": False} for name in gone}
+        operations.append(UpdateOne({"_id": document_id, **write.unchanged}, update))
     try:
         n_written = collection.bulk_write(operations, ordered=False).matched_count
     except PyMongoError as error:
         too_large = too_large_ids(error)
         if isinstance(error, DocumentTooLarge):  # of a single update
-            too_large = [each for each, values in as_written.items() if len(bson.encode(values)) > MOST_BYTES]
+            too_large = [each for each, kept in set_to.items() if len(bson.encode(kept)) > MOST_BYTES]
         if too_large is None:
             raise
         titles = {row["_id"]: document_title(row) for row in rows}
         raise NoRoomError([titles[each] for each in too_large]) from None  # it quotes all values
     if n_written == len(operations):
         return []
-    found = ((each, collection.find_one({"_id": each, **values}, {})) for each, values in as_written.items())
-    return [each for each, document in found if document is None]
+    refused = []
+    for document_id, write in writes.items():
+        kept = set_to[document_id]
+        mark = {"$eq": kept[write.mark]} if write.mark in kept else {"$exists": False}
+        if collection.find_one({"_id": document_id, write.mark: mark}, {}) is None:
+            refused.append(document_id)
+    return refused
 
 
 class Documents:

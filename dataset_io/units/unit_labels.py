@@ -49,6 +49,8 @@ Stored = dict[str, Any]
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
 _UNKNOWN_VERDICT = NO_VERDICT - 1
 _CURSOR_BATCH = 500
+#: a whole label takes so many times the memory of what runs read of it
+_OF_WHOLE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class UnitReader:
                     masks = [each.get("mask") for each in entries if isinstance(each, dict)]
                     n_bytes += sum(len(each) for each in masks if isinstance(each, bytes))
                 load += max(least * len(entries), n_bytes // BYTES_OF_A_LABEL)
-            if load >= read.BATCH_LABELS or len(batch) >= read.BATCH_SAMPLES:
+            if _OF_WHOLE * load >= read.BATCH_LABELS or len(batch) >= read.BATCH_SAMPLES:
                 yield batch
                 batch, load = [], 0
         if batch:

@@ -154,7 +154,7 @@ def derive_labels(labels: RunLabels, reader: UnitReader, derived: DerivedField, 
         for sample, count, made_labels in zip(found.samples, counts, of_samples, strict=True):
             value = {"_cls": derived.stored.__name__, in_list: made_labels}
             unchanged = as_read(sample, reader.source.kinds, reader.source.label_paths)
-            made[sample.sample_id] = (count, Write({name: value}, unchanged))
+            made[sample.sample_id] = (count, Write({name: value}, unchanged, name))
         return made
 
     started = {**derived.options, "status": RUNNING, "pass": this_pass}
