@@ -24,17 +24,23 @@ from ...agreement.disputes.judged import (
 )
 from ...agreement.families.family import FAMILIES
 from ...agreement.matching.verdicts import AGREED
+from ...agreement.ratings.compute import agreeing
 from ...agreement.settings.arguments import takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
+from ...metrics.consensus.consensus import quorum_votes, vote_classes
 from ...metrics.numeric.arrays import BoolArray, IntArray
+from ..families.ratings import is_comparable
 from ..run.work_through import rare_collections
 from ..units.changing import BATCH
 from ..units.unit_labels import Stored
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, open_decided
 from .decision_log import BY_RULE, applied_changes
+from .decision_units import NumberUnits
 
+#: codes of what is right, and of anything else, where labels have no classes
+_RIGHT, _OTHER = 1, 2
 _COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed")
 #: what the majority said of decided objects
 _OF_MAJORITY = ("n_consensus_right", "n_consensus_wrong", "n_no_majority")
@@ -123,7 +129,7 @@ class _Rows:
     """Decided objects as rows of annotators."""
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
-        self.objects, self._units = objects, opened.units
+        self.objects = objects
         self.states = states = np.array([objects.state(unit) for unit in range(objects.units.n_units)], np.int64)
         self.decided: BoolArray = states == DECIDED
         self._rows = np.flatnonzero(self.decided).tolist()
@@ -135,12 +141,11 @@ class _Rows:
         for unit in self._rows:
             changed = {each["annotator"] for decision in objects.found[unit] for each in applied_changes(decision)}
             self.applied[unit] = [name in changed for name in opened.labels.annotators] if changed else False
-        self.right = opened.units.right(objects, self._rows)
-        self.given = opened.units.given(objects, self._rows)
+        self.right, self.given, self._said = _answers(opened, objects, self._rows)
 
     def majority(self) -> tuple[BoolArray, BoolArray, BoolArray]:
         """Objects decided by hand whose majority is right, whose majority is wrong, and without one, each ``(U,)``."""
-        said = self._units.majority(self.objects, self._rows)
+        said = self._said
         judged, is_none, is_right = self.by_hand & ~self.applied.any(axis=1), said == NO_MAJORITY, said == self.right
         return judged & ~is_none & is_right, judged & ~is_none & ~is_right, judged & is_none
 
@@ -152,6 +157,44 @@ class _Rows:
         given[units.unit, units.annotator] = self.given
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
         return Judged(cluster[units.sample[unit]], annotator, self.right[unit], given[unit, annotator])
+
+
+def _answers(
+    opened: ObjectsToDecide, objects: Decidable, decided: Sequence[int]
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Codes of what is right of decided objects ``(U,)``, of what every label says ``(N,)``, and the majority ``(U,)``.
+
+    These are classes, or ``NOTHING`` where there is no object, or more than half gave it no label; the majority is that
+    of the consensus, or ``NO_MAJORITY``. Where labels have no classes, one code stands for what is right, and another
+    one for anything else: a number is right if it differs by the tolerance at most, a mask if its hash is that of the
+    decided one.
+    """
+    family, units = opened.units, objects.units
+    gold = {unit: label for unit in decided if (label := objects.gold_label(unit)) is not None}
+    right = np.full(units.n_units, NOTHING)
+    for unit, label in gold.items():
+        right[unit] = family.code(label) if family.has_classes else _RIGHT
+    voted = vote_classes(units.unit, units.category, units.n_units)
+    is_nothing = units.assigned - units.votes >= quorum_votes(units.assigned, "majority")
+    said = np.where(family.has_majority(units), voted.category, np.where(is_nothing, NOTHING, NO_MAJORITY))
+    if family.has_classes:
+        return right, units.category, said
+    if isinstance(family, NumberUnits):
+        number, tolerance = np.full(units.n_units, np.nan), family.config.tolerance
+        for unit, label in gold.items():
+            number[unit] = label["value"] if is_comparable(label.get("value")) else np.nan
+        is_right = agreeing(np.array(units.values, np.float64), number[units.unit], tolerance)
+        said = np.where(agreeing(family.medians(units), number, tolerance), _RIGHT, _OTHER)
+    else:
+        decisions = [(unit, objects.found[unit][0]) for unit in decided]
+        hashed = {
+            (unit, key): found == decision["gold_hash"]
+            for unit, decision in decisions
+            for key, found in zip(decision["labels"], decision["hashes"], strict=True)
+        }
+        every = enumerate(units.unit.tolist())
+        is_right = np.array([hashed.get((unit, objects.member_key(row)), False) for row, unit in every], np.bool_)
+    return right, np.where(is_right, _RIGHT, _OTHER), said
 
 
 def _joined(parts: Sequence[Judged]) -> Judged:

@@ -9,7 +9,6 @@ import fiftyone.core.labels as fol
 import numpy as np
 
 from ...agreement.disputes.costs import object_costs
-from ...agreement.disputes.judged import NO_MAJORITY, NOTHING
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.matching.verdicts import CLASS_CONFLICT
 from ...agreement.ratings.compute import agreeing
@@ -27,13 +26,10 @@ from ..record.run_labels import RunLabels
 from ..units.consensus_geometry import consensus_maker
 from ..units.unit_labels import Stored, UnitLabels, UnitReader
 from ..units.units_field import unit_documents
-from .decidable import Decidable
 from .label_edits import is_same, new_label
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
-#: codes of what is right, and of anything else, where labels have no classes
-_RIGHT, _OTHER = 1, 2
 
 
 class DecisionUnits:
@@ -109,37 +105,10 @@ class DecisionUnits:
         """The class of a stored label, as in ``UnitLabels.values``."""
         return label.get("label")
 
-    # ---- who was right ----
-
-    def right(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
-        """Code of the adjudicated class of some units, shape ``(U,)``; ``NOTHING`` for all others."""
-        found = np.full(objects.units.n_units, NOTHING)
-        for unit in decided:
-            label = objects.gold_label(unit)
-            if label is not None:
-                found[unit] = self.code(label)
-        return found
-
     def code(self, label: Stored) -> int:
-        """Code of the class of a stored label; of an adjudicated one, where labels have no classes, that of right."""
-        if not self.has_classes:
-            return _RIGHT
+        """Code of the class of a stored label."""
         value = label.get("label")
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
-
-    def given(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
-        """Code of the class that every member gave, shape ``(N,)``; of members of some units alone, if need be."""
-        return objects.units.category
-
-    def majority(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
-        """Code of the majority of the assigned annotators for every unit; ``NO_MAJORITY`` without one.
-
-        It is the class of the consensus, or ``NOTHING`` where more than half gave the unit no label.
-        """
-        units = objects.units
-        voted = vote_classes(units.unit, units.category, units.n_units)
-        is_nothing = units.assigned - units.votes >= quorum_votes(units.assigned, "majority")
-        return np.where(self.has_majority(units), voted.category, np.where(is_nothing, NOTHING, NO_MAJORITY))
 
     # ---- labels of annotators that are not right ----
 
@@ -275,7 +244,7 @@ class NumberUnits(ClassUnits):
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The median."""
         name = self.label_type.__name__
-        return [new_label(name, {"value": value}) for value in self._medians(units).tolist()]
+        return [new_label(name, {"value": value}) for value in self.medians(units).tolist()]
 
     def is_usable(self, label: Stored) -> bool:
         """True if a label has a number that can be compared."""
@@ -289,29 +258,12 @@ class NumberUnits(ClassUnits):
         """The number of a stored label."""
         return label.get("value")
 
-    def given(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
-        """Code of every member: right or other."""
-        numbers = np.array(objects.units.values, np.float64)
-        return self._is_right(objects, decided, objects.units.unit, numbers)
-
-    def majority(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
-        """Code of every median: right or other."""
-        n_units = objects.units.n_units
-        return self._is_right(objects, decided, np.arange(n_units), self._medians(objects.units))
-
-    def _is_right(self, objects: Decidable, decided: Sequence[int], unit: IntArray, numbers: FloatArray) -> IntArray:
-        right = np.full(objects.units.n_units, np.nan)
-        for each in decided:
-            label = objects.gold_label(each)
-            if label is not None and is_comparable(label.get("value")):
-                right[each] = label["value"]
-        return np.where(agreeing(numbers, right[unit], self.config.tolerance), _RIGHT, _OTHER)
-
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
         return not agreeing(number, others, self.config.tolerance).all()
 
-    def _medians(self, units: UnitLabels) -> FloatArray:
+    def medians(self, units: UnitLabels) -> FloatArray:
+        """The median of every unit, shape ``(U,)``."""
         numbers = np.array(units.values, np.float64).reshape(-1, 1)
         return medians_by_group(units.unit, numbers, units.n_units)[:, 0]
 
@@ -328,17 +280,6 @@ class MaskUnits(ClassUnits):
     def is_usable(self, label: Stored) -> bool:
         """True if there is a mask."""
         return label.get("mask") is not None or label.get("mask_path") is not None
-
-    def given(self, objects: Decidable, decided: Sequence[int]) -> IntArray:
-        """Code of every member: right if it is the decided mask, by hashes, or other."""
-        right: dict[tuple[int, str], bool] = {}
-        for unit in decided:
-            decision = objects.found[unit][0]
-            hashed = zip(decision["labels"], decision["hashes"], strict=True)
-            right |= {(unit, key): found == decision["gold_hash"] for key, found in hashed}
-        numbered_units = enumerate(objects.units.unit.tolist())
-        found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in numbered_units]
-        return np.array(found, np.int64)
 
 
 _UNITS: dict[str, type[DecisionUnits]] = {
