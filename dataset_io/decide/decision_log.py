@@ -166,22 +166,19 @@ def hash_of_label(label: Stored, kind: LabelKind) -> str:
 
 
 def stored_labels(
-    collection: Collection[Stored], ids: Sequence[ObjectId], kinds: Mapping[str, LabelKind], *, whole: bool = False
+    collection: Collection[Stored], ids: Sequence[ObjectId], kinds: Mapping[str, LabelKind]
 ) -> dict[ObjectId, dict[str, StoredLabel]]:
-    """The labels in some fields of some documents, by document and :func:`label_key`.
+    """What the labels in some fields of some documents say, by document and :func:`label_key`.
 
     Args:
         collection: the documents
         ids: ids of the documents
         kinds: types of the labels by field
-        whole: all attributes of the labels, not only what they say
     """
     wanted: dict[str, bool] = {}
     for name, kind in kinds.items():
-        path = kind.label_path(name)
-        attributes = ["_id", "_cls", "label", *kind.content]
-        every = whole or not kind.is_label
-        wanted |= {path: True} if every else {f"{path}.{attribute}": True for attribute in attributes}
+        path, said = kind.label_path(name), ("_id", "_cls", "label", *kind.content)
+        wanted |= {f"{path}.{attribute}": True for attribute in said} if kind.is_label else {path: True}
     found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
     for start in range(0, len(ids) if kinds else 0, BATCH):
         for document in collection.find({"_id": {"$in": list(ids[start : start + BATCH])}}, wanted):

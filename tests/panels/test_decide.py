@@ -10,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 
+import fiftyone as fo
 import fiftyone.operators as foo
 import numpy as np
 import pytest
@@ -434,6 +435,20 @@ def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(e
     assert "Everything that you look for" in show(event, dataset).text
     (moved,) = [each for each in dataset.last().agreement_gold.detections if each.label == "dog"]
     assert moved.bounding_box == [0.5, 0.5, 0.3, 0.2]
+
+
+def test_an_image_whose_class_changed_is_offered_after_those_that_nobody_decided(event, make_dataset):
+    dataset = said_dataset(make_dataset, "labels", 10)
+    *first, last = dataset.match(fo.ViewField("agreement_disputed") == True).exists("alice")  # noqa: E712
+    decide(dataset, choice="none", objects=[sample.id for sample in first])
+    for sample in first[:2]:
+        sample.alice.label = "emu"
+        sample.save()
+    sent = show(event, dataset)
+    while button(sent, "None is right")["params"]["document"] not in {sample.id for sample in first[:2]}:
+        sent = press(event, dataset, sent.state, sent, "None is right")
+    assert last.id in {each.sample_id for each in list_decisions(dataset)}
+    assert "labels were changed since" in sent.text
 
 
 @pytest.mark.parametrize("method", ["show_filters", "on_change_current_sample", "count_decisions"])
