@@ -155,7 +155,9 @@ class Tables:
         of_unit = np.repeat(np.arange(self.n_samples), self.n_units)
         votes, verdict = np.bincount(self.unit, minlength=len(of_unit)), part["unit_verdict"].astype(np.int64)
         self.units = Units(of_unit, votes, self.n_assigned[of_unit], verdict)
-        self.rated_unit = self.units.verdict != NO_VERDICT  #: units of samples that are rated, shape ``(U,)``
+        self.rated_unit = (
+            self.units.verdict != NO_VERDICT
+        )  #: units of samples that the run took as rated, shape ``(U,)``
 
         # pairs of labels of one unit
         i, j = pairs_of_units(self.unit)

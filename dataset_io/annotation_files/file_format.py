@@ -80,8 +80,7 @@ _FORMATS = {
     TABLE: _Format("a long table", ("a table",), lambda content: isinstance(content, pd.DataFrame), read_any_table),
 }  # fmt: skip
 #: what the formats are called, in the order in which they are named
-TITLES = {name: _FORMATS[name].title for name in
-          (LABEL_STUDIO, COCO, CVAT, TABLE, YOLO, VOC, LABELME, VIA, SAGEMAKER)}  # fmt: skip
+TITLES = {name: _FORMATS[name].title for name in (LABEL_STUDIO, COCO, CVAT, TABLE, *_FORMATS)}
 #: formats with a file for each image
 FILE_PER_IMAGE = (YOLO, VOC, LABELME)
 #: endings of files with a value of JSON on each line
@@ -200,7 +199,7 @@ def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, forma
             others = (title for title, fits in _OTHERS.items() if fits(content))
             like = tool or (next(others) if is_of is None else TITLES[is_of])
             raise AgreementInputError(
-                f"{file.place!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {like}; "
+                f"{file.place!r} must be {must} ({shown(TITLES.values(), len(TITLES))}), got what looks like {like}; "
                 + (_WITH_FIFTYONE if tool is None else _OF_ZOONIVERSE if tool == _ZOONIVERSE else _INSTEAD)
             )
         found.title = TITLES[is_of]

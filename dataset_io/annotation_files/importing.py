@@ -172,7 +172,7 @@ def _read(
     """Annotations of the source, in any format."""
     if isinstance(format, str) and format not in ("auto", *TITLES):
         raise AgreementInputError(
-            f"`format` must be 'auto', {shown(map(repr, TITLES), 9)}, or a type of fiftyone.types, got {format!r}"
+            f"`format` must be 'auto', {', '.join(map(repr, TITLES))}, or a type of fiftyone.types, got {format!r}"
         )
     if isinstance(source, pd.DataFrame):
         if format not in ("auto", TABLE):
