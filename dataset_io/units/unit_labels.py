@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ from ..families.pixels import BYTES_OF_A_LABEL, LABELS_OF_A_MASK
 from ..families.ratings import is_comparable
 from ..labels.assignment import assigned_annotators
 from ..labels.checks import are_labels, is_class
-from ..labels.geometry_readers import is_finite
 from ..labels.kinds import LabelKind
 from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
@@ -50,7 +50,7 @@ _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for cod
 _UNKNOWN_VERDICT = NO_VERDICT - 1
 _CURSOR_BATCH = 500
 #: a whole label takes so many times the memory of what runs read of it
-_OF_WHOLE = 3
+_OF_WHOLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class UnitReader:
             for name, kind in zip(self.source.fields, self.source.kinds, strict=True):
                 entries, n_bytes = labels_in(row["document"].get(name), kind), row.get(f"bytes {name}", 0)
                 if "mask" in kind.content:
-                    masks = [each.get("mask") for each in entries if isinstance(each, dict)]
+                    masks = [each["mask"] for each in entries if type(each) is dict and "mask" in each]
                     n_bytes += sum(len(each) for each in masks if isinstance(each, bytes))
                 load += max(least * len(entries), n_bytes // BYTES_OF_A_LABEL)
             if _OF_WHOLE * load >= read.BATCH_LABELS or len(batch) >= read.BATCH_SAMPLES:
@@ -197,14 +197,14 @@ class UnitReader:
 
     # ---- units ----
 
-    def units(self, rows: Sequence[Stored]) -> UnitLabels:
-        """The units of query results."""
+    def units(self, rows: Sequence[Stored], *, with_ids: bool = False) -> UnitLabels:
+        """The units of query results; ``with_ids`` if the samples shall know the ids of all their labels."""
         source, key = self.source, self._key
         documents = [row["document"] for row in rows]
-        held = [
-            [[each for each in labels_in(one.get(name), kind) if isinstance(each, dict)] for one in documents]
-            for name, kind in zip(source.fields, source.kinds, strict=True)
-        ]
+        fields = list(zip(source.fields, source.kinds, strict=True))
+        held = [[labels_in(one.get(name), kind) for one in documents] for name, kind in fields]
+        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # what is no label
+            held = [[[each for each in entries if isinstance(each, dict)] for entries in lists] for lists in held]
         counts = [[len(entries) for entries in lists] for lists in held]
         labels = [label for lists in held for entries in lists for label in entries]
         of_sample = np.concatenate([np.repeat(np.arange(len(rows)), each) for each in counts])
@@ -218,9 +218,9 @@ class UnitReader:
         values = self._values(labels)
         ids = self._ids(rows, of_sample, annotator, labels, values)
 
-        unit_ids = sorted({unit_id for unit_id in ids if isinstance(unit_id, str)})
+        unit_ids = sorted(each for each in set(ids) if isinstance(each, str))
         code_of = {unit_id: code for code, unit_id in enumerate(unit_ids)}
-        code = np.array([code_of.get(each, -1) if isinstance(each, str) else -1 for each in ids], np.int64)
+        code = np.fromiter(map(code_of.get, ids, repeat(-1)), np.int64, len(ids))
         rows_of = np.flatnonzero(code >= 0)
         place, unit = np.unique(of_sample[rows_of] * len(unit_ids) + code[rows_of], return_inverse=True)
         order = np.lexsort((annotator[rows_of], unit))
@@ -242,7 +242,7 @@ class UnitReader:
         verdict, assigned = np.full(len(place), _UNKNOWN_VERDICT), np.zeros(len(place), np.int64)
         np.maximum.at(verdict, unit, np.array(said, np.int64))
         np.maximum.at(assigned, unit, n_assigned)
-        samples = [stored_sample(row, source.fields, source.kinds) for row in rows]
+        samples = [stored_sample(row, fields, with_ids=with_ids) for row in rows]
         asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
         ious = [label.get(f"{key}_iou") for label in labels]
         units = UnitLabels(
@@ -258,7 +258,7 @@ class UnitReader:
             unit=unit,
             annotator=annotator,
             category=np.fromiter(map(self.codes.__getitem__, values), np.int64, len(values)),
-            iou=np.array([each if is_finite(each) else np.nan for each in ious], np.float64),
+            iou=np.array([each if isinstance(each, float) else np.nan for each in ious], np.float64),
             field=field[rows_of],
             values=values,
             labels=labels,
@@ -331,13 +331,17 @@ def labels_in(held: Any, kind: LabelKind) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
-def stored_sample(row: Stored, fields: Sequence[str], kinds: Sequence[LabelKind]) -> StoredSample:
+def stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]], *, with_ids: bool) -> StoredSample:
     """A sample, or frame, as it was read, from a query result with its ``document``.
 
-    The ids of its labels are those that :func:`~..labels.stored.label_ids` finds.
+    Args:
+        row: the query result
+        fields: name and type of every field
+        with_ids: whether it has the ids of its labels, as :func:`~..labels.stored.label_ids` finds them, or only tells
+            whether there are any
     """
     of_fields: list[list[Any] | None] = []
-    for name, kind in zip(fields, kinds, strict=True):
+    for name, kind in fields:
         held, ids = row["document"].get(name), None
         if not kind.is_label:
             ids = None if held is None else [held]
@@ -346,15 +350,13 @@ def stored_sample(row: Stored, fields: Sequence[str], kinds: Sequence[LabelKind]
         elif isinstance(held, dict) and kind.list_name not in held:  # FiftyOne does not store emptied lists
             ids = [] if isinstance(held.get("_cls"), str) else None
         elif isinstance(held, dict) and isinstance(held[kind.list_name], list):
-            found = [each.get("_id") if isinstance(each, dict) else None for each in held[kind.list_name]]
-            ids = [each if isinstance(each, ObjectId) else None for each in found]
+            ids = held[kind.list_name]
+            if with_ids:
+                found = [each.get("_id") if isinstance(each, dict) else None for each in ids]
+                ids = [each if isinstance(each, ObjectId) else None for each in found]
         of_fields.append(ids)
-    of_frame: Stored = {}
-    if "_sample_id" in row:
-        of_frame = {"video_id": row["_sample_id"], "frame_number": row["frame_number"]}
-    return StoredSample(
-        row["_id"], row.get("last_modified_at"), tuple(of_fields), group_id=row.get("group"), **of_frame
-    )
+    video_id, frame, group_id = row.get("_sample_id"), row.get("frame_number", 0), row.get("group")
+    return StoredSample(row["_id"], row.get("last_modified_at"), tuple(of_fields), video_id, frame, group_id)
 
 
 def _counts(values: list[Any]) -> IntArray:

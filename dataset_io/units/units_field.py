@@ -141,7 +141,7 @@ def derive_labels(labels: RunLabels, reader: UnitReader, derived: DerivedField, 
 
     def derived_of(rows: list[Stored]) -> dict[ObjectId, Changed]:
         rows = [row for row in rows if row.get("compared") is not None]  # the run did not compare the others
-        found = reader.units(rows)
+        found = reader.units(rows, with_ids=True)
         documents, outcomes = derived.label_documents(found)
         of_samples: list[list[Stored]] = [[] for _ in rows]
         counts = [Counter({"n_left_out": n}) for n in found.n_left_out.tolist()]
