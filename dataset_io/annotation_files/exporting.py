@@ -32,7 +32,7 @@ from ..record.run import list_agreements
 from ..record.run_labels import RunLabels, open_run_labels
 from ..results.file_writing import checked_file, replacing
 from ..run.read import Reader
-from ..run.work_through import Progress, work_through
+from ..run.work_through import Progress, Rows, work_through
 from ..units.units_field import consensus_documents, open_units
 from .annotation_set import (
     OF_RUN,
@@ -241,9 +241,12 @@ class AnnotationReader:
     def read_all(self, progress: Progress) -> None:
         """Read all samples."""
         reader = Reader(self)
-        n_changed = work_through(
-            reader, lambda rows, _: reader.columns(rows).changed, lambda changed: changed, progress
-        )
+
+        def read(rows: Rows, *_: object) -> Callable[[], list[ObjectId]]:
+            changed = reader.columns(rows).changed
+            return lambda: changed
+
+        n_changed = work_through(reader, read, progress)
         if n_changed:
             self.found.left_out.add("samples that were edited or deleted meanwhile", n_changed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,26 +105,23 @@ class Videos:
 class VideoScores:
     """Means and sums over the frames of every video; about 150 bytes per video."""
 
-    def __init__(self, source: Source, number: dict[ObjectId, int], *, again: bool = False) -> None:
+    def __init__(self, source: Source, videos: Videos) -> None:
         key = source.config.run_key
-        self._again = again
-        fields = {path: spec for path, spec in source.fields_written(key).items() if "." not in path}
         self._source = source
-        self._number = number
-        self._paths = list(fields)
-        self._integers = [spec.type == "int" for spec in fields.values()]
-        self._over = [names.over_frames(path.removeprefix(key), spec) for path, spec in fields.items()]
-        self._totals = np.zeros((len(number), len(self._paths)))
-        self._counts = np.zeros((len(number), len(self._paths)), np.int32)
+        self._number = videos.number
+        self._fields = {path: spec for path, spec in source.fields_written(key).items() if "." not in path}
+        self._over = [names.over_frames(path.removeprefix(key), spec) for path, spec in self._fields.items()]
+        self._totals = np.zeros((len(self._number), len(self._fields)))
+        self._counts = np.zeros(self._totals.shape, np.int32)
 
     def values_of(self, updates: Sequence[dict[str, Any]]) -> FloatArray:
         """The frame values to add to the videos once the frames have been written; nan where undefined."""
-        rows = [[update.get(path, np.nan) for path in self._paths] for update in updates]
-        return np.array(rows, np.float64).reshape(-1, len(self._paths))
+        rows = [[update.get(path, np.nan) for path in self._fields] for update in updates]
+        return np.array(rows, np.float64).reshape(-1, len(self._fields))
 
     def add(self, frames: Sequence[StoredSample], values: FloatArray) -> None:
         """Add the values of frames that were written."""
-        self._extend()
+        self._make_room()
         video = np.array([self._number[frame.video_id] for frame in frames if frame.video_id is not None], np.int64)
         defined = ~np.isnan(values)
         for column, over in enumerate(self._over):
@@ -133,37 +130,39 @@ class VideoScores:
             total.at(self._totals[:, column], video[rows], values[rows, column])
             np.add.at(self._counts[:, column], video[rows], 1)
 
-    def _extend(self) -> None:
+    def _make_room(self) -> None:
         """Make room for videos that were added during the run."""
         n = len(self._number) - len(self._totals)
         if n:
             self._totals = np.pad(self._totals, ((0, n), (0, 0)))
             self._counts = np.pad(self._counts, ((0, n), (0, 0)))
 
-    def write(self) -> Iterator[int]:
-        """Write the values of all videos that still exist; yields the number written so far."""
-        self._extend()
-        columns = []
-        for total, count, over in zip(self._totals.T, self._counts.T, self._over, strict=True):
-            divided = total / np.maximum(count, 1) if over == "mean" else total
-            columns.append(np.where(count > 0, divided, np.nan).tolist())
-        operations: list[UpdateOne] = []
-        for video_id, *row in zip(self._number, *columns, strict=True):
-            values = {
-                path: int(value) if is_integer else value
-                for path, value, is_integer in zip(self._paths, row, self._integers, strict=True)
-                if value == value  # nan is not equal to itself
-            }
-            left_out = [path for path in self._paths if path not in values] if self._again else []
-            update: dict[str, Any] = {"$set": values or {"_id": video_id}}
-            if left_out:
-                update["$unset"] = dict.fromkeys(left_out, "")
-            operations.append(UpdateOne({"_id": video_id}, update))
-            if len(operations) == _WRITE_BATCH:
-                yield self._send(operations)
-                operations = []
-        if operations:
-            yield self._send(operations)
+    def write(self, check: Callable[[], None], *, again: bool) -> None:
+        """Write the values of all videos that still exist.
 
-    def _send(self, operations: list[UpdateOne]) -> int:
-        return int(sample_collection(self._source.dataset).bulk_write(operations, ordered=False).matched_count)
+        Args:
+            check: raises an error when they may no longer be written
+            again: whether videos may have values from before
+        """
+        self._make_room()
+        ids, videos = list(self._number), sample_collection(self._source.dataset)
+        is_mean = np.array([over == "mean" for over in self._over], np.bool_)
+        for start in range(0, len(ids), _WRITE_BATCH):
+            rows = slice(start, start + _WRITE_BATCH)
+            n = self._counts[rows]
+            values = np.where(n > 0, self._totals[rows] / np.where(is_mean, np.maximum(n, 1), 1), np.nan).tolist()
+            operations = []
+            for video_id, row in zip(ids[rows], values, strict=True):
+                found = {
+                    path: int(value) if spec.type == "int" else value
+                    for (path, spec), value in zip(self._fields.items(), row, strict=True)
+                    if value == value  # nan is not equal to itself
+                }
+                update: dict[str, Any] = {"$set": found or {"_id": video_id}}
+                left_out = [path for path in self._fields if again and path not in found]
+                if left_out:
+                    update["$unset"] = dict.fromkeys(left_out, "")
+                operations.append(UpdateOne({"_id": video_id}, update))
+            check()
+            videos.bulk_write(operations, ordered=False)
+        check()

@@ -58,10 +58,10 @@ from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_d
 from ..record.run_labels import open_run_labels
 from ..record.sample_index import CHANGES_RECORD, changes_since, ids_of, new_changes_record, sample_keys
 from ..record.schema import fields_marked, unset_values
-from ..record.stored_records import OpenRecords, delete_files, part_names
+from ..record.stored_records import OpenRecords, delete_files
 from ..results.load import with_samples
 from ..results.thresholds import source_with_iou_from_data, with_thresholds
-from ..run.one_pass import Compared, Pass, run_facts
+from ..run.settle import Compared, reported, settle
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
@@ -225,12 +225,12 @@ def run_agreement(
     config: AgreementConfig,
     *,
     overwrite: bool = False,
-    engine: Engine = Engine(),  # noqa: B008  it is a value
+    engine: Engine | None = None,
     resume: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
     """Check, read, compute, write and record a run; arguments as in ``compute``."""
-    started = time.perf_counter()
+    started, engine = time.perf_counter(), engine or Engine()
     for name, value in (("progress", progress), ("resume", resume), ("overwrite", overwrite)):
         OPTIONS[name].checked(value)
     family = _checked(samples, config, overwrite or resume)
@@ -250,16 +250,16 @@ def run_agreement(
         try:
             run.declare(fields)
             with rare_collections():
-                if engine.is_shared or part_names(str(run.run_id)):  # a run that was shared out before has parts
+                if engine.is_shared or resume:
                     compared, noticed = share_out(family, run, engine, progress)
                 else:
-                    compared, noticed = Pass(family, run).work(progress)
+                    compared, noticed = settle(family, run.require_current, progress)
                 if compared is None:
                     raise AgreementInputError(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
                     )
-                report, store = compared.report(family, run_facts(source, compared, noticed, started=started))
-                run.complete(report, store, fields, applied_steps(dataset))
+                report, store = reported(family, compared, noticed, started=started)
+                run.store(report, store, applied_steps(dataset), fields)
         except BaseException as error:
             _after_failure(run, config, fields, error)
             raise
@@ -382,17 +382,15 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
             run.end_update(new_id, read)
             return loaded.report
         family = _family(source, loaded, tuple(ids_of(again)))
-        new, noticed = Pass(family, run, again=True).work(progress)
+        new, noticed = settle(family, run.require_current, progress, again=True)
         compared = _with_the_others(family, new, loaded, kept)
         # those that are still in the dataset, but no longer in the view of the run
         still_there = sample_collection(dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
         if left := [row["_id"] for row in still_there]:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
-        n_videos = len(now) if source.on_frames else None
-        noticed = dataclasses.replace(noticed, n_repeated=len(found) - len(now), n_videos=n_videos)
-        report, store = compared.report(family, run_facts(source, compared, noticed, started=started))
-        run.require_current()
-        run.exchange(report, store, new_id, read, applied_steps(dataset))
+        noticed["n_repeated"], noticed["n_videos"] = len(found) - len(now), len(now)
+        report, store = reported(family, compared, noticed, started=started)
+        run.store(report, store, applied_steps(dataset), {}, new_id=new_id, read=read)
     except BaseException:
         with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
             run.end_update(new_id)

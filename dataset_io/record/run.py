@@ -43,9 +43,9 @@ from .stored_records import (
     delete_files,
     delete_orphans,
     delete_parts,
+    file_id,
     open_index,
     open_records,
-    part_names,
     stored_bytes,
     surely_written,
 )
@@ -53,6 +53,8 @@ from .stored_records import (
 #: stands for the id of results that a record does not tell
 _NO_RESULTS = "0" * 24
 
+#: entry of the record of a run that is shared out among workers: what each does, and what is done
+SHARED = "shared"
 RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
 
 
@@ -198,7 +200,7 @@ class Run:
         """True if workers did a part of it, and nobody computes it: ``resume=True`` does the rest."""
         record = self.config
         is_unfinished = record.get("status") in (RUNNING, FAILED) and not self.is_being_written
-        return is_unfinished and bool(part_names(record["results_id"]))
+        return is_unfinished and SHARED in record
 
     @property
     def field_key(self) -> str:
@@ -252,18 +254,21 @@ class Run:
 
     def update(
         self, *, fields_added: Sequence[str] = (), only_with: Mapping[str, Any] | None = None, **values: Any
-    ) -> None:
+    ) -> bool:
         """Change some entries of the record; other entries are not written, as another process may be changing them.
 
         Args:
             fields_added: more fields that the run writes
             only_with: change nothing unless the record has these values
             **values: the entries; names of nested entries have dots
+
+        Returns:
+            whether the record had the values of ``only_with``
         """
         update: dict[str, Any] = {"$set": _config_filter(values)}
         if fields_added:
             update["$addToSet"] = _config_filter({"fields_written": {"$each": list(fields_added)}})
-        self._update(update, _config_filter(only_with or {}))
+        return self._update(update, _config_filter(only_with or {}))
 
     def withdraw(self, path: str, entry: str) -> None:
         """Take a field off the list of fields that the run writes, and remove an entry of the record.
@@ -272,13 +277,14 @@ class Run:
         """
         self._update({"$pull": _config_filter({"fields_written": path}), "$unset": _config_filter({entry: ""})})
 
-    def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> None:
-        """Update the document of the run, and of no other that has taken its key."""
+    def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> bool:
+        """Update the document of the run, and of no other that has taken its key; whether there is such a one."""
         own = {"_id": self.reference} if self.run_id is None else self._own()
-        if database().runs.update_one({**own, **(only_with or {})}, update).matched_count:
-            document = run_document(self.dataset, self.key)
-            if document is not None:
-                document.reload()
+        is_there = bool(database().runs.update_one({**own, **(only_with or {})}, update).matched_count)
+        document = run_document(self.dataset, self.key)
+        if is_there and document is not None:
+            document.reload()
+        return is_there
 
     def _own(self) -> dict[str, Any]:
         """A filter for the document of the run with :attr:`run_id`."""
@@ -288,12 +294,18 @@ class Run:
         """True if the current run still has the id :attr:`run_id`, and its record has the given values."""
         return database().runs.find_one({**self._own(), **_config_filter(values)}, {"_id": True}) is not None
 
-    def require_current(self) -> None:
-        """Raise :class:`AgreementInputError` if the run was deleted or replaced, or that has begun."""
-        if not self.is_current(status={"$nin": [DELETING, RENAMING]}):
+    def require_current(self, status: str | None = None) -> None:
+        """Raise :class:`AgreementInputError` if the run was deleted or replaced, or that has begun.
+
+        Args:
+            status: the status that it must have; None: any other
+        """
+        if not self.is_current(status={"$nin": [DELETING, RENAMING]} if status is None else status):
             raise AgreementInputError(
                 f"The run {self.key!r} was deleted or replaced while it was running, or got another key; it has "
                 "stopped writing"
+                if status is None
+                else f"The run {self.key!r} is no longer being computed; its worker has stopped writing"
             )
 
     def target(self) -> SampleCollection:
@@ -371,31 +383,6 @@ class Run:
             self.require_current()
             declare_fields(self.dataset, self.key, fields)
 
-    def complete(
-        self,
-        report: AgreementReport,
-        store: Store,
-        fields: Mapping[str, names.FieldSpec],
-        applied: Sequence[str],
-    ) -> None:
-        """Store report, records and the steps of decisions applied to labels, and mark the run as completed."""
-        with surely_written():
-            store(str(self.run_id))
-        with writing(self.dataset):
-            self.declare(fields)
-            delete_orphans()
-            file_id = self._store_report(report, str(self.run_id), applied)
-            self._update({"$set": {"results": file_id, **_config_filter({"status": COMPLETED})}})
-        delete_parts(str(self.run_id))
-
-    def _store_report(self, report: AgreementReport, run_id: str, applied: Sequence[str]) -> ObjectId:
-        """Store a report like FiftyOne's results, but under an id from the run's config, so that a half-written file of
-        a dead process can be found and removed."""
-        results = self.dataset.init_run_results(self.key, report=report.to_json(), applied=list(applied))
-        content = json.dumps(results.serialize()).encode()
-        gridfs.GridFS(database()).put(content, _id=ObjectId(run_id), content_type="application/json")
-        return ObjectId(run_id)
-
     # ---- updates: new results take the place of the old ones in one write ----
 
     def begin_update(self, new_id: str) -> None:
@@ -414,47 +401,57 @@ class Run:
         self._update(update, _config_filter({"updating": new_id}))
         delete_files(new_id)
 
-    def exchange(
+    def store(
         self,
         report: AgreementReport,
         store: Store,
-        new_id: str,
-        read: Mapping[str, int],
         applied: Sequence[str],
+        fields: Mapping[str, names.FieldSpec],
+        *,
+        new_id: str | None = None,
+        read: Mapping[str, int] | None = None,
     ) -> None:
-        """Store new results, and keep the old ones as the earlier state.
+        """Store what was found: one write completes the run; what an update replaces is kept as the earlier state.
 
         Args:
-            report: the new report
-            store: stores the new records
-            new_id: what they are stored under
-            read: the record of when they were read
-            applied: steps of decisions applied to labels
+            report: the report
+            store: stores the records
+            applied: steps of decisions that are applied to labels
+            fields: the fields that the run writes
+            new_id: of an update, what the results are stored under
+            read: of an update, the record of when the samples were read
 
         Raises:
             AgreementInputError: if somebody else began to update the run
         """
-        store(new_id)
+        stored_under = new_id or str(self.run_id)
+        with surely_written():
+            store(file_id(stored_under))
         with writing(self.dataset):
-            record = self.config
-            new = {
-                "results_id": new_id,
-                "previous": self.run_id,
-                "files_id": record.get("files_id") or self.run_id,
-                CHANGES_RECORD: dict(read),
+            self.declare(fields)
+            delete_orphans()
+            # stored like FiftyOne's results, but under an id from the record, so that a half-written file of a dead
+            # process can be found and removed
+            results = self.dataset.init_run_results(self.key, report=report.to_json(), applied=list(applied))
+            content = json.dumps(results.serialize()).encode()
+            gridfs.GridFS(database()).put(content, _id=ObjectId(stored_under), content_type="application/json")
+            record, values = self.config, dict[str, Any](status=COMPLETED)
+            if new_id is not None:
+                values |= {"results_id": new_id, "previous": self.run_id, CHANGES_RECORD: dict(read or {})}
+                values["files_id"] = record.get("files_id") or self.run_id
+            update = {
+                "$set": {"results": ObjectId(stored_under), **_config_filter(values)},
+                "$unset": _config_filter({"updating": "", SHARED: ""}),
             }
-            stored = {"results": self._store_report(report, new_id, applied), **_config_filter(new)}
-            update = {"$set": stored, "$unset": _config_filter({"updating": ""})}
-            own = {**self._own(), **_config_filter({"updating": new_id})}
-            if not database().runs.update_one(own, update).matched_count:
+            if not self._update(update, {} if new_id is None else _config_filter({"updating": new_id})):
                 raise AgreementInputError(
                     f"The run {self.key!r} was updated, replaced or deleted by somebody else meanwhile; update it again"
                 )
-            self.run_id, previous = new_id, record.get("previous")
-            document = run_document(self.dataset, self.key)
-            if document is not None:
-                document.reload()
             forget_cached_results(self.dataset, self.key)
+            if new_id is None:
+                delete_parts(stored_under)
+                return
+            self.run_id, previous = new_id, record.get("previous")
             if isinstance(previous, str) and ObjectId.is_valid(previous):
                 delete_files(previous)
 

@@ -22,7 +22,6 @@ from typing import Any
 import gridfs
 import numpy as np
 from bson import ObjectId
-from gridfs.errors import FileExists, NoFile
 from numpy.typing import NDArray
 from pymongo import WriteConcern
 from pymongo.errors import AutoReconnect, OperationFailure
@@ -49,21 +48,23 @@ _IDS = ("results_id", "previous", "updating")
 
 _Array = NDArray[Any]
 _Bytes = bytes | memoryview
-#: stores the records of the run of an id, see :func:`write_records`
+#: stores records as the file of an id, see :func:`write_records`
 Store = Callable[[str], None]
 
 
-def write_records(
-    run_id: str, records: Records, index: SampleIndex, context: Mapping[str, Any], *, part: str | None = None
-) -> None:
-    """Store the records of a run, or of a part of it, as a file, replacing an earlier one.
+def file_id(run_id: str, part: str | None = None) -> str:
+    """Id of the file with the records of a run, or with those of a part of it, which goes when the run is complete."""
+    return f"{_PREFIX}{run_id}" if part is None else f"{_PREFIX}{run_id}/{part}"
+
+
+def write_records(file_id: str, records: Records, index: SampleIndex, context: Mapping[str, Any]) -> None:
+    """Store records as a file, replacing an earlier one.
 
     Args:
-        run_id: id of the run
+        file_id: id of the file, from :func:`file_id`
         records: the records
         index: the samples that they describe
         context: the parts of a report's context that fit into JSON
-        part: name of the part, as in :func:`part_id`; None: all samples of the run
     """
     beside = dict(zip(("index", "facts"), index.to_arrays(), strict=True))
     # scores come first, so that they can be read without the rest
@@ -92,7 +93,6 @@ def write_records(
                 pieces = list(map(_content, [records.column(name)] if is_joined else arrays))
             yield from (*pieces, bytes(-sum(map(len, pieces)) % _ALIGNED))
 
-    file_id = _file_id(run_id) if part is None else part_id(run_id, part)
     gridfs.GridFS(database()).delete(file_id)
     _write_file(file_id, content())
 
@@ -109,13 +109,13 @@ class OpenRecords:
 
 def stored_bytes(run_id: str) -> int:
     """Size of the records of a run; 0 without records."""
-    found = database().fs.files.find_one({"_id": _file_id(run_id)}, {"length": True})
+    found = database().fs.files.find_one({"_id": file_id(run_id)}, {"length": True})
     return 0 if found is None else int(found["length"])
 
 
 def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     """The stored records of the run of a report."""
-    records, index, context = open_file(_file_id(run_id), report.family)
+    records, index, context = open_file(file_id(run_id), report.family)
     return OpenRecords(report, records, index, ReportContext.from_stored(context, report))
 
 
@@ -140,38 +140,6 @@ def file_context(file_id: str) -> dict[str, Any]:
     """The JSON values in a file of records, without its columns."""
     header, _ = _header(gridfs.GridFS(database()).get(file_id))
     return dict(header["context"])
-
-
-# ---- files of a run that is shared out: its plan, and a file for each part ----
-
-
-def part_id(run_id: str, name: str) -> str:
-    """Id of a file of a run that goes when the run is complete."""
-    return f"{_file_id(run_id)}/{name}"
-
-
-def part_names(run_id: str) -> list[str]:
-    """Names of the files of a run that go when it is complete, in ascending order; only whole files."""
-    start = _file_id(run_id) + "/"
-    found = database().fs.files.distinct("_id", {"_id": {"$regex": f"^{start}"}})
-    return sorted(file_id.removeprefix(start) for file_id in found)
-
-
-def write_part(run_id: str, name: str, content: Any) -> bool:
-    """Store JSON values as a file of a run; False if there is one already."""
-    try:
-        gridfs.GridFS(database()).put(json.dumps(content).encode(), _id=part_id(run_id, name))
-    except FileExists:
-        return False
-    return True
-
-
-def read_part(run_id: str, name: str) -> Any:
-    """JSON values that :func:`write_part` stored; None if there are none."""
-    try:
-        return json.loads(gridfs.GridFS(database()).get(part_id(run_id, name)).read())
-    except NoFile:
-        return None
 
 
 def write_journal() -> None:
@@ -209,15 +177,15 @@ def _server() -> Any:
 
 
 def delete_parts(run_id: str) -> None:
-    """Remove all files of a run that :func:`part_id` names, incomplete ones included."""
-    start = {"$regex": f"^{_file_id(run_id)}/"}
+    """Remove the files of all parts of a run, incomplete ones included."""
+    start = {"$regex": f"^{file_id(run_id, '')}"}
     database().fs.files.delete_many({"_id": start})
     database().fs.chunks.delete_many({"files_id": start})
 
 
 def open_index(run_id: str) -> SampleIndex:
     """The samples of the records of a run, without reading the rest."""
-    file = gridfs.GridFS(database()).get(_file_id(run_id))
+    file = gridfs.GridFS(database()).get(file_id(run_id))
     header, position = _header(file)
     found = header["index"]
     start = min(where[0] for where in found.values())
@@ -252,13 +220,13 @@ def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId 
     if is_previous:
         return
     # the id of the run may belong to a half-written file or, in a cloned dataset, to the original's file
-    for file_id in {results, ObjectId(run_id)} - {None}:
-        if runs.find_one({"results": file_id, **others}) is None:
-            gridfs.GridFS(database()).delete(file_id)
+    for own_file in {results, ObjectId(run_id)} - {None}:
+        if runs.find_one({"results": own_file, **others}) is None:
+            gridfs.GridFS(database()).delete(own_file)
     # last, as orphans are found by their records
     if runs.find_one({"config.results_id": run_id, **others}) is None:
         delete_parts(run_id)
-        gridfs.GridFS(database()).delete(_file_id(run_id))
+        gridfs.GridFS(database()).delete(file_id(run_id))
 
 
 def delete_orphans() -> None:
@@ -269,13 +237,9 @@ def delete_orphans() -> None:
     found |= {*database().fs.chunks.distinct("files_id", {"files_id": ours})}
     if found:
         used = {run_id for name in _IDS for run_id in database().runs.distinct(f"config.{name}")}
-        for run_id in {file_id.removeprefix(_PREFIX).partition("/")[0] for file_id in found} - used:
+        for run_id in {each.removeprefix(_PREFIX).partition("/")[0] for each in found} - used:
             if ObjectId.is_valid(run_id):  # others are no runs of ours
                 delete_files(run_id)
-
-
-def _file_id(run_id: str) -> str:
-    return f"{_PREFIX}{run_id}"
 
 
 def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import fiftyone.core.utils as fou
 from bson import ObjectId
@@ -27,7 +27,9 @@ Rows = list[dict[str, Any]]
 #: progress option: whether to show a bar, or a callback
 Progress = bool | Callable[[Any], None] | None
 
-Sent = TypeVar("Sent")
+#: processes query results, and submits the writing to a pool of threads; third, whether they were processed before.
+#: Gives a function that waits for the writing and counts it: the ids of the samples that changed after they were read
+Process = Callable[[Rows, ThreadPoolExecutor, bool], Callable[[], list[ObjectId]]]
 
 
 class Batches(Protocol):
@@ -43,51 +45,40 @@ class Batches(Protocol):
         """Current query results for some documents; those that are gone are missing."""
 
 
-def work_through(
-    reader: Batches,
-    send: Callable[[Rows, ThreadPoolExecutor], Sent],
-    settle: Callable[[Sent], list[ObjectId]],
-    progress: Progress,
-) -> int:
+def work_through(reader: Batches, process: Process, progress: Progress) -> int:
     """Process all samples, each once; samples that are edited meanwhile are processed again.
-
-    Args:
-        reader: reads the samples
-        send: processes query results and submits the writing to a given thread pool
-        settle: waits for the writing and counts it; returns ids of samples that changed after they were read
 
     Returns:
         number of samples left out because they were deleted or edited repeatedly
     """
     n_left_out = 0
+    in_flight: deque[tuple[int, Callable[[], list[ObjectId]]]] = deque()
 
-    def finish(sent: Sent) -> None:
+    def finish() -> None:
+        """Wait for the first batch, and process again what was refused of it."""
         nonlocal n_left_out
-        refused = settle(sent)
+        n_rows, count = in_flight.popleft()
+        refused = count()
         for _ in range(MAX_ATTEMPTS):
             if not refused:
                 break
             rows = reader.again(refused)
-            found = {row["_id"] for row in rows}
-            n_left_out += sum(sample_id not in found for sample_id in refused)
-            refused = settle(send(rows, writers)) if rows else []
+            n_left_out += len(set(refused) - {row["_id"] for row in rows})
+            refused = process(rows, writers, True)() if rows else []
         n_left_out += len(refused)
+        bar.update(n_rows)
 
-    in_flight: deque[tuple[int, Sent]] = deque()
     with (
         fou.ProgressBar(total=None if progress is False else reader.count(), progress=progress) as bar,
         ThreadPoolExecutor(_WRITERS, "agreement-write") as writers,
     ):
         try:
             for rows in read_ahead(reader.batches()):
-                in_flight.append((len(rows), send(rows, writers)))
+                in_flight.append((len(rows), process(rows, writers, False)))
                 if len(in_flight) > _IN_FLIGHT:
-                    n_rows, sent = in_flight.popleft()
-                    finish(sent)
-                    bar.update(n_rows)
-            for n_rows, sent in in_flight:
-                finish(sent)
-                bar.update(n_rows)
+                    finish()
+            while in_flight:
+                finish()
         except BaseException:
             writers.shutdown(cancel_futures=True)  # only what is being written now is finished
             raise

@@ -20,62 +20,52 @@ from ..labels.stored import MOST_BYTES, NoRoomError, StoredSample, as_read
 from .read import ReadBatch, stored_samples
 
 
-class Writer:
-    """Writes the values of a run.
+def write(
+    source: Source, read: ReadBatch[Any], updates: list[dict[str, Any]], *, before: Collection[str] = ()
+) -> list[ObjectId]:
+    """Write the values of a batch, except to samples that changed since they were read; returns their ids.
 
     Args:
-        fields: fields whose values a sample may lack, by path in the schema of the dataset
-        again: whether samples may have values of an earlier pass
+        source: what was read
+        read: the batch
+        updates: the values of every sample, by path in its document
+        before: fields, by path in the schema of the dataset, of which samples may have values from before: these are
+            removed where there is no new one
+
+    Raises:
+        NoRoomError: if a sample would take more than MongoDB can hold
     """
-
-    def __init__(self, source: Source, fields: Collection[str] = (), *, again: bool = False) -> None:
-        self._again = again
-        self._source = source
-        prefix = names.FRAMES_PREFIX if source.on_frames else ""
-        inner = [path.removeprefix(prefix) for path in fields if path.startswith(prefix)]
-        self._on_samples = [path for path in inner if "." not in path]
-        self._on_labels = {
-            path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")]
-            for path in source.paths_read
-        }
-        self._refused: set[ObjectId] = set()
-
-    def write(self, read: ReadBatch[Any], updates: list[dict[str, Any]]) -> list[ObjectId]:
-        """Write the values of a batch by path, except to samples that changed since they were read; returns their ids.
-
-        Raises:
-            NoRoomError: if a sample would take more than MongoDB can hold
-        """
-        if not read.samples:
-            return list(read.changed)
-        operations = []
-        for sample, values in zip(read.samples, updates, strict=True):
-            update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
-            if self._again or sample.sample_id in self._refused:  # it may have been written, and edited at once
-                paths = list(self._on_samples)
-                for kind, path, ids in zip(
-                    self._source.kinds_read, self._source.paths_read, sample.label_ids, strict=True
-                ):
-                    in_list = kind.list_name is not None
-                    labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
-                    paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]
-                update["$unset"] = {path: "" for path in paths if path not in values}
-            operations.append(UpdateOne(as_read(sample, self._source.kinds_read, self._source.paths_read), update))
-        try:
-            matched = self._source.collection.bulk_write(operations, ordered=False).matched_count
-        except (BulkWriteError, DocumentTooLarge) as error:
-            raise _reworded(error, read.samples, updates) from None  # it quotes all values
-        refused = list(read.changed)
-        if matched < len(operations):
-            refused += self._not_written(read.samples, matched)
-        self._refused.update(refused)
-        return refused
-
-    def _not_written(self, samples: Sequence[StoredSample], n_written: int) -> list[ObjectId]:
-        """The samples that are no longer as they were read; all samples if not all others were written."""
-        stored = stored_samples(self._source, [sample.sample_id for sample in samples])
-        changed = [sample.sample_id for sample in samples if not sample.is_unchanged(stored.get(sample.sample_id))]
-        return changed if len(samples) - len(changed) <= n_written else [sample.sample_id for sample in samples]
+    if not read.samples:
+        return list(read.changed)
+    prefix = names.FRAMES_PREFIX if source.on_frames else ""
+    inner = [path.removeprefix(prefix) for path in before if path.startswith(prefix)]
+    of_samples = [path for path in inner if "." not in path]
+    of_labels = {
+        path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")]
+        for path in source.paths_read
+    }
+    operations = []
+    for sample, values in zip(read.samples, updates, strict=True):
+        update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
+        if before:
+            paths = list(of_samples)
+            for kind, path, ids in zip(source.kinds_read, source.paths_read, sample.label_ids, strict=True):
+                in_list = kind.list_name is not None
+                labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
+                paths += [f"{label}.{name}" for label in labels for name in of_labels[path]]
+            update["$unset"] = {path: "" for path in paths if path not in values}
+        operations.append(UpdateOne(as_read(sample, source.kinds_read, source.paths_read), update))
+    try:
+        n_written = source.collection.bulk_write(operations, ordered=False).matched_count
+    except (BulkWriteError, DocumentTooLarge) as error:
+        raise _reworded(error, read.samples, updates) from None  # it quotes all values
+    if n_written == len(operations):
+        return list(read.changed)
+    ids = [sample.sample_id for sample in read.samples]
+    stored = stored_samples(source, ids)
+    changed = [sample.sample_id for sample in read.samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+    # all of them, if not all others were written
+    return [*read.changed, *(changed if len(ids) - len(changed) <= n_written else ids)]
 
 
 #: MongoDB's codes for documents that are too large

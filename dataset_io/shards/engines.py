@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,11 +14,9 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from dataclasses import dataclass
-from itertools import islice
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import fiftyone as fo
 
@@ -55,51 +52,26 @@ threading.Thread(target=watch, daemon=True).start()
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """Processes that do the work of a run; by default this one alone."""
-
-    workers: int = 1
-    executor: Executor | None = None
-
-    @property
-    def is_shared(self) -> bool:
-        """True if other processes work."""
-        return self.executor is not None or self.workers > 1
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[_OfUser | _Processes]:
-        """The engine while it runs."""
-        engine = _Processes(self.workers) if self.executor is None else _OfUser(self.executor)
-        try:
-            yield engine
-        finally:
-            engine.stop(())
+#: how often a task is tried
+MOST_ATTEMPTS = 3
+#: what the answer of a task has one of
+_ANSWERS = {"n_samples", "refused", "failed"}
+#: seconds between two checks of whether the work is still wanted
+_LOOK = 1.0
 
 
-def _call(executor: Executor, task: Mapping[str, Any], environment: Mapping[str, str]) -> Future[dict[str, Any]]:
-    """Have a task done, by a call that every process can decode: of what Python has itself, with plain values."""
-    given = {"name": "annotator_agreement", "root": str(_ROOT), "environment": dict(environment)}
-    call = "(exec(load, given), given['work'](task))[1]"
-    return executor.submit(eval, call, {"load": _LOAD, "given": given, "task": dict(task)})
+class GivenUpError(Exception):
+    """A task that cannot be done: it failed in all attempts, or the engine takes none.
 
+    Attributes:
+        number: which one
+        reason: what happened, as a clause
+    """
 
-class _OfUser:
-    """An executor that the user started, and ends."""
-
-    most = _MOST_AT_ONCE  #: tasks at once
-    hint = "; an executor that lost a process, or was shut down, takes no more tasks: start another one"
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-
-    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Have a task done."""
-        return _call(self._executor, task, {})
-
-    def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """Wait for running tasks; the others were cancelled."""
-        wait(list(futures), _STOPPING)
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(reason)
+        self.number = number
+        self.reason = reason
 
 
 class _Context(SpawnContext):
@@ -115,140 +87,120 @@ class _Context(SpawnContext):
         return self.started[-1]
 
 
-class _Processes:
-    """Processes of this machine, started anew where one of them died: the pool of the standard library ends then."""
-
-    hint = "; in a script, work under `if __name__ == '__main__':`, as its processes read the script, too"
-
-    def __init__(self, workers: int) -> None:
-        self.most = workers
-        self._pool = self._start()
-
-    def _start(self) -> ProcessPoolExecutor:
-        self._context = _Context()
-        return ProcessPoolExecutor(self.most, self._context, exec, (_END_WITH_PARENT, {}))
-
-    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Have a task done."""
-        chosen = {"FIFTYONE_DATABASE_URI": fo.config.database_uri, "FIFTYONE_DATABASE_NAME": fo.config.database_name}
-        port = {"FIFTYONE_PRIVATE_DATABASE_PORT": os.environ.get("FIFTYONE_PRIVATE_DATABASE_PORT")}
-        environment = {name: str(value) for name, value in {**chosen, **port}.items() if value}
-        try:
-            return _call(self._pool, task, environment)
-        except BrokenExecutor:
-            self.stop(())
-            self._pool = self._start()
-            return _call(self._pool, task, environment)
-
-    def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """End the processes after their current tasks."""
-        wait(list(futures), _STOPPING)
-        # the pool would wait for ever for a process that waits for what a killed one has locked
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in self._context.started:
-            process.join(_ENDING)
-            if process.is_alive():
-                process.kill()
-
-
-#: how often a task is tried
-MOST_ATTEMPTS = 3
-#: what the answer of a task has one of
-_ANSWERS = {"n_samples", "refused", "failed"}
-#: seconds between two checks of whether the work is still wanted
-_LOOK = 1.0
-
-Item = TypeVar("Item")
-
-
-class GivenUpError(Exception):
-    """A task that cannot be done: it failed in all attempts, or the engine takes none.
+class Engine:
+    """Processes that do the work of a run: those of an executor of the user, or of this machine; else this one alone.
 
     Attributes:
-        reason: what happened, as a clause
+        is_shared: whether other processes work
+        hint: what to do when a task cannot be done, as the end of a sentence
     """
 
-    def __init__(self, item: Any, reason: str) -> None:
-        super().__init__(reason)
-        self.item = item
-        self.reason = reason
-
-
-class Tasks(Generic[Item]):
-    """Tasks on their way through an engine.
-
-    Attributes:
-        attempts: failed attempts of every item
-    """
-
-    def __init__(
-        self,
-        engine: _OfUser | _Processes,
-        task_of: Callable[[Item], Mapping[str, Any]],
-        check: Callable[[], None],
-        is_done: Callable[[Item], bool],
-    ) -> None:
+    def __init__(self, workers: int = 1, executor: Executor | None = None) -> None:
         """
         Args:
-            engine: does the tasks
-            task_of: the task of an item, as plain values
-            check: raises an error when the work is no longer wanted
-            is_done: True if an item whose task failed needs no other attempt
+            workers: processes of this machine
+            executor: one that the user started, and ends; instead of them
         """
-        self.attempts: Counter[Item] = Counter()
-        self._engine, self._task_of = engine, task_of
-        self._check, self._is_done = check, is_done
-        self._futures: dict[Future[dict[str, Any]], Item] = {}
+        self.is_shared = executor is not None or workers > 1
+        self.hint = (
+            "; in a script, work under `if __name__ == '__main__':`, as its processes read the script, too"
+            if executor is None
+            else "; an executor that lost a process, or was shut down, takes no more tasks: start another one"
+        )
+        self._workers, self._executor = workers, executor
+        self._pool: ProcessPoolExecutor | None = None
+        self._context = _Context()
+        self._numbers: dict[Future[dict[str, Any]], int] = {}
 
-    def answers(self, items: Iterable[Item]) -> Iterator[dict[str, Any]]:
-        """The answers of the tasks of some hashable items, as they come, those of failed attempts too.
+    def answers(
+        self,
+        numbers: Iterable[int],
+        task_of: Callable[[int, int], Mapping[str, Any]],
+        check: Callable[[], None],
+        is_done: Callable[[int], bool],
+    ) -> Iterator[dict[str, Any]]:
+        """Have tasks done, each by up to three attempts; their answers as they come.
+
+        Args:
+            numbers: the tasks
+            task_of: what to do as plain values, by number of the task and of failed attempts
+            check: raises an error when the work is no longer wanted
+            is_done: whether a task is done, whatever its answer
 
         Raises:
             AgreementInputError: if a task was refused, or the executor of the user is none
             GivenUpError: if one failed in all attempts, or cannot be submitted
         """
-        fresh, again = iter(items), deque[Item]()
-        while True:
-            while len(self._futures) < self._engine.most and (found := again or deque(islice(fresh, 1))):
-                item = found.popleft()
-                task = self._task_of(item)
+        waiting, failures = deque(numbers), Counter[int]()
+        most = self._workers if self._executor is None else _MOST_AT_ONCE
+        while waiting or self._numbers:
+            while waiting and len(self._numbers) < most:
+                number = waiting.popleft()
                 try:
-                    future = self._engine.submit(task)
+                    future = self._submitted(task_of(number, failures[number]))
                 except Exception as problem:  # engines say in their own ways that they ended
-                    raise GivenUpError(item, f"workers take no more tasks ({_said(problem)})") from problem
+                    raise GivenUpError(number, f"workers take no more tasks ({_said(problem)})") from problem
                 if not isinstance(future, Future):
                     raise AgreementInputError(
                         "`executor` must have a method `submit` that returns a concurrent.futures.Future, got one of "
                         f"the type {type(future).__module__}.{type(future).__qualname__}"
                     )
-                self._futures[future] = item
-            if not self._futures:
-                return
-            self._check()
-            for future in wait(self._futures, _LOOK, FIRST_COMPLETED).done:
-                item = self._futures.pop(future)
-                answer = _answer(future)
+                self._numbers[future] = number
+            check()
+            for future in wait(self._numbers, _LOOK, FIRST_COMPLETED).done:
+                number, answer = self._numbers.pop(future), _answer(future)
                 if "refused" in answer:
                     kind = NoRoomError if answer["kind"] == NoRoomError.__name__ else AgreementInputError
                     error = kind.__new__(kind)
                     error.args = (answer["refused"],)
                     raise error
-                if "failed" in answer and not self._is_done(item):
-                    self.attempts[item] += 1
-                    if self.attempts[item] >= MOST_ATTEMPTS:
-                        reason = f"{MOST_ATTEMPTS} attempts failed, the last one with {answer['failed']}"
-                        raise GivenUpError(item, reason)
-                    again.append(item)
-                yield answer
+                if is_done(number):
+                    yield answer
+                    continue
+                failures[number] += 1
+                if failures[number] == MOST_ATTEMPTS:
+                    last = f"with {answer['failed']}" if "failed" in answer else "said it was done, and stored nothing"
+                    raise GivenUpError(number, f"{MOST_ATTEMPTS} attempts failed, the last one {last}")
+                waiting.appendleft(number)
+
+    def _submitted(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Have a task done by a call that every process can decode: of what Python has itself, with plain values."""
+        given: dict[str, Any] = {"name": "annotator_agreement", "root": str(_ROOT), "environment": {}}
+        call = "(exec(load, given), given['work'](task))[1]"
+        known = {"load": _LOAD, "given": given, "task": dict(task)}
+        if self._executor is not None:
+            return self._executor.submit(eval, call, known)
+        chosen = {"FIFTYONE_DATABASE_URI": fo.config.database_uri, "FIFTYONE_DATABASE_NAME": fo.config.database_name}
+        port = {"FIFTYONE_PRIVATE_DATABASE_PORT": os.environ.get("FIFTYONE_PRIVATE_DATABASE_PORT")}
+        given["environment"] = {name: str(value) for name, value in {**chosen, **port}.items() if value}
+        if self._pool is not None:
+            try:
+                return self._pool.submit(eval, call, known)
+            except BrokenExecutor:  # a process died: the pool of the standard library ends then
+                self._end_processes()
+        self._pool = ProcessPoolExecutor(self._workers, self._context, exec, (_END_WITH_PARENT, {}))
+        return self._pool.submit(eval, call, known)
 
     def cancel(self) -> None:
         """Cancel what has not begun."""
-        for future in self._futures:
+        for future in self._numbers:
             future.cancel()
 
     def stop(self) -> None:
-        """Wait until nothing is done any more."""
-        self._engine.stop(self._futures)
+        """Wait until nothing is done any more, and end the processes that were started."""
+        wait(self._numbers, _STOPPING)
+        self._end_processes()
+
+    def _end_processes(self) -> None:
+        # the pool would wait for ever for a process that waits for what a killed one has locked
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in self._context.started:
+            process.join(_ENDING)
+            if process.is_alive():
+                process.kill()
+        self._pool = None
+        self._context.started.clear()
 
 
 def answered(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -8,8 +8,11 @@ be done twice, also at once: every attempt writes the same values, and its recor
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import fiftyone as fo
@@ -28,36 +31,81 @@ from ..labels.paths import is_of_frames
 from ..labels.roles import with_roles
 from ..labels.source import Shard, Source, flattened, unchecked_source
 from ..record.lease import this_process
-from ..record.run import FAILED, RUNNING, Run, versions
-from ..record.stored_records import (
-    file_context,
-    open_file,
-    part_id,
-    part_names,
-    read_part,
-    write_journal,
-    write_part,
-    write_records,
-)
-from ..run.one_pass import Compared, Noticed, Pass
+from ..record.run import FAILED, RUNNING, SHARED, Run, versions
+from ..record.stored_records import file_context, file_id, open_file, write_journal, write_records
+from ..run.settle import Compared, settle
 from ..run.work_through import Progress, rare_collections, return_memory
-from .engines import MOST_ATTEMPTS, Engine, GivenUpError, Tasks, answered
+from .engines import Engine, GivenUpError, answered
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
 SHARD_SAMPLES = 5_000
-#: name of the part that says what is shared out
-PLAN = "plan"
 
 
-def _plan(family: LabelFamily[Any, Any], run_id: str) -> dict[str, Any]:
-    """The plan of a run, the stored one if it is continued.
+def share_out(
+    family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
+) -> tuple[Compared | None, Counter[str]]:
+    """Have all samples of a run compared, as :func:`~..run.settle.settle` does alone.
+
+    Args:
+        family: reads the labels
+        run: the run; shards that are done are not done again
+        engine: who compares them
+        progress: as in ``compute``
+
+    Raises:
+        AgreementInputError: if labels cannot be compared, or a shard failed in all attempts, or cannot be submitted
+    """
+    plan, dataset = _plan(family, run), run.dataset
+    same = {
+        "dataset_id": str(dataset_id(dataset)),
+        "dataset_name": dataset.name,
+        "run_key": run.key,
+        "run_id": str(run.run_id),
+        "details": plan["details"],
+        "thresholds": plan["thresholds"],
+        "software": run.config["versions"],
+    }
+
+    def task_of(number: int, attempt: int) -> dict[str, Any]:
+        return {**same, "shard": (number, plan["key"], *plan["limits"][number]), "attempt": attempt}
+
+    def is_done(number: int) -> bool:
+        return run.is_current(**{f"{SHARED}.shards.{number}.noticed": {"$exists": True}})
+
+    with fou.ProgressBar(total=plan["n_samples"], progress=progress) as bar:
+        try:
+            done = _done(run)
+            missing = [number for number in range(len(plan["limits"])) if number not in done]
+            for answer in engine.answers(missing, task_of, run.require_current, is_done):
+                bar.update(answer.get("n_samples", 0))
+        except BaseException as error:
+            engine.cancel()
+            with contextlib.suppress(PyMongoError):  # then the workers cannot write either
+                if run.is_current():
+                    run.update(status=FAILED)
+            if not isinstance(error, GivenUpError):
+                raise
+            low, high = plan["limits"][error.number]
+            what = {"_id": "samples", "_sample_id": "videos"}.get(plan["key"], "groups")
+            raise AgreementInputError(
+                f"Shard {error.number + 1} of {len(plan['limits'])} ({what} from {low or 'the first'} to "
+                f"{high or 'the last'}) must be compared by a worker, but {error.reason}; what is done is kept: "
+                f"compute again with resume=True, with fewer workers if they lack memory{engine.hint}"
+            ) from error
+        finally:
+            engine.stop()
+    return _added_up(family, run)
+
+
+def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
+    """The plan of a run, the recorded one if it is continued.
 
     The limits of its shards by the order of ids, the number of its documents, and what each shard must know: what the
     family found out about all labels, and the thresholds of every role. Needs hardly any memory.
     """
-    stored: dict[str, Any] | None = read_part(run_id, PLAN)
-    if stored is not None:
-        return stored
+    recorded: dict[str, Any] | None = run.config.get(SHARED)
+    if recorded is not None:
+        return recorded
     source, key = family.source, family.source.shard_key
     ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
     # the documents of a dataset are sorted by an index, which has all that is asked for
@@ -71,101 +119,41 @@ def _plan(family: LabelFamily[Any, Any], run_id: str) -> dict[str, Any]:
             lows.append(str(found))
             n_of_shard = 0
         n_samples, n_of_shard, last = n_samples + 1, n_of_shard + 1, found
-    stored = {
+    plan: dict[str, Any] = {
         "key": key,
         "limits": list(zip(lows, [*lows[1:], None], strict=True)),
         "n_samples": n_samples,
-        "details": dict(family.context(RunFacts()).details),
+        "details": json.dumps(dict(family.context(RunFacts()).details)),  # names in it may have dots
         "thresholds": [list(role.thresholds) for role in source.roles],
+        "shards": {},
     }
-    write_part(run_id, PLAN, stored)
-    return stored
+    run.update(shared=plan)
+    return plan
 
 
-def share_out(
-    family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
-) -> tuple[Compared | None, Noticed]:
-    """Have all samples of a run compared.
-
-    Args:
-        family: reads the labels
-        run: the run; shards that are done are not done again
-        engine: who compares them
-
-    Raises:
-        AgreementInputError: if labels cannot be compared, or a shard failed in all attempts, or cannot be submitted
-    """
-    plan, dataset, n_rounds = _plan(family, str(run.run_id)), run.dataset, 0
-    same = {
-        "dataset_id": str(dataset_id(dataset)),
-        "dataset_name": dataset.name,
-        "run_key": run.key,
-        "run_id": str(run.run_id),
-        "details": plan["details"],
-        "thresholds": plan["thresholds"],
-        "software": run.config["versions"],
-    }
-
-    def task_of(number: int) -> dict[str, Any]:
-        shard = (number, plan["key"], *plan["limits"][number])
-        return {**same, "shard": shard, "attempt": tasks.attempts[number]}
-
-    with engine.running() as submitted, fou.ProgressBar(total=plan["n_samples"], progress=progress) as bar:
-        tasks = Tasks(submitted, task_of, run.require_current, lambda number: number in _parts_by_shard(run))
-        try:
-            while True:
-                write_journal()  # so that a database that is killed keeps the records of what is done
-                done = _parts_by_shard(run)
-                missing = [number for number in range(len(plan["limits"])) if number not in done]
-                if not missing:
-                    break
-                if n_rounds == MOST_ATTEMPTS:
-                    raise GivenUpError(missing[0], f"{n_rounds} times it was said to be done, and nothing was stored")
-                n_rounds += 1
-                for answer in tasks.answers(missing):
-                    bar.update(answer.get("n_samples", 0))
-        except BaseException as error:
-            tasks.cancel()
-            with contextlib.suppress(PyMongoError):  # then the workers cannot write either
-                if run.is_current():
-                    run.update(status=FAILED)
-            tasks.stop()
-            if not isinstance(error, GivenUpError):
-                raise
-            low, high = plan["limits"][error.item]
-            what = {"_id": "samples", "_sample_id": "videos"}.get(plan["key"], "groups")
-            raise AgreementInputError(
-                f"Shard {error.item + 1} of {len(plan['limits'])} ({what} from {low or 'the first'} to "
-                f"{high or 'the last'}) must be compared by a worker, but {error.reason}; what is done is kept: "
-                f"compute again with resume=True, with fewer workers if they lack memory{submitted.hint}"
-            ) from error
-    return _added_up(family, run)
+def _done(run: Run) -> dict[int, dict[str, Any]]:
+    """What is recorded of every shard that is done, in their order: its file, if it has samples, and counts."""
+    shards = run.config[SHARED]["shards"]
+    return {number: shards[str(number)] for number in sorted(map(int, shards)) if shards[str(number)]}
 
 
-def _parts_by_shard(run: Run) -> dict[int, str]:
-    """The name of the records of every shard that is done; of several attempts one, as they are the same."""
-    named = [name for name in part_names(str(run.run_id)) if "-" in name]
-    return {int(name.partition("-")[0]): name for name in named}
-
-
-def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None, Noticed]:
+def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None, Counter[str]]:
     """The records of all shards, in their order."""
-    run_id, noticed = str(run.run_id), Noticed()
-    codes: dict[str, CodeNames] = {}
-    for _, name in sorted(_parts_by_shard(run).items()):
-        said = read_part(run_id, name) if name.endswith(EMPTY) else file_context(part_id(run_id, name))
-        noticed += Noticed(**said["noticed"])
-        if not name.endswith(EMPTY):
+    noticed, codes = Counter[str](), dict[str, CodeNames]()
+    for done in _done(run).values():
+        noticed.update(done["noticed"])
+        if done["file"] is not None:
+            said = file_context(done["file"])
             attributes = {key: tuple(values) for key, values in said["attributes"].items()}
-            codes[name] = CodeNames(tuple(said["classes"]), attributes, tuple(said["roles"]))
+            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes, tuple(said["roles"]))
     if not codes:
         return None, noticed
     first, *others = codes.values()
     joined = first.joined(others)
 
     def parts() -> Iterator[Compared]:
-        for name, own in codes.items():
-            records, index, _ = open_file(part_id(run_id, name), family.source.family.name)
+        for stored_as, own in codes.items():
+            records, index, _ = open_file(stored_as, family.source.family.name)
             yield Compared(records, index, own).with_codes(joined)
 
     compared = Compared.concatenate(parts()).in_order()
@@ -186,7 +174,7 @@ def continued_run(source: Source) -> Run:
     run.require()
     record = run.config
     run_id = record["results_id"]
-    if record.get("status") not in (RUNNING, FAILED) or read_part(run_id, PLAN) is None:
+    if record.get("status") not in (RUNNING, FAILED) or SHARED not in record:
         raise AgreementInputError(
             f"`resume` needs a run that was shared out among workers and did not complete, got {config.run_key!r} with "
             f"the status {record.get('status')!r}; compute it with overwrite=True"
@@ -210,21 +198,6 @@ def continued_run(source: Source) -> Run:
     return run
 
 
-#: ends the name of the part of a shard without samples
-EMPTY = "-empty"
-
-
-class _SharedRun(Run):
-    """A run that others compare too: it must still be running, as late workers may outlive it."""
-
-    def require_current(self) -> None:
-        """Raise :class:`AgreementInputError` unless this run is being computed."""
-        if not self.is_current(status=RUNNING):
-            raise AgreementInputError(
-                f"The run {self.key!r} is no longer being computed; its worker has stopped writing"
-            )
-
-
 def work(task: Mapping[str, Any]) -> dict[str, Any]:
     """Do a task.
 
@@ -241,7 +214,7 @@ def _compare(
     run_key: str,
     run_id: str,
     shard: tuple[int, str, str | None, str | None],
-    details: Mapping[str, Any],
+    details: str,
     thresholds: Sequence[Sequence[float]],
     software: Mapping[str, str],
     attempt: int,
@@ -250,13 +223,14 @@ def _compare(
 
     Args:
         shard: number, key, and both limits
-        details: what the family found out about all labels
+        details: what the family found out about all labels, as JSON
         thresholds: least confidence of the labels of every role on either half of the images
         software: versions that a worker must have
         attempt: engines that remember results tell attempts apart by it
     """
-    run = _SharedRun(opened_dataset(dataset_id, dataset_name, software), run_key, run_id)
-    run.require_current()
+    run = Run(opened_dataset(dataset_id, dataset_name, software), run_key, run_id)
+    require_running = functools.partial(run.require_current, status=RUNNING)  # late workers may outlive it
+    require_running()
     record, (number, key, *limits) = run.config, shard
     low, high = (None if limit is None else ObjectId(limit) for limit in limits)
     # the labels of the shard, from what the run recorded
@@ -271,21 +245,24 @@ def _compare(
     )
     roles = zip(source.roles, thresholds, strict=True)
     source = replace(source, roles=tuple(replace(role, thresholds=tuple(found)) for role, found in roles))
-    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=details)
-    name = f"{number:06d}"
-    is_first = write_part(run_id, name, None)
+    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=json.loads(details))
+    entry = f"{SHARED}.shards.{number}"
+    done: dict[str, Any] = {entry: {}}
+    is_first = run.update(only_with={entry: None}, **done)
     with rare_collections():
-        compared, found = Pass(open_family(source, known), run, again=not is_first).work(progress=False)
-    name, noticed = f"{name}-{ObjectId()}", {"noticed": asdict(found)}
-    run.require_current()
-    if compared is None:
-        write_part(run_id, name + EMPTY, noticed)
-        return 0
-    names = compared.codes
-    codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
-    context = {"annotators": source.annotators, **codes, **noticed}
-    write_records(run_id, compared.records, compared.index, context, part=name)
-    return len(compared.index)
+        compared, noticed = settle(open_family(source, known), require_running, False, again=not is_first)
+    stored_as = None
+    if compared is not None:
+        names = compared.codes
+        codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
+        context = {"annotators": source.annotators, **codes}
+        require_running()
+        stored_as = file_id(run_id, f"{number:06d}-{ObjectId()}")
+        write_records(stored_as, compared.records, compared.index, context)
+    done = {entry: {"file": stored_as, "noticed": dict(noticed)}}
+    run.update(only_with={"status": RUNNING}, **done)
+    write_journal()  # so that a database that is killed keeps what is done
+    return 0 if compared is None else len(compared.index)
 
 
 def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, str]) -> fo.Dataset:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import bson
@@ -19,7 +19,7 @@ from pymongo.errors import DocumentTooLarge, PyMongoError
 
 from ..labels.checks import document_title
 from ..labels.stored import MOST_BYTES, NoRoomError
-from ..run.work_through import Progress, work_through
+from ..run.work_through import Progress, Rows, work_through
 from ..run.write import too_large_ids
 from .unit_labels import Stored, UnitReader
 
@@ -40,8 +40,6 @@ class Write(NamedTuple):
 
 #: what becomes of a document: what is counted of it, and what is written; None if it stays as it is
 Changed = tuple[Counter[Any], Write | None]
-#: what became of a batch, and the ids of the documents that somebody changed meanwhile, once they are written
-_Sent = tuple[Mapping[ObjectId, Changed], Future[list[ObjectId]]]
 
 
 def as_before(document: Stored, fields: Sequence[str]) -> Stored:
@@ -74,21 +72,22 @@ def change(
     """
     total: Counter[Any] = Counter()
 
-    def send(rows: list[Stored], writers: ThreadPoolExecutor) -> _Sent:
+    def process(rows: Rows, writers: ThreadPoolExecutor, _: bool) -> Callable[[], list[ObjectId]]:
         outcomes = changed(rows)
         writes = {} if preview else {each: write for each, (_, write) in outcomes.items() if write is not None}
         if check is not None and writes:
             check()
-        return outcomes, writers.submit(swap, reader.collection, writes, rows)
+        written = writers.submit(swap, reader.collection, writes, rows)
 
-    def settle(sent: _Sent) -> list[ObjectId]:
-        outcomes, written = sent
-        refused = written.result()
-        for each in outcomes.keys() - set(refused):
-            total.update(outcomes[each][0])
-        return refused
+        def count() -> list[ObjectId]:
+            refused = written.result()
+            for each in outcomes.keys() - set(refused):
+                total.update(outcomes[each][0])
+            return refused
 
-    n_meanwhile = work_through(reader, send, settle, progress)
+        return count
+
+    n_meanwhile = work_through(reader, process, progress)
     return total + Counter(n_meanwhile=n_meanwhile)
 
 

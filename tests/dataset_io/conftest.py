@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from annotator_agreement.dataset_io.run import write as write_module
+from annotator_agreement.dataset_io.run import settle
 from annotator_agreement.dataset_io.units import changing
 
 
@@ -18,11 +18,11 @@ def before_each_write(monkeypatch):
     """Call a function just before every batch is written, after it was read and computed."""
 
     def install(action):
-        original = write_module.Writer.write
+        original = settle.write
 
-        def write(self, batch, updates):
+        def write(source, batch, updates, **options):
             action(batch)
-            return original(self, batch, updates)
+            return original(source, batch, updates, **options)
 
         swap = changing.swap
 
@@ -31,7 +31,7 @@ def before_each_write(monkeypatch):
                 action(writes)
             return swap(collection, writes, rows)
 
-        monkeypatch.setattr(write_module.Writer, "write", write)
+        monkeypatch.setattr(settle, "write", write)
         monkeypatch.setattr(changing, "swap", swap_after)
 
     return install

@@ -17,7 +17,6 @@ from annotator_agreement.dataset_io import (
     compute_agreement,
 )
 from annotator_agreement.dataset_io.labels.source import comparable_fields
-from annotator_agreement.dataset_io.run import write as write_module
 
 NAMES = ["alice", "bob", "carol"]
 EXAMPLE = {
@@ -182,17 +181,18 @@ def _edit(dataset, kind, sample_id):
 @each_kind
 @pytest.mark.parametrize("on_view", [False, True])
 @pytest.mark.few(2)
-def test_a_rating_that_is_edited_between_reading_and_writing_is_read_again(make_dataset, monkeypatch, kind, on_view):
+def test_a_rating_that_is_edited_between_reading_and_writing_is_read_again(
+    make_dataset, before_each_write, kind, on_view
+):
     dataset = rated_dataset(make_dataset, {name: [VALUES[kind][1]] * 4 for name in NAMES}, kind)
-    original, edited = write_module.Writer.write, []
+    edited = []
 
-    def write(self, batch, updates):
+    def edit_once(batch):
         if not edited:
             edited.append(dataset.first().id)
             _edit(dataset, kind, edited[0])
-        return original(self, batch, updates)
 
-    monkeypatch.setattr(write_module.Writer, "write", write)
+    before_each_write(edit_once)
     report = compute_agreement(dataset.match(F("filepath") != "") if on_view else dataset, NAMES)
     assert dataset.values("agreement_score") == pytest.approx([1 / 3, 1.0, 1.0, 1.0])
     assert (report.n_disputed, report.run.n_changed) == (1, 0)

@@ -16,7 +16,7 @@ from tests.datasets import detections, random_annotators, stored
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io.jobs import compute
-from annotator_agreement.dataset_io.run import read, work_through, write
+from annotator_agreement.dataset_io.run import read, settle, work_through, write
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -146,14 +146,14 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
             dataset._sample_collection.update_one({"_id": first}, {"$set": change, "$currentDate": now})
         return original(source, ids)
 
-    def refuse_once(self, batch, updates):
+    def refuse_once(source, batch, updates, **options):
         if not done:
             dataset._sample_collection.update_one({"_id": second}, {"$currentDate": {"last_modified_at": True}})
-        return written(self, batch, updates)
+        return written(source, batch, updates, **options)
 
-    written = write.Writer.write
+    written = write.write
     monkeypatch.setattr(write, "stored_samples", edited_at_once)
-    monkeypatch.setattr(write.Writer, "write", refuse_once)
+    monkeypatch.setattr(settle, "write", refuse_once)
     compute_agreement(dataset, ANNOTATORS, invalid="skip")
     found = dataset._sample_collection.find_one({"_id": first})
     of_run = {name: value for name, value in found.items() if name.startswith("agreement")}

@@ -18,7 +18,6 @@ from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
-from annotator_agreement.dataset_io.record.stored_records import part_names
 
 pytestmark = pytest.mark.long
 
@@ -61,7 +60,7 @@ def _killed(launched, dataset):
     while not workers:
         assert process.poll() is None
         dataset.reload()
-        parts = part_names(run.config["results_id"]) if run.exists else []
+        parts = run.exists and "shared" in run.config
         workers = [each for each in psutil.Process(process.pid).children() if parts and "spawn" in str(each.cmdline())]
         time.sleep(0.02)
     process.kill()
