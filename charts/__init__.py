@@ -18,7 +18,9 @@ _PUBLIC = {
     "decisions_sections": ".reports.decided",
     **{f"parts_{name}": ".reports.other_results" for name in ("frame", "sections")},
     "plot_parts": ".figures",
+    "reasons": ".reports.families",
     "report_html": ".page.page",
+    "sensitivity_frame": ".reports.dataframes",
     "report_frame": ".reports.dataframes",
     "report_text": ".reports.document",
 }

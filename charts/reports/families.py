@@ -17,10 +17,12 @@ from ..objects.rules import object_rules, object_words, other_rules, threshold_s
 from ..text.advice import Phrases, all_findings, stands_out
 from ..text.sections import Section
 from ..text.words import VERDICTS
-from . import pixels, ratings, reasons, tags
+from . import pixels, ratings, tags
+from .reasons import class_reasons, object_reasons, rating_reasons, tag_reasons
 
 if TYPE_CHECKING:
-    from ...agreement.statistics.report import AgreementReport
+    from ...agreement.statistics.records import Records
+    from ...agreement.statistics.report import AgreementReport, ReportContext
 
 #: builds sections of a report; none if the report has no numbers for them
 Sections = Callable[[Any], list[Section]]
@@ -94,7 +96,7 @@ _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "dup
 
 FAMILY_CHARTS = {
     "objects": FamilyCharts(
-        reasons=reasons.object_reasons,
+        reasons=object_reasons,
         outcome=object_outcome,
         findings=object_findings,
         phrases=OBJECT_PHRASES,
@@ -126,7 +128,7 @@ FAMILY_CHARTS = {
         disputed="disputed objects",
     ),
     "ratings": FamilyCharts(
-        reasons=reasons.rating_reasons,
+        reasons=rating_reasons,
         outcome=ratings.rating_outcome,
         findings=functools.partial(found_by_test, ratings.RATING_PHRASES),
         phrases=ratings.RATING_PHRASES,
@@ -150,7 +152,7 @@ FAMILY_CHARTS = {
         lost="the pairs of ratings that disagree",
     ),
     "tags": FamilyCharts(
-        reasons=reasons.tag_reasons,
+        reasons=tag_reasons,
         outcome=tags.tag_outcome,
         findings=tags.tag_findings,
         phrases=tags.TAG_PHRASES,
@@ -171,7 +173,7 @@ FAMILY_CHARTS = {
         disputed="disputed tags",
     ),
     "pixels": FamilyCharts(
-        reasons=reasons.class_reasons,
+        reasons=class_reasons,
         outcome=pixels.pixel_outcome,
         findings=functools.partial(found_by_test, pixels.PIXEL_PHRASES),
         phrases=pixels.PIXEL_PHRASES,
@@ -192,3 +194,8 @@ FAMILY_CHARTS = {
 def family_of(report: AgreementReport) -> FamilyCharts:
     """The sections, figures and tables for a report."""
     return FAMILY_CHARTS[report.family]
+
+
+def reasons(records: Records, context: ReportContext) -> list[str]:
+    """Why samples are disputed, from their records and the context of a report."""
+    return FAMILY_CHARTS[records.family].reasons(records, context)

@@ -24,6 +24,7 @@ from ...agreement.roles.summary import reference_of_samples, role_table
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.presentation import shown_as
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
@@ -229,9 +230,8 @@ class StoredSamples:
         if table == "samples":
             return agreement_samples(self.view, self.run_key)
         if table not in TABLES:
-            from ...charts.reports.dataframes import sensitivity_frame  # imports pandas, which a run does not need
-
-            return sensitivity_frame(self.sensitivity, table)
+            found: DataFrame = shown_as("sensitivity_frame", self.sensitivity, table)
+            return found
         return run_table(self.view, self.run_key, table)
 
     def n_changed(self) -> int | None:

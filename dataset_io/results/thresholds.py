@@ -38,6 +38,7 @@ from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
+from ...agreement.statistics.presentation import shown_as
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext
 from ...metrics.matching.threshold import TOO_FEW
@@ -134,9 +135,8 @@ def agreement_threshold_from_data(
 
 
 def _table(samples: SampleCollection, run_key: str, asked: str) -> DataFrame:
-    from ...charts.reports.dataframes import sensitivity_frame  # imports pandas, which a run does not need
-
-    return sensitivity_frame(_asked(samples, run_key, asked), asked)
+    found: DataFrame = shown_as("sensitivity_frame", _asked(samples, run_key, asked), asked)
+    return found
 
 
 def _asked(samples: SampleCollection, run_key: str, asked: str) -> Sensitivity:

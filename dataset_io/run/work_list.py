@@ -9,9 +9,9 @@ import fiftyone as fo
 import numpy as np
 
 from ...agreement.families.family import FAMILIES
+from ...agreement.statistics.presentation import shown_as
 from ...agreement.statistics.records import Records, SampleValues
 from ...agreement.statistics.report import ReportContext, number
-from ...charts.reports.families import FAMILY_CHARTS
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..record.sample_index import SampleIndex
 
@@ -51,7 +51,7 @@ def look_first(
     """The first entries of the work list, with their files, and why they are disputed, for the report."""
     work = work_list(records, index)
     row = work.row[:N_FIRST]
-    reasons = FAMILY_CHARTS[records.family].reasons(records.take(row), context)
+    reasons = shown_as("reasons", records.take(row), context)
     columns = [column[:N_FIRST].tolist() for column in (work.score, work.n_units, work.n_disputed, work.share)]
     described = zip(index.list_samples(dataset, row.tolist()), *columns, reasons, strict=True)
     return [
