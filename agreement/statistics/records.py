@@ -29,6 +29,13 @@ _ROLE_ROWS = {
     "n_role_areas": ("area_role", "area_annotator", "area_value", "area_drawn", "area_wanted", "area_shared"),
 }
 
+#: columns of samples that say which ones they are (for frames the id of the video, and the number), when they, and
+#: their videos, were changed last, and what was noticed when they were read; by all label types
+SAMPLE_COLUMNS = (
+    *("sample_id", "group_id", "frame_number", "stamp", "video_stamp"),
+    *("n_invalid", "n_unknown", "n_added", "lists"),
+)
+
 #: columns of labels that make no unit: crowd regions, what lies within them, and tags that an annotator gave again
 _UNCOUNTED_ROWS = {
     OF_SAMPLE: ("n_uncounted",),
@@ -39,10 +46,10 @@ R = TypeVar("R", bound="Records")
 
 
 def rows_by_column(own: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """What counts the rows of every column, also of those of roles and of labels that make no unit."""
+    """What counts the rows of every column, also of those of samples, roles and labels that make no unit."""
     return {
         name: counted
-        for rows in (own, _UNCOUNTED_ROWS, _ROLE_ROWS)
+        for rows in (own, {OF_SAMPLE: SAMPLE_COLUMNS}, _UNCOUNTED_ROWS, _ROLE_ROWS)
         for counted, names in rows.items()
         for name in names
     }
@@ -112,6 +119,11 @@ class Records:
             return sample, annotator, self.column(codes)[sample, annotator]
         sample = np.repeat(np.arange(self.n_samples), self.column("n_objects"))
         return sample, self.column("annotator").astype(np.int64), self.column(codes).astype(np.int64)
+
+    def with_columns(self: R, columns: AnyColumns) -> R:
+        """The same records, of a single batch, with more columns."""
+        (part,) = self.parts
+        return replace(self, parts=({**part, **columns},))
 
     def regrouped(self: R) -> R:
         """The same records in parts of equally many samples: rounding of sums depends on what is added together."""

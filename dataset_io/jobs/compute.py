@@ -445,11 +445,11 @@ def _with_the_others(
     source, codes = family.source, family.code_names()  # the first codes are those of the run
     compared = None
     if kept.any():
-        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), codes).with_codes(codes.joined())
+        compared = Compared(loaded.records.select(kept), codes).with_codes(codes.joined())
     if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
         raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if new is not None:
-        compared = new if compared is None else Compared.concatenate([compared, new])
+        compared = new if compared is None else Compared(compared.records + new.records, new.codes)
     if compared is None:
         raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
     if dict(family.context(RunFacts()).details) != dict(loaded.context.details):

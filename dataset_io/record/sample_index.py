@@ -19,18 +19,18 @@ from fiftyone.core.view import DatasetView
 from numpy.typing import NDArray
 
 from ...agreement.settings.no_labels import AnnotatorLists
-from ...agreement.statistics.records import compact
+from ...agreement.statistics.records import SAMPLE_COLUMNS, Records, compact
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.assignment import LIST_STATES
-from ..labels.source import flattened
+from ..labels.source import Source, flattened
 from ..labels.stored import StoredSample, milliseconds, time_of
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
-#: columns as they are stored with their types, and the counts of reading, which are stored beside them
-_COLUMNS = {"sample_id": np.uint8, "stamp": np.int64, "group_id": np.uint8, "frame_number": np.int32,
-            "video_stamp": np.int64}  # fmt: skip
+#: stands for the group of a sample that has none
+_NO_GROUP = ObjectId(bytes(_ID))
+#: counts of reading a sample
 COUNTS = ("n_invalid", "n_unknown", "n_added", "lists")
 
 
@@ -41,37 +41,44 @@ class SampleIndex:
     About 20 bytes per sample, 32 per frame, 32 per sample of a group, and the counts.
     """
 
-    #: ``sample_id`` (for frames of the video), ``frame_number``, and ``group_id`` where all have a group; ``stamp`` and
-    #: ``video_stamp``: when the sample, or frame, and its video were changed last, in milliseconds; ``n_invalid`` and
-    #: ``n_unknown``: labels left out because they cannot be compared, or because their annotator appeared during the
-    #: run; ``n_added``: annotators counted as assigned only because they labelled; ``lists``, shape ``(S, R)``: whether
-    #: every annotator has labels, an empty list or none
+    #: columns of the records: ``sample_id`` (for frames of the video), ``frame_number``, and ``group_id`` of grouped
+    #: datasets, zeros where a sample has none; ``stamp`` and ``video_stamp``: when the sample, or frame, and its video
+    #: were changed last, in milliseconds; ``n_invalid`` and ``n_unknown``: labels left out because they cannot be
+    #: compared, or because their annotator appeared during the run; ``n_added``: annotators counted as assigned only
+    #: because they labelled; ``lists``, shape ``(S, R)``: whether every annotator has labels, an empty list or none
     columns: dict[str, NDArray[Any]]
 
     @classmethod
-    def of(cls, samples: Sequence[StoredSample], **counts: IntArray) -> SampleIndex:
+    def of(cls, source: Source, samples: Sequence[StoredSample], **counts: IntArray) -> SampleIndex:
         """The samples of a batch, with the counts of reading them."""
         stamps = [milliseconds(sample.last_modified_at) for sample in samples]
-        columns = {
+        columns: dict[str, NDArray[Any]] = {
             "sample_id": sample_keys(sample.video_id or sample.sample_id for sample in samples),
             "stamp": np.array(stamps, np.int64),
-            **counts,
+            **{name: compact(column) for name, column in counts.items()},
         }
-        groups = [sample.group_id for sample in samples if sample.group_id is not None]
-        if groups and len(groups) == len(samples):
-            columns["group_id"] = sample_keys(groups)
-        if samples and samples[0].video_id is not None:
-            columns["frame_number"] = np.array([sample.frame_number for sample in samples], np.int64)
+        if source.dataset.group_field is not None:
+            columns["group_id"] = sample_keys(sample.group_id or _NO_GROUP for sample in samples)
+        if source.on_frames:
+            columns["frame_number"] = np.array([sample.frame_number for sample in samples], np.int32)
             columns["video_stamp"] = np.array([milliseconds(sample.video_modified_at) for sample in samples], np.int64)
         return cls(columns)
 
     @classmethod
-    def concatenate(cls, parts: Iterable[SampleIndex]) -> SampleIndex:
+    def of_columns(cls, columns: Mapping[str, NDArray[Any]]) -> SampleIndex:
+        """The samples of records, from these columns."""
+        found = {name: columns[name] for name in SAMPLE_COLUMNS if name in columns}
+        return cls({name: each if name.endswith("_id") else each.astype(np.int64) for name, each in found.items()})
+
+    @classmethod
+    def of_records(cls, records: Records) -> SampleIndex:
+        """The samples of records."""
+        return cls.of_columns({name: records.column(name) for name in SAMPLE_COLUMNS if name in records.parts[0]})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[SampleIndex]) -> SampleIndex:
         """The samples of all parts, at least one."""
-        found = list(parts)
-        found = [each for each in found if len(each)] or found[:1]
-        names = [name for name in found[0].columns if all(name in each.columns for each in found)]
-        return cls({name: np.concatenate([each.columns[name] for each in found]) for name in names})
+        return cls({name: np.concatenate([each.columns[name] for each in parts]) for name in parts[0].columns})
 
     def __len__(self) -> int:
         return len(self.columns["sample_id"])
@@ -93,13 +100,18 @@ class SampleIndex:
         """Number of the video or group of every sample, shape ``(S,)``; None without videos and groups."""
         if self.frame_numbers() is not None:
             return self.numbers()
-        groups = self.columns.get("group_id", ())
-        return np.unique(groups, return_inverse=True)[1].ravel() if len(groups) else None
+        groups = self._groups()
+        return None if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
+
+    def _groups(self) -> NDArray[np.bytes_] | None:
+        """Key of the group of every sample, shape ``(S,)``; None unless all have one."""
+        found = self.columns.get("group_id")
+        return found if found is not None and len(found) and (found != b"").all() else None
 
     def order(self) -> IntArray | None:
         """Rows by group, sample and frame, shape ``(S,)``; None if that is how they stand."""
-        keys = [self.columns[name] for name in ("frame_number", "sample_id", "group_id") if name in self.columns]
-        order: IntArray = np.lexsort(keys)
+        keys = (self.columns.get("frame_number"), self.columns["sample_id"], self._groups())
+        order: IntArray = np.lexsort([key for key in keys if key is not None])
         return None if (order == np.arange(len(order))).all() else order
 
     def frame_numbers(self) -> IntArray | None:
@@ -172,22 +184,6 @@ class SampleIndex:
             "n_added_assignments": int(n_added.sum()),
             "lists": [AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
         }
-
-    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-        """The index and the counts as columns, for storing."""
-        found = {name: (self.columns[name], kind) for name, kind in _COLUMNS.items() if len(self.columns.get(name, ()))}
-        return {
-            name: np.frombuffer(column.tobytes(), kind) if kind is np.uint8 else column.astype(kind)
-            for name, (column, kind) in found.items()
-        }, {name: compact(self.columns[name]) for name in COUNTS}
-
-    @classmethod
-    def from_arrays(cls, *arrays: Mapping[str, NDArray[Any]]) -> SampleIndex:
-        """The index that :meth:`to_arrays` gave, with the counts or without."""
-        return cls({
-            name: _rows(column.tobytes()) if name.endswith("_id") else column.astype(np.int64)
-            for each in arrays for name, column in each.items()
-        })  # fmt: skip
 
 
 def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:

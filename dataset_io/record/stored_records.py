@@ -1,7 +1,7 @@
-"""The records of a run in the database: one binary file, in addition to FiftyOne's results with the report.
+"""The records of a run in the database: one file of columns, in addition to FiftyOne's results with the report.
 
-The file begins with the length of its header. The header is JSON: the positions of the columns, and what a report needs
-in addition. A column is the memory of a numpy array, compressed if that saves space.
+A column is the memory of a numpy array, compressed if that saves space; the last one is JSON, with what a report needs
+in addition. The file's entry says where they stand.
 
 FiftyOne does not know these files. Their ids contain the ids of their runs, so that files of runs that no longer exist
 can be found and removed.
@@ -10,9 +10,7 @@ can be found and removed.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ from pymongo import WriteConcern
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from ...agreement.families.family import records_of
-from ...agreement.statistics.records import Records
+from ...agreement.statistics.records import SAMPLE_COLUMNS, Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ..database.fiftyone_private import database
 from .sample_index import SampleIndex
@@ -40,7 +38,8 @@ _PROBE, _WORTHWHILE = 2**16, 0.8
 _CHUNK = 2**22
 #: columns begin at multiples of this many bytes
 _ALIGNED = 64
-_LENGTH = struct.Struct("<Q56x")
+#: name of the JSON values beside the columns
+_CONTEXT = "context"
 #: what ids of such files begin with
 _PREFIX = "annotator_agreement/"
 #: entries of the config of a run under which results are stored: now, before the last update, and by one on its way
@@ -57,44 +56,29 @@ def file_id(run_id: str, part: str | None = None) -> str:
     return f"{_PREFIX}{run_id}" if part is None else f"{_PREFIX}{run_id}/{part}"
 
 
-def write_records(file_id: str, records: Records, index: SampleIndex, context: Mapping[str, Any]) -> None:
-    """Store records as a file, replacing an earlier one.
+def write_records(file_id: str, records: Records, context: Mapping[str, Any]) -> None:
+    """Store records as a file, replacing an earlier one; columns are taken, packed and sent one after another.
 
     Args:
         file_id: id of the file, from :func:`file_id`
         records: the records
-        index: the samples that they describe
         context: the parts of a report's context that fit into JSON
     """
-    beside = dict(zip(("index", "facts"), index.to_arrays(), strict=True))
-    # scores come first, so that they can be read without the rest
-    columns = [("records", name) for name in sorted(records.parts[0], key=lambda name: (name != "score", name))]
-    columns += [(kind, name) for kind, arrays in beside.items() for name in arrays]
-    where: dict[str, dict[str, Any]] = {"records": {}, "index": {}, "facts": {}}
-    start, smaller = 0, dict[tuple[str, str], _Bytes]()
-    for kind, name in columns:
-        values = records.column(name) if kind == "records" else beside[kind][name]
-        packed, is_smaller = _packed(_content(values))
-        where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
-        start += -(-len(packed) // _ALIGNED) * _ALIGNED
-        if is_smaller:
-            smaller[kind, name] = packed
-    header = json.dumps({**where, "context": dict(context)}).encode()
-    header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
+    # scores and samples come first, so that they can be read without the rest
+    known = sorted(records.parts[0], key=lambda name: (name != "score", name not in SAMPLE_COLUMNS, name))
+    where: dict[str, tuple[int, int, bool, str, tuple[int, ...]]] = {}
 
     def content() -> Iterator[_Bytes]:
-        yield from (_LENGTH.pack(len(header)), header)
-        for kind, name in columns:
-            if (kind, name) in smaller:
-                pieces = [smaller[kind, name]]
-            else:  # taken again, piece by piece unless their types differ
-                arrays = [piece[name] for piece in records.parts] if kind == "records" else [beside[kind][name]]
-                is_joined = len({array.dtype for array in arrays}) > 1
-                pieces = list(map(_content, [records.column(name)] if is_joined else arrays))
-            yield from (*pieces, bytes(-sum(map(len, pieces)) % _ALIGNED))
+        start, text = 0, json.dumps(dict(context)).encode()
+        for name in (*known, _CONTEXT):
+            values = np.frombuffer(text, np.uint8) if name == _CONTEXT else records.column(name)
+            packed, is_smaller = _packed(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+            where[name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
+            yield from (packed, bytes(-len(packed) % _ALIGNED))
+            start += len(packed) + -len(packed) % _ALIGNED
 
     gridfs.GridFS(database()).delete(file_id)
-    _write_file(file_id, content())
+    _write_file(file_id, content(), where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +99,12 @@ def stored_bytes(run_id: str) -> int:
 
 def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     """The stored records of the run of a report."""
-    records, index, context = open_file(file_id(run_id), report.family)
-    return OpenRecords(report, records, index, ReportContext.from_stored(context, report))
+    records, context = open_file(file_id(run_id), report.family)
+    return OpenRecords(report, records, SampleIndex.of_records(records), ReportContext.from_stored(context, report))
 
 
-def open_file(file_id: str, family: str) -> tuple[Records, SampleIndex, dict[str, Any]]:
-    """The records in a file, the samples that they describe, and the context as JSON values.
+def open_file(file_id: str, family: str) -> tuple[Records, dict[str, Any]]:
+    """The records in a file, and the context as JSON values.
 
     Raises:
         ValueError: if something else changed the file
@@ -129,17 +113,29 @@ def open_file(file_id: str, family: str) -> tuple[Records, SampleIndex, dict[str
     stored = file.read()
     if zlib.crc32(stored) != file.crc32:
         raise ValueError(f"The file {file_id!r} is not what was stored")
-    header, start = _header(io.BytesIO(stored))
-    content = memoryview(stored)[start:]
-    context: dict[str, Any] = header["context"]
-    records = records_of(family, _Unpacked(header["records"], content), len(context["annotators"]))
-    return records, SampleIndex.from_arrays(*(_Unpacked(header[kind], content) for kind in ("index", "facts"))), context
+    columns = _Unpacked(file.columns, memoryview(stored))
+    context = columns.context()
+    return records_of(family, columns, len(context["annotators"])), context
 
 
 def file_context(file_id: str) -> dict[str, Any]:
     """The JSON values in a file of records, without its columns."""
-    header, _ = _header(gridfs.GridFS(database()).get(file_id))
-    return dict(header["context"])
+    return _some_columns(file_id, (_CONTEXT,)).context()
+
+
+def open_index(run_id: str) -> SampleIndex:
+    """The samples of the records of a run, without reading the rest."""
+    return SampleIndex.of_columns(_some_columns(file_id(run_id), SAMPLE_COLUMNS))
+
+
+def _some_columns(file_id: str, names: Sequence[str]) -> _Unpacked:
+    """Columns of a file that stand one after another."""
+    file = gridfs.GridFS(database()).get(file_id)
+    found = {name: file.columns[name] for name in names if name in file.columns}
+    start = min(where[0] for where in found.values())
+    file.seek(start)
+    content = file.read(max(where[0] + where[1] for where in found.values()) - start)
+    return _Unpacked({name: (where[0] - start, *where[1:]) for name, where in found.items()}, memoryview(content))
 
 
 def write_journal() -> None:
@@ -181,19 +177,6 @@ def delete_parts(run_id: str) -> None:
     start = {"$regex": f"^{file_id(run_id, '')}"}
     database().fs.files.delete_many({"_id": start})
     database().fs.chunks.delete_many({"files_id": start})
-
-
-def open_index(run_id: str) -> SampleIndex:
-    """The samples of the records of a run, without reading the rest."""
-    file = gridfs.GridFS(database()).get(file_id(run_id))
-    header, position = _header(file)
-    found = header["index"]
-    start = min(where[0] for where in found.values())
-    end = max(where[0] + where[1] for where in found.values())
-    file.seek(position + start)
-    content = memoryview(file.read(end - start))
-    moved = {name: (where[0] - start, *where[1:]) for name, where in found.items()}
-    return SampleIndex.from_arrays(_Unpacked(moved, content))
 
 
 def delete_results(document: Mapping[str, Any]) -> None:
@@ -242,8 +225,14 @@ def delete_orphans() -> None:
                 delete_files(run_id)
 
 
-def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
-    """Store bytes as a file of GridFS, chunk by chunk; its own writer keeps 32 MB, and once more to send them."""
+def _write_file(file_id: str, parts: Iterable[_Bytes], columns: Mapping[str, Any]) -> None:
+    """Store bytes as a file of GridFS, chunk by chunk; its own writer keeps 32 MB, and once more to send them.
+
+    Args:
+        file_id: id of the file
+        parts: its content
+        columns: where they stand in it, known at the end
+    """
     files, chunks = database().fs.files, database().fs.chunks
     chunks.create_index([("files_id", 1), ("n", 1)], unique=True)
     length, waiting, checksum = 0, bytearray(), 0
@@ -263,14 +252,8 @@ def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
     if waiting:
         send(waiting)
     now = datetime.now(timezone.utc)
-    files.insert_one({"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now, "crc32": checksum})
-
-
-def _header(file: gridfs.GridOut | io.BytesIO) -> tuple[dict[str, Any], int]:
-    """The header of a file, and where the columns begin."""
-    (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
-    header: dict[str, Any] = json.loads(file.read(length))
-    return header, _LENGTH.size + length
+    entry = {"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now, "crc32": checksum}
+    files.insert_one({**entry, "columns": dict(columns)})
 
 
 class _Unpacked(Mapping[str, _Array]):
@@ -288,15 +271,15 @@ class _Unpacked(Mapping[str, _Array]):
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._where)
+        return (name for name in self._where if name != _CONTEXT)
 
     def __len__(self) -> int:
-        return len(self._where)
+        return len(self._where.keys() - {_CONTEXT})
 
-
-def _content(values: _Array) -> memoryview:
-    """The memory of a column."""
-    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+    def context(self) -> dict[str, Any]:
+        """The JSON values beside the columns."""
+        found: dict[str, Any] = json.loads(self[_CONTEXT].tobytes())
+        return found
 
 
 def _packed(content: memoryview) -> tuple[_Bytes, bool]:

@@ -125,7 +125,7 @@ class Reader(Generic[Labels]):
                     samples.append(sample)
         read = self._labels.read(rows, samples)
         counts = {name: getattr(read, name) for name in COUNTS if name != "lists"}
-        index = SampleIndex.of(samples, **counts, lists=label_lists(self.source, samples, read.drew))
+        index = SampleIndex.of(self.source, samples, **counts, lists=label_lists(self.source, samples, read.drew))
         return ReadBatch(samples, read.labels, index, changed)
 
 

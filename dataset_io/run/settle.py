@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -38,35 +38,21 @@ from .write import write
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Records of the compared samples, their ids and what was noticed when they were read."""
+    """Records of compared samples."""
 
     records: Records
-    index: SampleIndex
     codes: CodeNames  #: what the codes in the records stand for
-
-    @classmethod
-    def concatenate(cls, parts: Iterable[Compared]) -> Compared:
-        """The records of all parts, at least one, whose codes are the same; holds one part at a time in addition."""
-        records: Records | None = None
-        indexes: list[SampleIndex] = []
-        for part in parts:
-            records, codes = part.records if records is None else records + part.records, part.codes
-            indexes.append(part.index)
-        assert records is not None
-        return cls(records, SampleIndex.concatenate(indexes), codes)
 
     def with_codes(self, names: CodeNames) -> Compared:
         """The same records with other codes."""
         new = self.codes.translated(names)
-        return self if new is None else replace(self, records=self.records.recoded(*new), codes=names)
+        return self if new is None else Compared(self.records.recoded(*new), names)
 
     def in_order(self) -> Compared:
         """The same whatever the order in which samples were read: by id, with codes of classes by name."""
-        order, named = self.index.order(), self.with_codes(self.codes.joined())
-        records, index = named.records, named.index
-        if order is not None:
-            records, index = records.take(order), index.select(order)
-        return Compared(records.regrouped(), index, named.codes)
+        named, order = self.with_codes(self.codes.joined()), SampleIndex.of_records(self.records).order()
+        records = named.records if order is None else named.records.take(order)
+        return Compared(records.regrouped(), named.codes)
 
 
 def settle(
@@ -89,7 +75,6 @@ def settle(
     fields = source.fields_written(source.config.run_key)
     scores = None if reader.videos is None else VideoScores(source, reader.videos)
     records: Records | None = None
-    indexes: list[SampleIndex] = []
 
     def process(rows: Rows, writers: ThreadPoolExecutor, is_second: bool) -> Callable[[], list[ObjectId]]:
         read = reader.columns(rows)
@@ -108,14 +93,13 @@ def settle(
             """Add the records of the samples that were written; the ids of the others."""
             nonlocal records
             refused, of_videos = written.result()
-            samples, index, new = read.samples, read.index, recorded.result()
+            samples, new = read.samples, recorded.result().with_columns(read.index.columns)
             if refused:
                 others = set(refused)
                 kept: BoolArray = np.array([sample.sample_id not in others for sample in samples], np.bool_)
-                samples, index, new = list(compress(samples, kept)), index.select(kept), new.select(kept)
+                samples, new = list(compress(samples, kept)), new.select(kept)
                 of_videos = None if of_videos is None else of_videos[kept]
             records = new if records is None else records + new
-            indexes.append(index)
             if scores is not None and of_videos is not None:
                 scores.add(samples, of_videos)
             return refused
@@ -132,7 +116,7 @@ def settle(
         noticed["n_videos"] = len(reader.videos.number)
     if records is None:
         return None, noticed
-    return Compared(records, SampleIndex.concatenate(indexes), family.code_names()).in_order(), noticed
+    return Compared(records, family.code_names()).in_order(), noticed
 
 
 def reported(
@@ -146,7 +130,8 @@ def reported(
         noticed: what :func:`settle` noticed
         started: when it began, by ``time.perf_counter()``
     """
-    source, records, index, codes = family.source, compared.records, compared.index, compared.codes
+    source, records, codes = family.source, compared.records, compared.codes
+    index = SampleIndex.of_records(records)
     facts = RunFacts(
         **index.totals(source.annotators),
         coverage=_coverage(family),
@@ -172,7 +157,7 @@ def reported(
     report = build_report(records, context)  # which needs much memory, so before the records are packed
     report = replace(report, look_first=look_first(records, index, dataset, context))
     return_memory()
-    return report, functools.partial(write_records, records=records, index=index, context=context.to_stored())
+    return report, functools.partial(write_records, records=records, context=context.to_stored())
 
 
 def _coverage(family: LabelFamily[Any, Any]) -> str:

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -149,14 +149,12 @@ def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None,
     if not codes:
         return None, noticed
     first, *others = codes.values()
-    joined = first.joined(others)
-
-    def parts() -> Iterator[Compared]:
-        for stored_as, own in codes.items():
-            records, index, _ = open_file(stored_as, family.source.family.name)
-            yield Compared(records, index, own).with_codes(joined)
-
-    compared = Compared.concatenate(parts()).in_order()
+    joined, records = first.joined(others), None
+    for stored_as, own in codes.items():  # one after another, so that one is in memory in addition
+        of_shard = Compared(open_file(stored_as, family.source.family.name)[0], own).with_codes(joined).records
+        records = of_shard if records is None else records + of_shard
+    assert records is not None  # there are codes
+    compared = Compared(records, joined).in_order()
     return_memory()
     return compared, noticed
 
@@ -258,11 +256,11 @@ def _compare(
         context = {"annotators": source.annotators, **codes}
         require_running()
         stored_as = file_id(run_id, f"{number:06d}-{ObjectId()}")
-        write_records(stored_as, compared.records, compared.index, context)
+        write_records(stored_as, compared.records, context)
     done = {entry: {"file": stored_as, "noticed": dict(noticed)}}
     run.update(only_with={"status": RUNNING}, **done)
     write_journal()  # so that a database that is killed keeps what is done
-    return 0 if compared is None else len(compared.index)
+    return 0 if compared is None else compared.records.n_samples
 
 
 def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, str]) -> fo.Dataset:
