@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import fiftyone as fo
@@ -76,7 +77,7 @@ class Role:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """The samples, label fields and annotators of a run.
 
@@ -96,17 +97,17 @@ class Source:
     shard: Shard | None = None  #: only these samples
     roles: tuple[Role, ...] = ()  #: the reference, if there is one, then the models
 
-    @property
+    @cached_property
     def dataset(self) -> fo.Dataset:
         """The dataset that holds the samples."""
         return stored_dataset(self.samples)
 
-    @property
+    @cached_property
     def on_frames(self) -> bool:
         """True if the documents are frames of videos."""
         return is_of_frames(self.config.fields[0])
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
         """Names of the fields within a document."""
         return tuple(name.removeprefix(names.FRAMES_PREFIX) for name in self.config.fields)
@@ -116,7 +117,7 @@ class Source:
         """The collection of the documents."""
         return frame_collection(self.dataset) if self.on_frames else sample_collection(self.dataset)
 
-    @property
+    @cached_property
     def annotator_numbers(self) -> dict[str, int]:
         """Index into ``annotators`` of every value of the attribute (attribute mode)."""
         return {value: k for k, value in enumerate(self.annotator_values)}
@@ -126,7 +127,7 @@ class Source:
         number = self.field_annotator[field] if field < len(self.field_annotator) else -1
         return None if number < 0 else number
 
-    @property
+    @cached_property
     def number_of_name(self) -> dict[str, int]:
         """Index into ``annotators`` of every name that users may call an annotator: their own, and their field's."""
         if self.config.attribute_mode:
@@ -134,7 +135,7 @@ class Source:
         of_fields = dict(zip((*self.config.fields, *self.fields), self.field_annotator * 2, strict=True))
         return {**of_fields, **{name: k for k, name in enumerate(self.annotators)}}
 
-    @property
+    @cached_property
     def null_means_nothing(self) -> BoolArray:
         """True for annotators whose null label lists mean that they drew nothing, shape ``(R,)``."""
         called: list[list[str]] = [[] for _ in self.annotators]
@@ -142,7 +143,7 @@ class Source:
             called[number].append(name)
         return np.array([drew_nothing(self.config.no_labels, names) for names in called], np.bool_)
 
-    @property
+    @cached_property
     def is_view(self) -> bool:
         """True if the samples are a view, which may filter labels or repeat samples."""
         return isinstance(self.samples, fo.DatasetView)
@@ -152,37 +153,37 @@ class Source:
         """Family of the label types."""
         return self.kinds[0].family
 
-    @property
+    @cached_property
     def geometry_readers(self) -> tuple[GeometryReader, ...]:
         """Geometry reader of every field; empty if labels are not objects."""
         return tuple(kind.geometry for kind in self.kinds if kind.geometry is not None)
 
-    @property
+    @cached_property
     def groups(self) -> frozenset[str]:
         """Names by which options can refer to these labels; see ``LabelKind.groups``."""
         return frozenset[str]().union(*(kind.groups for kind in self.kinds))
 
-    @property
+    @cached_property
     def label_paths(self) -> tuple[str, ...]:
         """Path in a document of the label, or of the list of labels, of every field."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.fields, strict=True))
 
-    @property
+    @cached_property
     def schema_paths(self) -> tuple[str, ...]:
         """The same paths in the schema of the dataset."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
 
-    @property
+    @cached_property
     def _beside(self) -> tuple[Role, ...]:
         """The roles with a field of their own."""
         return tuple(role for role in self.roles if not role.of_attribute)
 
-    @property
+    @cached_property
     def kinds_read(self) -> tuple[LabelKind, ...]:
         """Type of the labels of every field that is read: those of annotators, then those of roles."""
         return (*self.kinds, *(role.kind for role in self._beside))
 
-    @property
+    @cached_property
     def paths_read(self) -> tuple[str, ...]:
         """Paths in a document, as ``label_paths``, of every field that is read."""
         fields = (role.kind.label_path(role.field.removeprefix(names.FRAMES_PREFIX)) for role in self._beside)

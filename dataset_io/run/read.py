@@ -74,12 +74,13 @@ class Reader(Generic[Labels]):
         """Query results in batches of bounded size."""
         n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
         most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
+        fields = _id_fields(self.source)
         batch: list[dict[str, Any]] = []
         n_labels = n_label_pairs = 0
         for row in rows:
             batch.append(row)
             n_labels += self._labels.load(row)
-            n_label_pairs += sum(len(ids or ()) for ids in _ids(self.source, row)) ** 2 // 2
+            n_label_pairs += sum(len(row[field] or ()) for field in fields) ** 2 // 2
             full = n_labels >= BATCH_LABELS or n_label_pairs >= BATCH_LABEL_PAIRS
             if full or len(batch) >= most_samples:
                 yield batch
@@ -103,7 +104,7 @@ class Reader(Generic[Labels]):
         Raises:
             AgreementInputError: if labels cannot be compared and the config does not say to leave them out
         """
-        samples, changed = [_stored_sample(self.source, row) for row in rows], list[ObjectId]()
+        samples, changed = _stored_samples(self.source, rows), list[ObjectId]()
         if self.source.is_view:  # only samples that did not change between the two queries
             in_database = stored_samples(self.source, [row["_id"] for row in rows])
             shown_rows, rows, shown_samples, samples = rows, [], samples, []
@@ -131,10 +132,8 @@ class Reader(Generic[Labels]):
 
 def _marks(source: Source) -> dict[str, Any]:
     """Projection of the fields that tell a change of a document, and of its group or video."""
-    ids = {
-        f"id{field}": label_ids(kind, path)
-        for field, (kind, path) in enumerate(zip(source.kinds_read, source.paths_read, strict=True))
-    }
+    with_ids = zip(_id_fields(source), source.kinds_read, source.paths_read, strict=True)
+    ids = {field: label_ids(kind, path) for field, kind, path in with_ids}
     of_frames = {"_sample_id": True, "frame_number": True} if source.on_frames else {}
     group_field = source.dataset.group_field
     of_groups = {} if group_field is None else {"group": f"${group_field}._id"}
@@ -144,23 +143,29 @@ def _marks(source: Source) -> dict[str, Any]:
 def stored_samples(source: Source, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredSample]:
     """Some samples as they are stored now, without the filters of the view."""
     rows = source.collection.aggregate([{"$match": {"_id": {"$in": list(ids)}}}, {"$project": _marks(source)}])
-    return {row["_id"]: _stored_sample(source, row) for row in rows}
+    return {sample.sample_id: sample for sample in _stored_samples(source, list(rows))}
 
 
-def _stored_sample(source: Source, row: dict[str, Any]) -> StoredSample:
-    ids, of_frame = tuple(_ids(source, row)), {}
-    if source.on_frames:
-        of_frame = {
-            "video_id": row["_sample_id"],
-            "frame_number": row["frame_number"],
-            "video_modified_at": row.get("video_stamp"),
-        }
-    return StoredSample(row["_id"], row.get("last_modified_at"), ids, group_id=row.get("group"), **of_frame)
+def _stored_samples(source: Source, rows: Sequence[dict[str, Any]]) -> list[StoredSample]:
+    """The samples of query results."""
+    fields, on_frames = _id_fields(source), source.on_frames
+    return [
+        StoredSample(
+            sample_id=row["_id"],
+            last_modified_at=row.get("last_modified_at"),
+            label_ids=tuple([row[field] for field in fields]),
+            group_id=row.get("group"),
+            video_id=row["_sample_id"] if on_frames else None,
+            frame_number=row["frame_number"] if on_frames else 0,
+            video_modified_at=row.get("video_stamp"),
+        )
+        for row in rows
+    ]
 
 
-def _ids(source: Source, row: dict[str, Any]) -> list[list[Any] | None]:
-    """The label ids of every field in a query result."""
-    return [row[f"id{field}"] for field in range(len(source.kinds_read))]
+def _id_fields(source: Source) -> list[str]:
+    """Where a query result has the ids of the labels of every field."""
+    return [f"id{field}" for field in range(len(source.kinds_read))]
 
 
 def some_ids(source: Source, at_most: int) -> list[ObjectId]:
