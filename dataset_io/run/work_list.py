@@ -38,6 +38,11 @@ class WorkList:
     def __len__(self) -> int:
         return len(self.row)
 
+    def take(self, rows: IntArray) -> WorkList:
+        """Some of the samples, in the order of the rows."""
+        row, cost, score = self.row[rows], self.cost[rows], self.score[rows]
+        return WorkList(row, cost, score, self.n_disputed[rows], self.n_units[rows])
+
     @property
     def share(self) -> FloatArray:
         """Share of the costs of all samples, shape ``(W,)``; nan if nothing costs anything."""
@@ -63,26 +68,12 @@ def look_first(
 def work_list(records: Records, index: SampleIndex, *, of_frames: bool = False) -> WorkList:
     """The work list of the samples of records; ``of_frames``: of frames one by one, not of their videos."""
     values, cost = records.sample_values(), FAMILIES[records.family].costs(records)
-    row, of_sample = np.arange(len(cost)), np.arange(len(cost))
     # only scored samples are rated
     rated = ~np.isnan(values.score) | (cost > 0)
-    disputed = np.where(rated, values.n_disputed, 0)
-    if index.frame_numbers() is not None and not of_frames:
-        of_sample = index.numbers()
-        first = np.lexsort((row, -cost, of_sample))
-        row = first[np.unique(of_sample[first], return_index=True)[1]]
-    n = len(row)
-
-    def total(column: FloatArray | IntArray) -> FloatArray:
-        return sums_by(of_sample, column, n)
-
-    n_scored = total((~np.isnan(values.score)).astype(np.int64))
-    score = total(np.nan_to_num(values.score)) / np.where(n_scored > 0, n_scored, np.nan)
-    costs = total(cost)
-    n_disputed, n_units = (total(column).astype(np.int64) for column in (disputed, values.n_units))
-    kept = np.flatnonzero((costs > 0) | (n_disputed > 0))
-    order = kept[np.lexsort((index.numbers(row[kept]), score[kept], -costs[kept]))]
-    return WorkList(row[order], costs[order], score[order], n_disputed[order], n_units[order])
+    found = _by_sample(values, np.where(rated, values.n_disputed, 0), cost, None if of_frames else index, -cost)
+    kept = np.flatnonzero((found.cost > 0) | (found.n_disputed > 0))
+    order = np.lexsort((index.numbers(found.row[kept]), found.score[kept], -found.cost[kept]))
+    return found.take(kept[order])
 
 
 #: number of listed samples
@@ -96,41 +87,46 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
 
     Args:
         values: scores and counts of every sample
+        index: the samples
+        dataset: their dataset
     """
-    frame_numbers = index.frame_numbers()
-    if frame_numbers is not None:
-        rows, values = _videos(values, index.numbers(), frame_numbers)
-    else:
-        rows = np.arange(len(values.score))
+    found = _by_sample(values, values.n_disputed, np.zeros(len(values.score)), index, values.score)
     # nan is not below 1; a score of 1 leaves nothing to look at
-    scored = np.flatnonzero(values.score < 1.0)
+    scored = np.flatnonzero(found.score < 1.0)
     if len(scored) > N_WORST:
-        limit = np.partition(values.score[scored], N_WORST - 1)[N_WORST - 1]
-        scored = scored[values.score[scored] <= limit]
-    order = np.lexsort((index.numbers(rows[scored]), values.score[scored]))
-    lowest = scored[order[:N_WORST]]
-    columns = [column[lowest].tolist() for column in (values.score, values.n_units, values.n_disputed)]
-    described = zip(index.list_samples(dataset, rows[lowest].tolist()), *columns, strict=True)
+        limit = np.partition(found.score[scored], N_WORST - 1)[N_WORST - 1]
+        scored = scored[found.score[scored] <= limit]
+    order = np.lexsort((index.numbers(found.row[scored]), found.score[scored]))
+    lowest = found.take(scored[order[:N_WORST]])
+    columns = [column.tolist() for column in (lowest.score, lowest.n_units, lowest.n_disputed)]
+    described = zip(index.list_samples(dataset, lowest.row.tolist()), *columns, strict=True)
     return [
         {**sample, "score": score, "n_units": n_units, "n_disputed": n_disputed}
         for sample, score, n_units, n_disputed in described
     ]
 
 
-def _videos(values: SampleValues, video: IntArray, frame_number: IntArray) -> tuple[IntArray, SampleValues]:
-    """Row of the worst frame of every video with a score, and the values of these videos."""
-    n = int(video.max(initial=-1)) + 1
-    scored = np.flatnonzero(~np.isnan(values.score))
-    # sorted, so that sums do not depend on the order in the database
-    scored = scored[np.lexsort((frame_number[scored], video[scored]))]
-    n_scored = np.bincount(video[scored], minlength=n)
-    order = scored[np.lexsort((frame_number[scored], values.score[scored]))]
-    with_score, first = np.unique(video[order], return_index=True)
-    mean = sums_by(video[scored], values.score[scored], n)[with_score] / n_scored[with_score]
+def _by_sample(
+    values: SampleValues, n_disputed: IntArray, cost: FloatArray, index: SampleIndex | None, preferred: FloatArray
+) -> WorkList:
+    """All samples in the order of their ids; frames as their videos, each with one of its frames, unless without index.
 
-    def total(column: IntArray) -> IntArray:
-        return sums_by(video, column, n)[with_score].astype(np.int64)
+    Args:
+        values: scores and counts of every sample
+        n_disputed: shape ``(S,)``, disputed units
+        cost: shape ``(S,)``
+        index: the samples, in order; None: of frames one by one
+        preferred: shape ``(S,)``, the frame with the least stands for its video, the first one if several are equal
+    """
+    if index is None or index.frame_numbers() is None:
+        return WorkList(np.arange(len(cost)), cost, values.score, n_disputed, values.n_units)
+    video = index.numbers()
+    first = np.lexsort((np.arange(len(video)), preferred, video))
+    row = first[np.unique(video[first], return_index=True)[1]]
 
-    undefined: FloatArray = np.full(len(mean), np.nan)
-    counts = (values.n_annotators, values.n_objects, values.n_units, values.n_disputed)
-    return order[first], SampleValues(mean, undefined, *map(total, counts))
+    def total(column: FloatArray | IntArray) -> FloatArray:
+        return sums_by(video, column, len(row))
+
+    n_scored = total((~np.isnan(values.score)).astype(np.int64))
+    score = total(np.nan_to_num(values.score)) / np.where(n_scored > 0, n_scored, np.nan)
+    return WorkList(row, total(cost), score, *(total(each).astype(np.int64) for each in (n_disputed, values.n_units)))
