@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from ... import names
-from ...metrics.numeric.arrays import BoolArray, FloatArray
+from ...metrics.numeric.arrays import FloatArray
 from ..database.fiftyone_private import sample_collection
 from ..labels.geometry_readers import pixels_or_0
 from ..labels.source import Source
@@ -22,7 +22,7 @@ _WRITE_BATCH = 1_000
 
 
 class Videos:
-    """Video facts that their frames lack (size, assignments, time stamp); about 300 bytes per video.
+    """Video facts that their frames lack (size, assignments, time stamp); about 400 bytes per video.
 
     Attributes:
         number: position of every video, by sample id, in the order in which they were found
@@ -31,75 +31,59 @@ class Videos:
     def __init__(self, source: Source) -> None:
         self._source = source
         self.number: dict[ObjectId, int] = {}
-        self._size: list[tuple[Any, Any]] = []
-        self._listed: list[Any] = []
-        self._stamp: list[Any] = []
-        self._same: dict[tuple[Any, Any], tuple[Any, Any]] = {}
+        self._facts: list[dict[str, Any]] = []
+        self._same: dict[Any, Any] = {}  # equal values are kept once
         self._gone: set[ObjectId] = set()
         self._adding = threading.Lock()  # one thread reads ahead, another one reads edited samples again
-        self._add([])
-        self._labelled = np.zeros((len(self.number), len(source.kinds_read)), np.bool_)
-        for video_id, labelled in self._labelled_fields([]):
-            if video_id in self.number:
-                self._labelled[self.number[video_id]] = labelled
-        self._labelled_later: dict[int, BoolArray] = {}
+        self._add()
 
     def complete(self, row: dict[str, Any]) -> bool:
-        """Add facts of its video to the query result of a frame: ``size``, ``assigned``, ``labelled``,
+        """Add facts of its video to the query result of a frame: ``video``, ``size``, ``assigned``, ``labelled``,
         ``video_stamp``.
 
         Returns:
             False if the video does not exist (any more)
         """
         video_id = row["_sample_id"]
-        if video_id not in self.number:
-            with self._adding:
-                self._add_later(video_id)
-        number = self.number.get(video_id)
-        if number is None:
-            return False
-        row["size"] = self._size[number]
-        row["video_stamp"] = self._stamp[number]
-        if self._source.config.assigned_field is not None:
-            row["assigned"] = self._listed[number]
-        known = number < len(self._labelled)
-        row["labelled"] = self._labelled[number] if known else self._labelled_later[number]
+        with self._adding:
+            if video_id not in self.number and video_id not in self._gone:  # it was added during the run
+                self._add(video_id)
+            if video_id not in self.number:
+                self._gone.add(video_id)
+                return False
+        row |= self._facts[self.number[video_id]]
         return True
 
-    def _add(self, stages: list[dict[str, Any]]) -> None:
-        """Read size and assigned annotators of the videos that the stages select."""
+    def _add(self, video_id: ObjectId | None = None) -> None:
+        """Read the facts of a video; None: of all."""
+        source = self._source
         wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"], "last_modified_at": True}
-        if self._source.config.assigned_field is not None:
-            wanted["listed"] = f"${self._source.config.assigned_field}"
-        for row in self._source.aggregate_samples([*stages, {"$project": wanted}]):
-            if row["_id"] not in self.number:
-                size = (pixels_or_0(row["size"][0]), pixels_or_0(row["size"][1]))
-                self._size.append(self._same.setdefault(size, size))
-                self._listed.append(row.get("listed"))
-                self._stamp.append(row.get("last_modified_at"))
-                self.number[row["_id"]] = len(self.number)
-
-    def _add_later(self, video_id: ObjectId) -> None:
-        """Read a video that was added during the run."""
-        if video_id in self.number or video_id in self._gone:
-            return
-        of_video = list(self._labelled_fields([{"$match": {"_sample_id": video_id}}]))
-        n_fields = len(self._source.kinds_read)
-        self._labelled_later[len(self.number)] = of_video[0][1] if of_video else np.zeros(n_fields, np.bool_)
-        self._add([{"$match": {"_id": video_id}}])
-        if video_id not in self.number:
-            self._gone.add(video_id)
-
-    def _labelled_fields(self, stages: list[dict[str, Any]]) -> Iterator[tuple[ObjectId, BoolArray]]:
-        """For every video of the selected frames: the fields with a label list on any frame, ``(F,)``."""
+        if source.config.assigned_field is not None:
+            wanted["listed"] = f"${source.config.assigned_field}"
+        videos = [] if video_id is None else [{"$match": {"_id": video_id}}]
+        nothing = np.zeros(len(source.kinds_read), np.bool_)
+        for row in source.aggregate_samples([*videos, {"$project": wanted}]):
+            if row["_id"] in self.number:
+                continue
+            size = (pixels_or_0(row["size"][0]), pixels_or_0(row["size"][1]))
+            facts = {"video": len(self._facts), "size": self._same.setdefault(size, size), "labelled": nothing}
+            facts["video_stamp"] = row.get("last_modified_at")
+            if source.config.assigned_field is not None:
+                facts["assigned"] = row.get("listed")
+            self._facts.append(facts)
+            self.number[row["_id"]] = facts["video"]
         has_list = {
             f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
-            for field, (kind, path) in enumerate(zip(self._source.kinds_read, self._source.paths_read, strict=True))
+            for field, (kind, path) in enumerate(zip(source.kinds_read, source.paths_read, strict=True))
         }
         # from the dataset, not the view: filtering labels does not change assignments
-        by_video = {"$group": {"_id": "$_sample_id", **has_list}}
-        for row in self._source.aggregate_stored([*stages, by_video]):
-            yield row["_id"], np.array([row[name] for name in has_list], np.bool_)
+        frames = [] if video_id is None else [{"$match": {"_sample_id": video_id}}]
+        for row in source.aggregate_stored([*frames, {"$group": {"_id": "$_sample_id", **has_list}}]):
+            if row["_id"] in self.number:
+                labelled = bytes(row[name] for name in has_list)
+                self._facts[self.number[row["_id"]]]["labelled"] = self._same.setdefault(
+                    labelled, np.frombuffer(labelled, np.bool_)
+                )
 
 
 class VideoScores:

@@ -245,8 +245,7 @@ def run_agreement(
                 check_key_is_free(dataset, run_key, fields, overwrite=overwrite)  # it may no longer be
                 if overwrite and (Run(dataset, run_key).exists or fields_marked(dataset, run_key)):
                     delete_agreement(dataset, run_key)
-                compared_as, run_id = source.kinds[0].compared_as, source.run_id
-                run = Run.register(source.samples, config, compared_as, source.annotators, fields, run_id)
+                run = Run.register(source)
         try:
             run.declare(fields)
             with rare_collections():

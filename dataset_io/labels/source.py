@@ -48,7 +48,6 @@ _DRAWS = {"$sample", "$sampleRate", "$rand"}
 class Shard:
     """A range of samples, of groups or of videos, by their ids; together shards are all samples."""
 
-    number: int  #: from 0
     key: str  #: path of the id in a sample
     low: ObjectId | None  #: the first id; None: no limit
     high: ObjectId | None  #: the first id of the next shard; None: no limit
@@ -280,9 +279,7 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, writes: b
     if config.assigned_field is not None:
         _check_assigned_field(samples, config.assigned_field)
     if not config.attribute_mode:
-        annotators = tuple(sorted(config.annotators))
-        numbers = tuple(annotators.index(name) for name in config.annotators)
-        return _with_known_names(dataclasses.replace(source, annotators=annotators, field_annotator=numbers))
+        return _with_known_names(recorded_source(samples, config, source.kinds, tuple(sorted(config.annotators))))
     found = annotators_found(source)
     values = [value for value in found if not config.annotators or value in config.annotators]
     named = sorted(zip(config.annotator_names(values), values, strict=True))
@@ -330,6 +327,15 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Sour
     if superfluous is not None:
         raise superfluous.refusal(source.groups, f"{config.fields[0]!r} holds {kinds[0].title}")
     return source
+
+
+def recorded_source(
+    samples: SampleCollection, config: AgreementConfig, kinds: tuple[LabelKind, ...], annotators: tuple[str, ...]
+) -> Source:
+    """The labels of annotators who are known, as those of a run."""
+    if config.attribute_mode:
+        return Source(samples, config, kinds, annotators, (), tuple(map(config.annotator_value, annotators)))
+    return Source(samples, config, kinds, annotators, tuple(map(annotators.index, config.annotators)))
 
 
 def check_samples(samples: object) -> None:

@@ -19,7 +19,6 @@ from gridfs.errors import GridFSError
 
 from ... import names
 from ...agreement.families.family import report_from_dict
-from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.statistics.report import AgreementReport
 from ..database.fiftyone_private import (
@@ -30,10 +29,10 @@ from ..database.fiftyone_private import (
     reload_samples,
     root_dataset,
     run_document,
-    stored_dataset,
     view_from_stages,
 )
 from ..database.stored_arrays import UNREADABLE
+from ..labels.source import Source
 from .lease import has_died, this_process, writing
 from .sample_index import CHANGES_RECORD, SampleIndex, new_changes_record
 from .schema import declare_fields, delete_fields, fields_marked, unset_undeclared
@@ -349,33 +348,25 @@ class Run:
     # ---- its life cycle ----
 
     @classmethod
-    def register(
-        cls,
-        samples: SampleCollection,
-        config: AgreementConfig,
-        family: str,
-        annotators: Sequence[str],
-        fields: Mapping[str, names.FieldSpec],
-        run_id: str,
-    ) -> Run:
-        """Record a run as running, before anything is written."""
-        dataset = stored_dataset(samples)
+    def register(cls, source: Source) -> Run:
+        """Record the run of a source as running, before anything is written."""
+        config, dataset = source.config, source.dataset
         record = dataset.init_run(
             method=names.RUN_METHOD,
             schema_version=names.SCHEMA_VERSION,
             status=RUNNING,
-            fields_written=list(fields),
-            family=family,
-            annotators=list(annotators),
+            fields_written=list(source.fields_written(config.run_key)),
+            family=source.kinds[0].compared_as,
+            annotators=list(source.annotators),
             options=config.to_dict(),
-            results_id=run_id,
+            results_id=source.run_id,
             versions=versions(),
             seed=config.seed,
             process=this_process(),
             **{CHANGES_RECORD: new_changes_record(dataset)},
         )
-        samples.register_run(config.run_key, record)
-        return cls(dataset, config.run_key, run_id)
+        source.samples.register_run(config.run_key, record)
+        return cls(dataset, config.run_key, source.run_id)
 
     def declare(self, fields: Mapping[str, names.FieldSpec]) -> None:
         """Declare the fields that the run writes."""

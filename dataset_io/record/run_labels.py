@@ -22,7 +22,7 @@ from ...agreement.settings.errors import AgreementInputError, did_you_mean, show
 from ..database.fiftyone_private import pipeline_of, sample_collection, stages_of, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
-from ..labels.source import Source, flattened, refuse_parts
+from ..labels.source import Source, flattened, recorded_source, refuse_parts
 from .run import COMPLETED, Run
 from .sample_index import CHANGES_RECORD, changes_since, ids_of, sample_keys
 
@@ -99,11 +99,7 @@ class RunLabels:
 
     def source(self) -> Source:
         """All labels of the dataset, as a source."""
-        if self.config.attribute_mode:
-            values = tuple(map(self.value_of, self.annotators))
-            return Source(self.dataset, self.config, self.kinds, self.annotators, (), values)
-        numbers = tuple(self.annotators.index(name) for name in self.config.annotators)
-        return Source(self.dataset, self.config, self.kinds, self.annotators, numbers)
+        return recorded_source(self.dataset, self.config, self.kinds, self.annotators)
 
     def source_of_run(self) -> Source:
         """The labels that the run compared, in its view if it was computed on one, which renames classes itself."""

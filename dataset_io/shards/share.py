@@ -29,7 +29,7 @@ from ..families import open_family
 from ..families.protocol import LabelFamily
 from ..labels.paths import is_of_frames
 from ..labels.roles import with_roles
-from ..labels.source import Shard, Source, flattened, unchecked_source
+from ..labels.source import Shard, Source, flattened, label_kinds, recorded_source
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, SHARED, Run, versions
 from ..record.stored_records import file_context, file_id, open_file, write_journal, write_records
@@ -234,13 +234,8 @@ def _compare(
     # the labels of the shard, from what the run recorded
     config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
     samples = flattened(run.target(), on_frames=is_of_frames(config.fields[0]))
-    who: dict[str, Any] = {"field_annotator": tuple(map(annotators.index, config.annotators))}
-    if config.attribute_mode:
-        who = {"annotator_values": tuple(map(config.annotator_value, annotators))}
-    source = unchecked_source(samples, config)
-    source = with_roles(
-        replace(source, annotators=annotators, run_id=run_id, shard=Shard(number, key, low, high), **who)
-    )
+    source = recorded_source(samples, config, label_kinds(samples, config.fields), annotators)
+    source = with_roles(replace(source, run_id=run_id, shard=Shard(key, low, high)))
     roles = zip(source.roles, thresholds, strict=True)
     source = replace(source, roles=tuple(replace(role, thresholds=tuple(found)) for role, found in roles))
     known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=json.loads(details))

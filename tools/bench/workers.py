@@ -150,7 +150,7 @@ def _read(name: str, limits: tuple[str | None, str | None], most: int | None = N
 
     low, high = (None if limit is None else ObjectId(limit) for limit in limits)
     source = open_source(fo.load_dataset(name), make_config(list(ANNOTATORS)))
-    family = open_family(dataclasses.replace(source, shard=Shard(0, "_id", low, high)))
+    family = open_family(dataclasses.replace(source, shard=Shard("_id", low, high)))
     reader, n_samples = Reader(family), 0
     with rare_collections():
         for number, rows in enumerate(read_ahead(reader.batches())):
