@@ -115,15 +115,15 @@ class Engine:
     def answers(
         self,
         numbers: Iterable[int],
-        task_of: Callable[[int, int], Mapping[str, Any]],
+        task: Mapping[str, Any],
         check: Callable[[], None],
         is_done: Callable[[int], bool],
     ) -> Iterator[dict[str, Any]]:
         """Have tasks done, each by up to three attempts; their answers as they come.
 
         Args:
-            numbers: the tasks
-            task_of: what to do as plain values, by number of the task and of failed attempts
+            numbers: numbers of the tasks
+            task: what all of them have, as plain values; each has its ``number``, and that of the ``attempt``, too
             check: raises an error when the work is no longer wanted
             is_done: whether a task is done, whatever its answer
 
@@ -137,7 +137,7 @@ class Engine:
             while waiting and len(self._numbers) < most:
                 number = waiting.popleft()
                 try:
-                    future = self._submitted(task_of(number, failures[number]))
+                    future = self._submitted({**task, "number": number, "attempt": failures[number]})
                 except Exception as problem:  # engines say in their own ways that they ended
                     raise GivenUpError(number, f"workers take no more tasks ({_said(problem)})") from problem
                 if not isinstance(future, Future):

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -55,28 +55,17 @@ def share_out(
     Raises:
         AgreementInputError: if labels cannot be compared, or a shard failed in all attempts, or cannot be submitted
     """
-    plan, dataset = _plan(family, run), run.dataset
-    same = {
-        "dataset_id": str(dataset_id(dataset)),
-        "dataset_name": dataset.name,
-        "run_key": run.key,
-        "run_id": str(run.run_id),
-        "details": plan["details"],
-        "thresholds": plan["thresholds"],
-        "software": run.config["versions"],
-    }
-
-    def task_of(number: int, attempt: int) -> dict[str, Any]:
-        return {**same, "shard": (number, plan["key"], *plan["limits"][number]), "attempt": attempt}
+    plan = _plan(family, run)
+    limits = plan["limits"]
+    task = {"dataset_id": str(dataset_id(run.dataset)), "dataset_name": run.dataset.name, "run_key": run.key}
 
     def is_done(number: int) -> bool:
         return run.is_current(**{f"{SHARED}.shards.{number}.noticed": {"$exists": True}})
 
     with fou.ProgressBar(total=plan["n_samples"], progress=progress) as bar:
         try:
-            done = _done(run)
-            missing = [number for number in range(len(plan["limits"])) if number not in done]
-            for answer in engine.answers(missing, task_of, run.require_current, is_done):
+            missing = sorted(set(range(len(limits))) - _done(run).keys())
+            for answer in engine.answers(missing, {**task, "run_id": str(run.run_id)}, run.require_current, is_done):
                 bar.update(answer.get("n_samples", 0))
         except BaseException as error:
             engine.cancel()
@@ -85,10 +74,10 @@ def share_out(
                     run.update(status=FAILED)
             if not isinstance(error, GivenUpError):
                 raise
-            low, high = plan["limits"][error.number]
+            low, high = limits[error.number]
             what = {"_id": "samples", "_sample_id": "videos"}.get(plan["key"], "groups")
             raise AgreementInputError(
-                f"Shard {error.number + 1} of {len(plan['limits'])} ({what} from {low or 'the first'} to "
+                f"Shard {error.number + 1} of {len(limits)} ({what} from {low or 'the first'} to "
                 f"{high or 'the last'}) must be compared by a worker, but {error.reason}; what is done is kept: "
                 f"compute again with resume=True, with fewer workers if they lack memory{engine.hint}"
             ) from error
@@ -110,18 +99,18 @@ def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
     ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
     # the documents of a dataset are sorted by an index, which has all that is asked for
     stages: list[dict[str, Any]] = [ids, {"$sort": {"_id": 1}}] if source.is_view else [{"$sort": {key: 1}}, ids]
-    lows: list[str | None] = [None]
+    lows: list[ObjectId | None] = [None]
     n_samples = n_of_shard = 0
     last = None
     for row in source.aggregate(stages):
         found = row["_id"]
         if n_of_shard >= SHARD_SAMPLES and found != last:
-            lows.append(str(found))
+            lows.append(found)
             n_of_shard = 0
         n_samples, n_of_shard, last = n_samples + 1, n_of_shard + 1, found
     plan: dict[str, Any] = {
         "key": key,
-        "limits": list(zip(lows, [*lows[1:], None], strict=True)),
+        "limits": [list(limits) for limits in zip(lows, [*lows[1:], None], strict=True)],
         "n_samples": n_samples,
         "details": json.dumps(dict(family.context(RunFacts()).details)),  # names in it may have dots
         "thresholds": [list(role.thresholds) for role in source.roles],
@@ -205,40 +194,44 @@ def work(task: Mapping[str, Any]) -> dict[str, Any]:
     return answered(lambda: {"n_samples": _compare(**task)})
 
 
-def _compare(
-    *,
-    dataset_id: str,
-    dataset_name: str,
-    run_key: str,
-    run_id: str,
-    shard: tuple[int, str, str | None, str | None],
-    details: str,
-    thresholds: Sequence[Sequence[float]],
-    software: Mapping[str, str],
-    attempt: int,
-) -> int:
+def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, number: int, attempt: int) -> int:
     """Compare a shard; its number of samples.
 
     Args:
-        shard: number, key, and both limits
-        details: what the family found out about all labels, as JSON
-        thresholds: least confidence of the labels of every role on either half of the images
-        software: versions that a worker must have
+        dataset_id: id of the dataset
+        dataset_name: its name
+        run_key: key of the run
+        run_id: its id
+        number: of the shard
         attempt: engines that remember results tell attempts apart by it
     """
-    run = Run(opened_dataset(dataset_id, dataset_name, software), run_key, run_id)
+    document = database().datasets.find_one({"_id": ObjectId(dataset_id)}, {"name": True})
+    if document is None:
+        raise AgreementInputError(
+            f"Workers must be connected to the database with the dataset {dataset_name!r}, got another one, or "
+            "the dataset was deleted; set FIFTYONE_DATABASE_URI where the workers start"
+        )
+    dataset = fo.load_dataset(document["name"])
+    reload_dataset(dataset)
+    run = Run(dataset, run_key, run_id)
     require_running = functools.partial(run.require_current, status=RUNNING)  # late workers may outlive it
     require_running()
-    record, (number, key, *limits) = run.config, shard
-    low, high = (None if limit is None else ObjectId(limit) for limit in limits)
+    record = run.config
+    if record["versions"] != versions():
+        raise AgreementInputError(
+            "Workers must have the software of the process that they work for "
+            f"({_listed(record['versions'])}), got {_listed(versions())}; install the same versions"
+        )
     # the labels of the shard, from what the run recorded
-    config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
+    config, plan = AgreementConfig.from_dict(record["options"]), record[SHARED]
     samples = flattened(run.target(), on_frames=is_of_frames(config.fields[0]))
-    source = recorded_source(samples, config, label_kinds(samples, config.fields), annotators)
-    source = with_roles(replace(source, run_id=run_id, shard=Shard(key, low, high)))
-    roles = zip(source.roles, thresholds, strict=True)
+    kinds = label_kinds(samples, config.fields)
+    source = recorded_source(samples, config, kinds, tuple(record["annotators"]))
+    source = with_roles(replace(source, run_id=run_id, shard=Shard(plan["key"], *plan["limits"][number])))
+    roles = zip(source.roles, plan["thresholds"], strict=True)
     source = replace(source, roles=tuple(replace(role, thresholds=tuple(found)) for role, found in roles))
-    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=json.loads(details))
+    details = json.loads(plan["details"])
+    known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=details)
     entry = f"{SHARED}.shards.{number}"
     done: dict[str, Any] = {entry: {}}
     is_first = run.update(only_with={entry: None}, **done)
@@ -256,32 +249,6 @@ def _compare(
     run.update(only_with={"status": RUNNING}, **done)
     write_journal()  # so that a database that is killed keeps what is done
     return 0 if compared is None else compared.records.n_samples
-
-
-def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, str]) -> fo.Dataset:
-    """The dataset of a task.
-
-    Args:
-        dataset_id: its id
-        software: versions that this process must have
-
-    Raises:
-        AgreementInputError: if this process cannot work on it
-    """
-    if dict(software) != versions():
-        raise AgreementInputError(
-            f"Workers must have the software of the process that they work for ({_listed(software)}), got "
-            f"{_listed(versions())}; install the same versions"
-        )
-    document = database().datasets.find_one({"_id": ObjectId(dataset_id)}, {"name": True})
-    if document is None:
-        raise AgreementInputError(
-            f"Workers must be connected to the database with the dataset {dataset_name!r}, got another one, or "
-            "the dataset was deleted; set FIFTYONE_DATABASE_URI where the workers start"
-        )
-    dataset = fo.load_dataset(document["name"])
-    reload_dataset(dataset)
-    return dataset
 
 
 def _listed(found: Mapping[str, str]) -> str:

@@ -179,7 +179,7 @@ class Dying(Executor):
         self._lost, self.asked = lost, []
 
     def submit(self, function, /, *arguments, **options):
-        future, number = Future(), arguments[1]["task"]["shard"][0]
+        future, number = Future(), arguments[1]["task"]["number"]
         self.asked.append(number)
         how = self._lost(number, self.asked.count(number))
         try:
@@ -287,7 +287,7 @@ def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
 
     class Losing(Executor):
         def submit(self, function, /, *arguments, **options):
-            future, number = Future(), arguments[1]["task"]["shard"][0]
+            future, number = Future(), arguments[1]["task"]["number"]
             future.set_result(function(*arguments))
             if number in (2, 7) and number not in lost:
                 lost.append(number)
