@@ -242,7 +242,7 @@ def _meanwhile(monkeypatch, action):
             done.extend(errors)
         return work_through(*arguments)
 
-    for module in ("run.settle", "run.work_through"):
+    for module in ("run.settle", "units.changing"):
         monkeypatch.setattr(f"annotator_agreement.dataset_io.{module}.work_through", work)
     return done
 
