@@ -20,13 +20,12 @@ from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.units_field import has_units
 from ..dataset_io.views.agreement_view import shows_any
 from . import drill_down
-from .decide_events import DecideEvents, leave_form, open_form
-from .drawing import safe_title
-from .events import BEYOND, deciding, keep, note, state_part
+from .decide_events import DecideEvents, leave_form, open_form, stepped
+from .drawing import GRID_TITLE, RUN, VIEW, beside_schema, panel_schema, safe_title
 from .items import Choices, Item, sort_after_click
-from .layout import GRID_TITLE, RUN, VIEW, beside_schema, panel_schema
 from .panel_state import PanelState
-from .tab_decide import beside_items, next_sample, seen_again
+from .run_panel import deciding, put, state_part
+from .tab_decide import beside_items, next_sample
 from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
 
 _ID = re.compile("[0-9a-f]{24}")
@@ -54,8 +53,7 @@ class AgreementPanel(DecideEvents):
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Reset the choices that belong to another dataset."""
-        ctx.params[BEYOND].clear()
-        ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}, "by": None})
+        put(ctx, run_key=None, of_view=False, sort={}, page={}, decide={}, by=None, shown=None)
         with contextlib.suppress(fo.DatasetNotFoundError):
             drill_down.forget_way_back(ctx)
         ctx.panel.set_data(GRID_TITLE, safe_title(None))
@@ -76,25 +74,25 @@ class AgreementPanel(DecideEvents):
     def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
         """Open the form of a label when the App shows it; the user may have decided, or edited, in a sample."""
         open_form(ctx)
-        keep(ctx, seen_again(deciding(ctx)))
+        put(ctx, decide=stepped(deciding(ctx)))
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
         value = ctx.params.get("value")
         if isinstance(value, str) and value != state_part(ctx, "run_key"):
-            ctx.panel.set_state("run_key", value)
+            put(ctx, run_key=value)
 
     def choose_samples(self, ctx: foo.ExecutionContext) -> None:
         """Show the numbers of the whole run, or only of the samples in the view."""
         value = ctx.params.get("value")
         if value in (RUN, VIEW) and (value == VIEW) != bool(state_part(ctx, "of_view")):
-            ctx.panel.set_state("of_view", value == VIEW)
+            put(ctx, of_view=value == VIEW)
 
     def choose_tab(self, ctx: foo.ExecutionContext) -> None:
         """Open a tab."""
         value = ctx.params.get("value")
         if isinstance(value, str) and value in TABS and value != (state_part(ctx, "tab") or FIRST_TAB):
-            note(ctx, "tab", value)
+            put(ctx, quietly=True, tab=value)
             if value == DECIDE_TAB:  # somebody may have changed the colours meanwhile
                 self._ask_browser(ctx, self._panel_state(ctx).fields)
 
@@ -102,20 +100,19 @@ class AgreementPanel(DecideEvents):
         """Open the tab that a button, or a number, leads to."""
         tab = tab or ctx.params.get("tab")
         if isinstance(tab, str) and tab in TABS:
-            note(ctx, "tab", tab)
+            put(ctx, quietly=True, tab=tab)
 
     def choose_by(self, ctx: foo.ExecutionContext) -> None:
         """Divide the images by something else."""
         value = ctx.params.get("value")
         if isinstance(value, str) and value != state_part(ctx, "by"):
-            note(ctx, "by", value)
-            note(ctx, "page", {**(state_part(ctx, "page") or {}), "parts": 0})
+            put(ctx, quietly=True, by=value, page={**(state_part(ctx, "page") or {}), "parts": 0})
 
     def turn_page(self, ctx: foo.ExecutionContext) -> None:
         """Show another page of a list."""
         name, page = ctx.params.get("item"), ctx.params.get("page")
         if isinstance(name, str) and isinstance(page, int) and page >= 0:
-            note(ctx, "page", {**(state_part(ctx, "page") or {}), name: page})
+            put(ctx, quietly=True, page={**(state_part(ctx, "page") or {}), name: page})
 
     def click_cell(self, ctx: foo.ExecutionContext) -> None:
         """Sort a table by a header, or show the labels behind a number."""
@@ -124,7 +121,7 @@ class AgreementPanel(DecideEvents):
             self.drill_down(ctx)
         elif isinstance(column, int):
             name, chosen = drill_down.item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
-            note(ctx, "sort", {**chosen, name: sort_after_click(column, chosen.get(name))})
+            put(ctx, quietly=True, sort={**chosen, name: sort_after_click(column, chosen.get(name))})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
@@ -133,7 +130,7 @@ class AgreementPanel(DecideEvents):
 
     def refresh(self, ctx: foo.ExecutionContext) -> None:
         """Reload everything."""
-        ctx.panel.set_state("refreshed", (state_part(ctx, "refreshed") or 0) + 1)
+        put(ctx, refreshed=(state_part(ctx, "refreshed") or 0) + 1)
 
     def compute(self, ctx: foo.ExecutionContext) -> None:
         """Open the form that computes agreement."""
@@ -164,7 +161,7 @@ class AgreementPanel(DecideEvents):
         leads = drill_down.link_of(model, ctx.params)
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
-            keep(ctx, {**deciding(ctx), **sought, "skipped": False, "at": None})
+            put(ctx, decide={**deciding(ctx), **sought, "skipped": False, "at": None})
             self.go_to_tab(ctx, DECIDE_TAB)
             return
         view = drill_down.samples_behind(samples, state, leads)
@@ -247,9 +244,7 @@ class DecidePanel(AgreementPanel):
 
     def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
         """Show the objects of another sample."""
-        chosen = _open_sample_state(ctx)
-        if chosen != deciding(ctx):
-            keep(ctx, chosen)
+        put(ctx, decide=_open_sample_state(ctx))
 
     def open_next(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample with the most costly object that is still to be decided."""

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import fiftyone.operators as foo
 
+from .. import names
 from ..agreement.settings.errors import AgreementInputError
+from ..charts.reports.decided import decisions_section
+from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.label_schemas import end_editing
-from . import tab_decide
+from ..dataset_io.database.fiftyone_private import reload_samples
+from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
+from ..dataset_io.decide.gold import Gold
+from ..dataset_io.decide.next_object import ShownObject, close_unedited, edit_object, shown_object
+from ..dataset_io.record.run_labels import RunLabels, open_run_labels
+from ..dataset_io.record.sample_index import stamps_of
+from ..dataset_io.results.load import MOST_DECIDED
 from .drawing import DECIDER
 from .drill_down import go_back, is_behind, show_view
-from .events import deciding, keep, note, state_part
+from .items import link
 from .panel_state import unusable_parts
-from .run_panel import ASK_BROWSER, RunPanel
+from .run_panel import ASK_BROWSER, RunPanel, deciding, put, state_part
+from .tab_decide import ALL
 
 _ID = re.compile("[0-9a-f]{24}")
+#: objects that one can go back to, and samples whose edits are looked for
+_MOST_BACK, _MOST_WATCHED = 50, 10
+#: the App has stored an edit after this time, in seconds
+_SAVED_SECONDS = 5.0
+_NOTHING = "Nothing is decided yet."
 
 
 def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
@@ -27,10 +43,10 @@ def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
         value = ctx.params.get("value")
         if what == "votes" and str(value).isdigit():
             value = int(value)
-        chosen = None if value == tab_decide.ALL else value
+        chosen = None if value == ALL else value
         if value and not unusable_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
             leave_form(ctx)
-            keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
+            put(ctx, decide={**deciding(ctx), "skipped": False, "at": None, what: chosen})
 
     return seek
 
@@ -43,7 +59,7 @@ class DecideEvents(RunPanel):
         typed = state_part(ctx, DECIDER)
         if not isinstance(typed, str) or not typed.strip():
             raise AgreementInputError("Type your name first: it is stored with every decision")
-        ctx.panel.set_state({"decide": {**deciding(ctx), "by": typed.strip()}, DECIDER: ""})
+        put(ctx, decide={**deciding(ctx), "by": typed.strip()}, decider="")
         ctx.trigger(ASK_BROWSER, {"name": typed.strip()})
 
     def hear_browser(self, ctx: foo.ExecutionContext) -> None:
@@ -52,90 +68,184 @@ class DecideEvents(RunPanel):
         by = chosen.get("by") or (name.strip() or None if isinstance(name, str) else None)
         colours = ctx.params.get("colours") if isinstance(ctx.params.get("colours"), list) else []
         known = [each for each in colours if isinstance(each, dict) and isinstance(each.get("path"), str)]
-        keep(ctx, {**chosen, "by": by, "colours": known})
+        put(ctx, decide={**chosen, "by": by, "colours": known})
 
     def ask_name(self, ctx: foo.ExecutionContext) -> None:
         """Ask who decides, again."""
         chosen = deciding(ctx)
-        keep(ctx, {**chosen, "by": None, "colours": chosen.get("colours") or []})
+        put(ctx, decide={**chosen, "by": None, "colours": chosen.get("colours") or []})
 
     def show_filters(self, ctx: foo.ExecutionContext) -> None:
         """Show, or hide, the filters of objects."""
         chosen = deciding(ctx)
-        keep(ctx, {**chosen, "filtering": not chosen.get("filtering")})
+        put(ctx, decide={**chosen, "filtering": not chosen.get("filtering")})
 
     seek_verdict, seek_annotator, seek_label, seek_votes = map(_seeking, ("verdict", "annotator", "label", "votes"))
 
     def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
         """Go through the skipped objects."""
-        keep(ctx, {**deciding(ctx), "skipped": True, "at": None})
+        put(ctx, decide={**deciding(ctx), "skipped": True, "at": None})
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
-        """Decide on the object that is shown, and show the next one."""
-        _require_object(ctx)
+        """Decide on the object that is shown, as the button says, and show the next one."""
+        place = _object_of(ctx)
         leave_form(ctx)
-        problem = tab_decide.decide_on(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx), ctx.params)
+        labels, chosen = self._labels(ctx), deciding(ctx)
+        by, again = _name_of(chosen), bool(chosen.get("at"))  # again: the user went back to it
+        found, choice = shown_object(labels, names.DEFAULT_GOLD_FIELD, *place), ctx.params.get("choice")
+        wanted = {"decided_by": by, "choice": choice, "annotator": ctx.params.get("annotator")}
+        problem = None
+        if found is None:
+            problem = "The labels of this object were deleted or added since the run"
+        elif again or found.state == CHANGED or not wanted.items() <= (found.decision or {}).items():  # else twice
+            samples, options = ctx.dataset.select(found.sample_id), {"annotator": wanted["annotator"], "by": by}
+            done = decide(samples, labels.run.key, choice, objects=place[1], overwrite=again, progress=False, **options)
+            if not done.n_decided:
+                problem = "This version cannot be taken; it is gone"
+                if done.n_before:
+                    problem = "Somebody decided on this object meanwhile"
         if problem is not None:
             ctx.ops.notify(problem, variant="warning")
-        _go_on(ctx, tab_decide.after_decision(deciding(ctx), ctx.params))
+        _go_on(ctx, _after_decision(deciding(ctx), place))
 
     def previous_object(self, ctx: foo.ExecutionContext) -> None:
         """Show the object before again."""
         leave_form(ctx)
-        _go_on(ctx, tab_decide.one_back(deciding(ctx)))
+        past = list(deciding(ctx).get("past") or [])
+        _go_on(ctx, stepped(deciding(ctx), at=past.pop() if past else None, past=past))
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
         """Take back what the user decided last, and show that object again."""
         leave_form(ctx)
-        undone = tab_decide.undo_last(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx))
-        if undone is None:
+        run_key, chosen, gold = str(self._require_run(ctx).run_key), deciding(ctx), None
+        if Gold.left_in(ctx.dataset, names.DEFAULT_GOLD_FIELD) is not None:
+            gold = Gold.open(ctx.dataset, names.DEFAULT_GOLD_FIELD)
+        step = None if gold is None else gold.latest_step(chosen.get("by"))
+        found = None if gold is None or step is None else gold.only_decision(step)
+        if gold is None or step is None or not gold.undo(step):
             ctx.ops.notify("There is nothing to undo", variant="warning")
-        else:
-            _go_on(ctx, undone)
+            return
+        reload_samples(ctx.dataset)
+        past = chosen.get("past") or []
+        at = None if found is None or found[1]["run_key"] != run_key else [found[0], found[1]["unit"]]
+        if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown
+            at = None
+        _go_on(ctx, stepped(chosen, at=at, past=[each for each in past if each != at]))
 
     def edit_object(self, ctx: foo.ExecutionContext) -> None:
-        """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event."""
-        _require_object(ctx)
-        state, chosen = self._require_run(ctx), deciding(ctx)
-        found = tab_decide.edit_on(
-            ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params
+        """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event.
+
+        Its sample is watched for edits; afterwards the App shall show the fields again that it shows now.
+        """
+        place, state, chosen = _object_of(ctx), self._require_run(ctx), deciding(ctx)
+        by, again, classes = _name_of(chosen), bool(chosen.get("at")), self._shown(ctx, state).class_names
+        found = edit_object(
+            self._labels(ctx), names.DEFAULT_GOLD_FIELD, *place, by=by, class_names=classes, again=again
         )
-        if isinstance(found, str):
-            ctx.ops.notify(found, variant="warning")
-            keep(ctx, tab_decide.after_decision(chosen, ctx.params))
+        if found is None:
+            said = "The object is gone, or somebody decided meanwhile that there is none"
+            ctx.ops.notify(said, variant="warning")
+            put(ctx, decide=_after_decision(chosen, place))
             return
-        keep(ctx, tab_decide.while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
+        editing = {"shown": found.shown_id, "opens": "view", "fields": found.fields, "step": found.step}
+        editing["active"] = ctx.active_fields or []
+        watched = {**(chosen.get("watched") or {}), **stamps_of(ctx.dataset, [found.sample_id])}
+        watched = dict(list(watched.items())[-_MOST_WATCHED:])
+        put(ctx, decide=stepped(chosen, at=list(place), editing=editing, watched=watched))
         show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
         """Show the next object after a label was edited; the same one if nothing was."""
-        _require_object(ctx)
+        place = _object_of(ctx)
         leave_form(ctx)
-        if tab_decide.is_decided(ctx.dataset, str(self._require_run(ctx).run_key), ctx.params):
-            keep(ctx, tab_decide.after_decision(deciding(ctx), ctx.params))
+        found: ShownObject | None = shown_object(self._labels(ctx), names.DEFAULT_GOLD_FIELD, *place)
+        if found is not None and found.state not in (OPEN, SKIPPED):
+            put(ctx, decide=_after_decision(deciding(ctx), place))
         else:
             ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
-        """Count how right everybody was."""
-        found = tab_decide.counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
-        keep(ctx, {**deciding(ctx), "counted": found})
+        """Count how right everybody was, as JSON values; without intervals where they take long."""
+        many = Gold.open(ctx.dataset, names.DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
+        report = report_decisions(ctx.dataset, str(self._require_run(ctx).run_key), resamples=0 if many else None)
+        on_frames = report.field.startswith(names.FRAMES_PREFIX)
+        *texts, shown, note = [*decisions_section(report).parts] if report.n_decided else [_NOTHING, None, ""]
+        rows = [] if shown is None else shown.rows  # type: ignore[union-attr]
+        counted = {
+            "texts": [str(text) for text in texts],
+            "note": str(note),
+            "header": [] if shown is None else list(shown.header),  # type: ignore[union-attr]
+            "rows": [
+                {
+                    "texts": [cell.text for cell in row],
+                    "values": [cell.value for cell in row],
+                    "link": None
+                    if on_frames or entry is report.by_rule
+                    else {**link(f"Decided against {entry.name}"), "against": entry.name},
+                }
+                for entry, row in zip(report.rows, rows, strict=bool(rows))
+            ],
+        }
+        put(ctx, decide={**deciding(ctx), "counted": counted})
+
+    def _record_edits(self, ctx: foo.ExecutionContext) -> None:
+        """Record what was edited in the samples that the user opened to edit, and close the forms."""
+        chosen = deciding(ctx)
+        watched, left = chosen.get("watched") or {}, chosen.get("left") or []
+        if not watched:
+            return
+        try:
+            run_key = str(self._require_run(ctx).run_key)
+            if Gold.left_in(ctx.dataset, names.DEFAULT_GOLD_FIELD) is None:  # everything was taken back
+                put(ctx, decide={**chosen, "left": [], "watched": {}})
+                return
+            closed = [each for each in left if each[1] < time.time() - _SAVED_SECONDS]
+            for step, _ in closed:
+                close_unedited(ctx.dataset, names.DEFAULT_GOLD_FIELD, step)
+            if closed:
+                chosen = stepped(chosen, left=[each for each in left if each not in closed])
+            stamps = stamps_of(ctx.dataset, list(watched))
+            changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
+            if changed:
+                record_own_labels(ctx.dataset.select(changed), run_key, by=_name_of(chosen))
+                chosen = stepped(chosen, watched={each: stamps.get(each, watched[each]) for each in watched})
+        except AgreementInputError:  # the run, or the decisions, are gone
+            chosen = {**deciding(ctx), "watched": {}, "editing": None}
+        put(ctx, decide=chosen)
+
+    def _labels(self, ctx: foo.ExecutionContext) -> RunLabels:
+        return open_run_labels(ctx.dataset, str(self._require_run(ctx).run_key))
+
+
+def stepped(chosen: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+    """What is chosen after another step, which is counted so that the panel is shown anew."""
+    return {**chosen, **changed, "n": int(chosen.get("n") or 0) + 1}
+
+
+def _after_decision(chosen: Mapping[str, Any], place: tuple[str, str]) -> dict[str, Any]:
+    """What is chosen after a decision: the next object, with a way back to this one."""
+    past = [*(each for each in chosen.get("past") or () if each != [*place]), [*place]]
+    return stepped(chosen, at=None, past=past[-_MOST_BACK:])
 
 
 def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
-    """Show the next object, or one before; the buttons carry the way that was gone, which the App is not told."""
-    if (state_part(ctx, "decide") or {}).get("at"):
-        keep(ctx, chosen)
-    else:
-        ctx.params[tab_decide.WAY] = tab_decide.way_of(chosen)
-        note(ctx, tab_decide.WAY, ctx.params[tab_decide.WAY])
+    """Show the next object, or one before; the App is told of it only where it keeps another one."""
+    put(ctx, quietly=not deciding(ctx).get("at"), decide=chosen)
 
 
-def _require_object(ctx: foo.ExecutionContext) -> None:
-    """Check that a button named an object."""
+def _name_of(chosen: Mapping[str, Any]) -> str:
+    """Name of the person who decides."""
+    if not chosen.get("by"):
+        raise AgreementInputError("Say your name first: it is stored with every decision")
+    return str(chosen["by"])
+
+
+def _object_of(ctx: foo.ExecutionContext) -> tuple[str, str]:
+    """The document and the unit of the object that a button names."""
     document = ctx.params.get("document")
     if not isinstance(document, str) or not _ID.fullmatch(document):
         raise AgreementInputError(f"`document` must be the id of what holds the object, got {document!r}")
+    return document, str(ctx.params.get("unit"))
 
 
 def open_form(ctx: foo.ExecutionContext) -> None:
@@ -153,16 +263,19 @@ def open_form(ctx: foo.ExecutionContext) -> None:
         opens = None
     else:
         return
-    keep(ctx, {**deciding(ctx), "editing": {**editing, "opens": opens}})
+    put(ctx, decide={**deciding(ctx), "editing": {**editing, "opens": opens}})
 
 
 def leave_form(ctx: foo.ExecutionContext) -> bool:
     """End the editing of a label, and restore the view before it; False if that was not left."""
-    editing = deciding(ctx).get("editing")
+    chosen = deciding(ctx)
+    editing = chosen.get("editing")
     if editing is None:
         return False
     end_editing(ctx.dataset)
-    keep(ctx, tab_decide.after_editing(deciding(ctx)))
+    # an edit may still be on its way to the database
+    left = [] if editing.get("step") is None else [[editing["step"], time.time()]]
+    put(ctx, decide={**chosen, "editing": None, "left": [*(chosen.get("left") or []), *left]})
     goes_back = is_behind(ctx)
     if goes_back:
         ctx.ops.set_active_fields(editing["active"])

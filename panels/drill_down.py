@@ -29,10 +29,8 @@ from ..dataset_io.views.agreement_view import requested_view
 from ..dataset_io.views.unit_views import labels_of_size
 from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX, SHOWN_BY_FORM
-from .drawing import safe_title
-from .events import state_part
+from .drawing import GRID_TITLE, safe_title
 from .items import Item, Link
-from .layout import GRID_TITLE
 from .panel_state import PanelState, hash_of, hash_of_view
 from .view_model import ViewModel
 
@@ -242,6 +240,6 @@ def go_back(ctx: foo.ExecutionContext) -> None:
 
 def described_samples(ctx: foo.ExecutionContext) -> SampleCollection | None:
     """View that the numbers describe (None: whole run). Views opened by a click do not count."""
-    if not state_part(ctx, "of_view") or ctx.view is None:
+    if not (ctx.panel_state or {}).get("of_view") or ctx.view is None:
         return None
     return view_from_stages(ctx.dataset, view_before(ctx)) if is_behind(ctx) else ctx.view

@@ -1,10 +1,24 @@
-"""Base of panels that show a run: answers events of the App, and sends the panel's content after each."""
+"""Base of the panels: handles the events of the App one by one, keeps the state of a panel, and sends its content.
+
+The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
+view changed. An answer takes a tenth of a second, and the user waits for all of them.
+
+So the state of a panel is kept here, and the App is told of it only where it matters that it is stored: a tab or the
+order of a table is told when something else is. An event says what the App knew when it was sent. Meanwhile another one
+may have been answered: the App tells of an open sample a second later, when the user has pressed a button in it. The
+last state wins: every event is handled with it, one after the other. Only a page that is loaded with the state that was
+stored, such as that of a workspace, begins with that.
+"""
 
 from __future__ import annotations
 
 import copy
-import functools
 import logging
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import fiftyone as fo
@@ -14,29 +28,73 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io.database.fiftyone_private import DatasetContent, content_of, load_dataset_once
-from . import events
+from ..dataset_io.run.work_through import rare_collections
+from .drawing import DECIDER, message_schema
 from .drill_down import described_samples
-from .layout import message_schema
-from .panel_state import WITHOUT_DATASET, PanelState, Shown, cached_shown, hash_of, hash_of_view, panel_state_of
-from .tab_decide import WAY, after_edits
+from .panel_state import (
+    WITHOUT_DATASET,
+    PanelState,
+    Shown,
+    cached_shown,
+    hash_of,
+    hash_of_view,
+    panel_state_of,
+    unusable_parts,
+)
 from .view_model import DECIDE_TAB
 
 logger = logging.getLogger(__name__)
 
-#: what is stored of the dataset, as far as the event knows
-_CONTENT = "content"
+#: whether the App is to be told of the state after the event
+_TELLS = "tells"
+#: what is stored of the dataset, as far as the event knows, and the runs that were looked up in it
+_CONTENT, _LOOKED_UP = "content", "looked_up"
 ASK_BROWSER = f"{names.PLUGIN_NAME}/{names.ASK_BROWSER}"
 _ADVICE = "Refresh the panel; if that does not help, compute the run again with “overwrite”."
+
+#: parts of the panel's state that say what it shows of a run
+_CHOSEN = ("tab", "sort", "page", "decide", "by")
+#: what the state of the panel keeps, and what an event says of the App, as far as the panel shows it
+_STATE = (*_CHOSEN, "run_key", "of_view", "known", "refreshed", "shown")
+_APP = ("dataset_id", "dataset_name", "view", "view_name", "filters", "extended", "group_slice", "current_sample")
+#: methods that the App, a button or the browser calls by name; ``on_startup`` is answered by FiftyOne
+EVENTS = (
+    *("on_load", "on_change_dataset", "on_change_view", "on_change_current_sample"),
+    *("choose_run", "choose_samples", "choose_tab", "choose_by", "go_to_tab", "turn_page", "refresh", "back"),
+    *("click_cell", "drill_down", "show_disputed", "open_object", "open_sample", "open_next", "color_annotators"),
+    *("compute", "run_operator", "hear_browser", "start_deciding", "ask_name", "show_filters"),
+    *("seek_verdict", "seek_annotator", "seek_label", "seek_votes", "seek_skipped"),
+    *("decide_object", "previous_object", "undo_decision", "edit_object", "finish_editing", "count_decisions"),
+)
+#: the App sends an event twice within this time, in seconds
+_AT_ONCE = 1.0
+_MOST_PANELS, _MOST_ANSWERS = 100, 10
+#: part of the state of the panel that names the answer which left it
+_ANSWER = "answer"
+
+
+@dataclass(slots=True)
+class _Panel:
+    handling: threading.Lock = field(default_factory=threading.Lock)
+    event: str | None = None  # a hash of the last event that was handled
+    at: float = 0.0
+    shows: str | None = None  # a hash of what the panel shows since; None while the event is handled
+    state: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)  # the state as far as the App knows it
+    answers: list[str] = field(default_factory=list)  # names of the last answers that the App was told
+
+
+_panels: OrderedDict[str, _Panel] = OrderedDict()
+_lock = threading.Lock()
 
 
 class RunPanel(foo.Panel):
     """Shows a run; what its events do is said by the classes that inherit it.
 
-    The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
-    and ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and
-    ``decider`` (the name as it is typed), ``refreshed`` (how often the user refreshed), ``shown`` (hash of the schema
-    that the App shows) and ``answer`` (to which event it is). What changes at a click on a tab or a table is noted
-    here until another part changes: after every change of its state the App stores its layout and reads its page again.
+    Its state: ``run_key``, ``of_view``, ``tab`` and ``by`` as chosen, ``known`` (the runs so far), ``sort`` and
+    ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and ``decider``
+    (the name as it is typed), ``refreshed`` (how often the user refreshed), ``shown`` (hash of the schema that the App
+    shows) and ``answer`` (to which event it is).
     """
 
     #: whether it shows the sample that is open
@@ -52,17 +110,17 @@ class RunPanel(foo.Panel):
         if refusal is not None:
             ctx.ops.notify(refusal, variant="error")
             return
-        events.mend_state(ctx)
+        mend_state(ctx)
         ctx.event_args = ctx.params.get("event_args", {})
         if method != "on_change_current_sample" or self._shows_decisions(ctx):
-            events.answer(ctx, method, functools.partial(self._handle, ctx, method))
+            self._answer(ctx, method)
 
     def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
         """Reason to refuse what was sent to the panel as no event of it; None if it is one.
 
         To call another method by name, such as :meth:`execute` itself, would wait for the event to end that it is.
         """
-        if method not in events.EVENTS or not hasattr(self, method):
+        if method not in EVENTS or not hasattr(self, method):
             return f"`__method__` must be an event of the panel, got {method!r}; reload the page"
         if not isinstance(ctx.panel_id, str):
             return f"`panel_id` must be the id of a panel, got {ctx.panel_id!r}; reload the page"
@@ -70,17 +128,38 @@ class RunPanel(foo.Panel):
             return f"`panel_state` must be an object, got {ctx.panel_state!r}; close the panel and open it again"
         return None
 
+    def _answer(self, ctx: foo.ExecutionContext, method: str) -> None:
+        """Handle an event after those before it, unless the panel shows what it asks for already."""
+        with rare_collections():  # one of all objects of the server takes a quarter of a second
+            content = content_of(ctx)
+            if _is_echo(ctx, method, content, ctx.panel_state):
+                return
+            panel = _panel(ctx)
+            has_waited = panel.handling.locked()
+            with panel.handling:
+                if has_waited:
+                    content = content_of(ctx)
+                told = _with_last_state(ctx, method, panel)
+                if _is_echo(ctx, method, content, told):  # of what was answered since it was sent
+                    return
+                panel.event, panel.at, panel.shows = _event(ctx, method, content, told), time.monotonic(), None
+                shown, state = self._handle(ctx, method, content), ctx.panel_state
+                if ctx.params.pop(_TELLS, False):
+                    state[_ANSWER] = secrets.token_hex(4)
+                    panel.answers = [*panel.answers, state[_ANSWER]][-_MOST_ANSWERS:]
+                    ctx.panel.set_state({name: value for name, value in state.items() if told.get(name) != value})
+                    told = copy.deepcopy(state)
+                panel.state, panel.told, panel.shows = state, told, _shows(ctx, shown, told)
+                with _lock:
+                    _panels[ctx.panel_id] = panel  # it may have been forgotten meanwhile
+
     def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> DatasetContent | None:
         """Handle an event and update the panel; what is stored of the dataset then."""
-        kept, ctx.params[events.BEYOND] = copy.deepcopy(ctx.panel_state), events.noted_beyond(ctx)
         ctx.params[_CONTENT] = content
         try:
             if content is not None:
                 load_dataset_once(ctx, content)
-            if WAY in ctx.params:  # otherwise the event is of another button, or of the App
-                ctx.params[events.BEYOND].pop(WAY, None)
-            if events.deciding(ctx).get("watched"):
-                self._record_edits(ctx)
+            self._record_edits(ctx)
             getattr(self, method)(ctx)
         except AgreementInputError as error:
             ctx.ops.notify(str(error), variant="error")
@@ -89,21 +168,11 @@ class RunPanel(foo.Panel):
             ctx.ops.notify(f"This did not work: {type(error).__name__}: {error}. {_ADVICE}", variant="error")
         ctx.params[_CONTENT] = content = content_of(ctx)
         self._show(ctx, content, always=method in ("on_load", "choose_tab"))
-        if kept == ctx.panel_state:
-            events.note_beyond(ctx, ctx.params[events.BEYOND])
-        else:
-            events.tell_noted(ctx)
         return content
 
     def _record_edits(self, ctx: foo.ExecutionContext) -> None:
         """Record what the user edited since the last event."""
-        chosen = events.deciding(ctx)
-        try:
-            recorded = after_edits(ctx.dataset, str(self._require_run(ctx).run_key), chosen)
-        except AgreementInputError:  # the run, or the decisions, are gone
-            recorded = {**chosen, "watched": {}, "editing": None}
-        if recorded is not None:
-            events.keep(ctx, recorded)
+        raise NotImplementedError
 
     def _ask_browser(self, ctx: foo.ExecutionContext, fields: list[str]) -> None:
         """Ask for what only the browser knows; it answers with :meth:`hear_browser`."""
@@ -125,13 +194,13 @@ class RunPanel(foo.Panel):
             samples = described_samples(ctx) if state.problem is None else None
             shown = hash_of(
                 [state.keys, state.run_key, state.problem, state.notes, state.results_id],
-                [hash_of_view(samples) if samples is not None else None, events.state_part(ctx, "refreshed")],
-                [bool(events.state_part(ctx, "of_view")), state.n_changed, state.lacks_colors],
-                [events.state_part(ctx, name) for name in events.CHOSEN],
-                events.deciding(ctx),
+                [hash_of_view(samples) if samples is not None else None, state_part(ctx, "refreshed")],
+                [bool(state_part(ctx, "of_view")), state.n_changed, state.lacks_colors],
+                [state_part(ctx, name) for name in _CHOSEN],
+                deciding(ctx),
                 content.version if content is not None and self._shows_decisions(ctx) else None,
             )
-            if shown == events.state_part(ctx, "shown") and not always:
+            if shown == state_part(ctx, "shown") and not always:
                 return
             schema = self._schema(ctx, state)
         except AgreementInputError as error:
@@ -140,14 +209,14 @@ class RunPanel(foo.Panel):
             logger.exception("The agreement panel cannot be shown")
             text = f"This cannot be shown: {error}"
             shown, schema = hash_of(text), message_schema(text, _ADVICE, self.method_to_uri)
-        events.note(ctx, "shown", shown)
+        put(ctx, quietly=True, shown=shown)
         ctx.ops.show_panel_output(schema)
-        known = {each["path"] for each in events.deciding(ctx).get("colours") or ()}
+        known = {each["path"] for each in deciding(ctx).get("colours") or ()}
         if self._shows_decisions(ctx) and (always or not known.issuperset(fields)):
             self._ask_browser(ctx, fields)
 
     def _shows_decisions(self, ctx: foo.ExecutionContext) -> bool:
-        return self.follows_samples or events.state_part(ctx, "tab") == DECIDE_TAB
+        return self.follows_samples or state_part(ctx, "tab") == DECIDE_TAB
 
     def _panel_state(self, ctx: foo.ExecutionContext, *, follow: bool = False) -> PanelState:
         """The run to show; ``follow``: a run that was computed meanwhile takes the place of the one that is shown."""
@@ -155,30 +224,34 @@ class RunPanel(foo.Panel):
             dataset = ctx.dataset
         except fo.DatasetNotFoundError:
             return WITHOUT_DATASET
-        state = self._runs(ctx, dataset, events.state_part(ctx, "run_key"))
-        known = events.state_part(ctx, "known")
+        state = self._runs(ctx, dataset, state_part(ctx, "run_key"))
+        known = state_part(ctx, "known")
         if not follow:
             return state
         newest = state.keys[0] if known is not None and state.keys and state.keys[0] not in known else None
         if newest is not None and state.run_key != newest:
             state = self._runs(ctx, dataset, newest)
         # the first run that is shown counts as chosen: the App tells us so in any case
-        if newest is not None or events.state_part(ctx, "run_key") is None:
-            ctx.panel.set_state("run_key", state.run_key)
-        if state.keys != known:
-            ctx.panel.set_state("known", state.keys)
+        if newest is not None or state_part(ctx, "run_key") is None:
+            put(ctx, run_key=state.run_key)
+        put(ctx, known=state.keys)
         return state
 
     def _runs(self, ctx: foo.ExecutionContext, dataset: Any, wanted: str | None) -> PanelState:
         """The runs of the dataset, looked up once for an event, and again if it, or somebody else, stores something."""
-        return events.looked_up_once(ctx, ctx.params.get(_CONTENT), wanted, lambda: panel_state_of(dataset, wanted))
+        content, known = ctx.params.get(_CONTENT), ctx.params.setdefault(_LOOKED_UP, {})
+        key = None if content is None else (content.version, wanted)
+        if key is None or key not in known:
+            known[key] = panel_state_of(dataset, wanted)
+        found: PanelState = known[key]
+        return found
 
     def _require_run(self, ctx: foo.ExecutionContext) -> PanelState:
         """The panel state, if it has a completed run that is still the run on the screen."""
         state = self._panel_state(ctx)
         if state.problem is not None:
             raise AgreementInputError(state.problem)
-        if events.state_part(ctx, "run_key") not in (None, state.run_key):
+        if state_part(ctx, "run_key") not in (None, state.run_key):
             raise AgreementInputError(state.notes[0])
         return state
 
@@ -187,5 +260,80 @@ class RunPanel(foo.Panel):
         raise NotImplementedError
 
     def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> Shown:
-        refreshed = events.state_part(ctx, "refreshed") or 0
+        refreshed = state_part(ctx, "refreshed") or 0
         return cached_shown(ctx, state.run_key or "", state.results_id, described_samples(ctx), refreshed)
+
+
+def _with_last_state(ctx: foo.ExecutionContext, method: str, panel: _Panel) -> dict[str, Any]:
+    """Give an event the last state of its panel, unless the App has another one; what the App knows of that."""
+    sent: dict[str, Any] = ctx.panel_state
+    same = all(sent.get(name) == panel.told.get(name) for name in {*sent, *panel.told} - {_ANSWER, DECIDER})
+    if not same and (method == "on_load" or sent.get(_ANSWER) not in panel.answers):
+        return copy.deepcopy(sent)
+    typed = {DECIDER: sent[DECIDER]} if DECIDER in sent else {}  # no answer knows what was typed since
+    sent.clear()
+    sent.update(copy.deepcopy(panel.state), **typed)
+    return {**panel.told, **typed}
+
+
+def _panel(ctx: foo.ExecutionContext) -> _Panel:
+    with _lock:
+        panel = _panels.setdefault(ctx.panel_id, _Panel())
+        _panels.move_to_end(ctx.panel_id)
+        if len(_panels) > _MOST_PANELS:
+            _panels.popitem(last=False)
+    return panel
+
+
+def _is_echo(
+    ctx: foo.ExecutionContext, method: str, content: DatasetContent | None, told: dict[str, Any] | None
+) -> bool:
+    """True if an event needs no answer; one after an edit does, which is then recorded.
+
+    Args:
+        content: what is stored of the dataset
+        told: the state as far as the App knows it
+    """
+    state, panel = told or {}, _panel(ctx)
+    if method != "on_change_view" or (state.get("decide") or {}).get("watched"):
+        return False
+    is_again = panel.event == _event(ctx, method, content, state) and time.monotonic() - panel.at < _AT_ONCE
+    return is_again or panel.shows == _shows(ctx, content, state)
+
+
+def _event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None, told: dict[str, Any]) -> str:
+    """A hash of an event, and of what was shown when it was sent."""
+    value = ctx.params.get("value")
+    return hash_of(method, isinstance(value, list) if method == "on_change_view" else value, _shows(ctx, content, told))
+
+
+def _shows(ctx: foo.ExecutionContext, content: DatasetContent | None, told: dict[str, Any]) -> str:
+    """A hash of all that the content of the panel follows from."""
+    app = [ctx.request_params.get(name) for name in _APP]
+    return hash_of(content.version if content else None, app, [told.get(name) for name in _STATE])
+
+
+def state_part(ctx: foo.ExecutionContext, name: str) -> Any:
+    """A part of the state of the panel."""
+    return (ctx.panel_state or {}).get(name)
+
+
+def put(ctx: foo.ExecutionContext, *, quietly: bool = False, **parts: Any) -> None:
+    """Change parts of the state of the panel; ``quietly``: the App is told only when another part changes."""
+    is_new = any(state_part(ctx, name) != value for name, value in parts.items())
+    ctx.panel_state.update(parts)
+    ctx.params[_TELLS] = ctx.params.get(_TELLS, False) or (is_new and not quietly)
+
+
+def mend_state(ctx: foo.ExecutionContext) -> None:
+    """Begin anew where the App kept something else than the panel left, and say so."""
+    unusable = unusable_parts(ctx.panel_state)
+    if unusable:
+        ctx.panel.set_state(dict.fromkeys(unusable))
+        parts = ", ".join(f"`{name}`" for name in unusable)
+        ctx.ops.notify(f"What the browser kept of this panel cannot be used; {parts} begins anew", variant="warning")
+
+
+def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    """State of the tab Decide: the person, the filters of objects, and the way back."""
+    return dict(state_part(ctx, "decide") or {})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
@@ -17,9 +17,11 @@ from ..charts.figures.people import plot_skill
 from ..charts.objects.annotators import BOX_SIDES, missed
 from ..charts.reports.families import family_of
 from ..charts.reports.role_sections import (
-    NUMBERS,
+    FEW,
     about_role,
     measure_of,
+    number_columns,
+    part_rows,
     person_sentence,
     role_title,
     test_sentences,
@@ -47,9 +49,7 @@ _SKILL_HINT = "Click a point: the labels of this annotator."
 _LARGE_OFFSET = 25.0
 #: rows on a page: all tables together fit two screens
 _PER_PAGE, _PER_PAGE_BELOW = 8, 5
-#: numbers in the tables
-_AGAINST = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
-#: of these, those that counts beside them say, too: how many labels are extra, missed or of another class
+#: numbers that counts beside them say, too: how many labels are extra, missed or of another class
 _COUNTED = ("precision", "recall", "class_accuracy")
 #: counts against the reference, and what it says of their labels
 _SAID = (
@@ -244,7 +244,8 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
     is_reference = role is report.reference
     has_counts = is_reference and "reference" not in FAMILIES[report.family].not_in_views
     columns = [named("Annotator", "name")]
-    columns += _numbers(report, [name for name in _AGAINST if not (has_counts and name in _COUNTED)], role.annotators)
+    numbers = [name for name in FEW if not (has_counts and name in _COUNTED)]
+    columns += _in_panel(number_columns(role.annotators, report.measure, numbers))
     for name, title, said in _SAID if has_counts else ():
         is_always = report.has_objects and name != "n_wrong_attribute"
         if any(getattr(one, name) for one in role.annotators) or is_always:
@@ -261,27 +262,19 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
 
 def _role_attributes(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
     """Compared attributes of labels that are matched with one of the role."""
-    rows = [SimpleNamespace(who=one.name, of=each) for one in worst_first(role) for each in one.attributes]
+    rows = part_rows(worst_first(role), "attributes")
     if rows:
         columns = [named("Annotator", "who"), named("Attribute", "of.name")]
-        columns += _numbers(report, _OF_ATTRIBUTES, [row.of for row in rows], "of.")
+        columns += _in_panel(number_columns([row.of for row in rows], report.measure, _OF_ATTRIBUTES, of="of."))
         columns.append(Column("Labels", "of.n_labels"))
         title = f"Attributes against {role.name}"
         yield table_item(f"attributes{number}", columns, rows, choices, title=title, per_page=_PER_PAGE_BELOW)
 
 
-def _numbers(report: AgreementReport, names: Sequence[str], entries: Sequence[Any], of: str = "") -> list[Column]:
-    """The numbers against a reference or model that any of some entries has; ``of`` is their path in a row."""
-    known = {name: NUMBERS[name] for name in names if any(getattr(entry, name) is not None for entry in entries)}
-    return [
-        Column(
-            capitalised(title.format(measure=report.measure)),
-            f"{of}{name}",
-            shown_share if show is shown_share else two_digits,
-            interval=True,
-        )
-        for name, (title, show) in known.items()
-    ]
+def _in_panel(columns: Sequence[Column]) -> list[Column]:
+    """Columns of numbers with two digits and intervals."""
+    titled = [dataclasses.replace(each, title=capitalised(each.title), interval=True) for each in columns]
+    return [each if each.show is shown_share else dataclasses.replace(each, show=two_digits) for each in titled]
 
 
 def _kind(title: str, name: str, shown: str, **options: Any) -> Column:

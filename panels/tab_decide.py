@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,49 +9,34 @@ import fiftyone as fo
 
 from .. import names
 from ..agreement.families.family import FAMILIES
-from ..agreement.settings.errors import AgreementInputError
-from ..charts.reports.decided import DECIDED, decisions_section
+from ..charts.reports.decided import DECIDED
 from ..charts.text.sections import Cell, Column
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
-from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.settings import annotator_colors
-from ..dataset_io.database.fiftyone_private import reload_samples
-from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
-from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide
+from ..dataset_io.decide.decidable import CHANGED
+from ..dataset_io.decide.decide import ObjectsToDecide, open_to_decide
 from ..dataset_io.decide.decision_log import is_opened
 from ..dataset_io.decide.decision_units import DecisionUnits
-from ..dataset_io.decide.gold import Gold
 from ..dataset_io.decide.next_object import (
     MEANT,
-    LabelToEdit,
     ShownObject,
     Sought,
     can_edit,
-    close_unedited,
-    edit_object,
     file_of,
     next_object,
     shown_object,
 )
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
-from ..dataset_io.record.sample_index import stamps_of
-from ..dataset_io.results.load import MOST_DECIDED
 from ..dataset_io.results.picture import picture_of
-from .items import Button, Choices, Item, button_item, form_button, link, table_item, text_item
+from .items import Button, Choices, Item, button_item, form_button, table_item, text_item
 
 if TYPE_CHECKING:
     from .panel_state import PanelState, Shown
 
 #: what the dropdowns call all objects
 ALL = "all"
-#: what the buttons of an object carry: that somebody went back to it, and the way back
-WAY = "way"
 #: versions with a key
 _MOST_KEYS = 9
-#: objects that one can go back to, and samples whose edits are looked for
-_MOST_BACK, _MOST_WATCHED = 50, 10
-#: the App has stored an edit after this time, in seconds
-_SAVED_SECONDS = 5.0
 
 
 def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
@@ -146,31 +130,6 @@ def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
 _AGAINST = ("wrong", "missed", "too many")
 
 
-def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
-    """Accuracy of everybody against the decisions, as JSON values; without intervals where they take long."""
-    many = Gold.open(dataset, names.DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
-    report = report_decisions(dataset, run_key, resamples=0 if many else None)
-    on_frames = report.field.startswith(names.FRAMES_PREFIX)
-    *texts, shown, note = [*decisions_section(report).parts] if report.n_decided else [_NOTHING, None, ""]
-    rows = [] if shown is None else shown.rows  # type: ignore[union-attr]
-    return {
-        "texts": [str(text) for text in texts],
-        "note": str(note),
-        "header": [] if shown is None else list(shown.header),  # type: ignore[union-attr]
-        "rows": [
-            {
-                "texts": [cell.text for cell in row],
-                "values": [cell.value for cell in row],
-                "link": None
-                if on_frames or entry is report.by_rule
-                else {**link(f"Decided against {entry.name}"), "against": entry.name},
-            }
-            for entry, row in zip(report.rows, rows, strict=bool(rows))
-        ],
-    }
-
-
-_NOTHING = "Nothing is decided yet."
 _DONE = "Everything that you look for is decided or skipped."
 _NONE_FITS = "No disputed object fits these filters: choose others."
 _NONE_DISPUTED = "Nothing is disputed, so there is nothing to decide."
@@ -211,7 +170,6 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "n_skipped": n_skipped,
         "n": int(objects.n.sum()),
         "is_filtered": sought != Sought(skipped=sought.skipped),
-        WAY: way_of(chosen),
         "filters": [] if beside else _filters(shown, opened.units, sought),
         "filtering": bool(chosen.get("filtering")),
         "can_go_back": bool(chosen.get("past")),
@@ -319,154 +277,3 @@ def _choice_said(decision: Mapping[str, Any], none_label: str) -> str:
     none, choice = none_label[0].lower() + none_label[1:], decision["choice"]
     said = {"version": decision["annotator"], "own": "own label", "none": none, "skip": "skipped"}
     return str(said.get(choice, choice))
-
-
-def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
-    """Decide as a button says; what to tell the user if somebody was faster, or the object is gone."""
-    by = _name_of(chosen)
-    document, unit = str(params.get("document")), str(params.get("unit"))
-    labels = open_run_labels(dataset, run_key)
-    sample = shown_object(labels, names.DEFAULT_GOLD_FIELD, document, unit)
-    if sample is None:
-        return "The labels of this object were deleted or added since the run"
-    again = bool(chosen.get("at"))  # the user went back to it
-    wanted = {"decided_by": by, "choice": params.get("choice"), "annotator": params.get("annotator")}
-    if not again and sample.state != CHANGED and wanted.items() <= (sample.decision or {}).items():
-        return None  # pressed twice
-    done: Decided = decide(
-        dataset.select(sample.sample_id),
-        run_key,
-        params.get("choice"),  # type: ignore[arg-type]
-        annotator=params.get("annotator"),
-        objects=unit,
-        by=by,
-        overwrite=again,
-        progress=False,
-    )
-    if done.n_decided:
-        return None
-    return "Somebody decided on this object meanwhile" if done.n_before else "This version cannot be taken; it is gone"
-
-
-def _name_of(chosen: Mapping[str, Any]) -> str:
-    """Name of the person who decides."""
-    if not chosen.get("by"):
-        raise AgreementInputError("Say your name first: it is stored with every decision")
-    return str(chosen["by"])
-
-
-def _next(chosen: Mapping[str, Any]) -> int:
-    """Number of the next step; the App is told only of changes."""
-    return int(chosen.get("n") or 0) + 1
-
-
-def way_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The object that somebody went back to, and the objects, beside an image those of it, that one can go back to."""
-    return {name: chosen.get(name) for name in ("at", "past", "sample")}
-
-
-def seen_again(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """State when others may have decided meanwhile: the same, to be shown anew."""
-    return {**chosen, "n": _next(chosen)}
-
-
-def after_decision(chosen: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """State after a decision: the next object, with a way back to this one."""
-    here = [str(params.get("document")), str(params.get("unit"))]
-    past = [*(each for each in chosen.get("past") or () if each != here), here]
-    return {**chosen, "at": None, "past": past[-_MOST_BACK:], "n": _next(chosen)}
-
-
-def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """State after going back to the object before."""
-    past = list(chosen.get("past") or [])
-    return {**chosen, "at": past.pop() if past else None, "past": past, "n": _next(chosen)}
-
-
-def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Take back what the user decided last; what is chosen then, with its object in hand. None if there was nothing."""
-    if Gold.left_in(dataset, names.DEFAULT_GOLD_FIELD) is None:
-        return None
-    gold = Gold.open(dataset, names.DEFAULT_GOLD_FIELD)
-    step = gold.latest_step(chosen.get("by"))
-    found = None if step is None else gold.only_decision(step)
-    if step is None or not gold.undo(step):
-        return None
-    reload_samples(dataset)
-    past = chosen.get("past") or []
-    at = None if found is None or found[1]["run_key"] != run_key else [found[0], found[1]["unit"]]
-    if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown
-        at = None
-    return {**chosen, "at": at, "past": [each for each in past if each != at], "n": _next(chosen)}
-
-
-# ---- editing in the App ----
-
-
-def edit_on(
-    dataset: fo.Dataset, run_key: str, class_names: list[str], chosen: Mapping[str, Any], params: Mapping[str, Any]
-) -> LabelToEdit | str:
-    """The label of an object for the App's form; or what to tell the user if somebody was faster, or it is gone."""
-    by = _name_of(chosen)
-    labels = open_run_labels(dataset, run_key)
-    place = str(params.get("document")), str(params.get("unit"))
-    again = bool(chosen.get("at"))
-    found = edit_object(labels, names.DEFAULT_GOLD_FIELD, *place, by=by, class_names=class_names, again=again)
-    return "The object is gone, or somebody decided meanwhile that there is none" if found is None else found
-
-
-def while_editing(
-    dataset: fo.Dataset, chosen: Mapping[str, Any], params: Mapping[str, Any], found: LabelToEdit, active: list[str]
-) -> dict[str, Any]:
-    """State while a label is edited: its object stays, and its sample is watched for edits.
-
-    Args:
-        chosen: what was chosen before
-        active: fields that the App shows, and shall show afterwards
-    """
-    watched = {**(chosen.get("watched") or {}), **stamps_of(dataset, [found.sample_id])}
-    return {
-        **chosen,
-        "at": [str(params.get("document")), str(params.get("unit"))],
-        "editing": {
-            "shown": found.shown_id,
-            "opens": "view",
-            "fields": found.fields,
-            "active": active,
-            "step": found.step,
-        },
-        "watched": dict(list(watched.items())[-_MOST_WATCHED:]),
-        "n": _next(chosen),
-    }
-
-
-def is_decided(dataset: fo.Dataset, run_key: str, params: Mapping[str, Any]) -> bool:
-    """True if somebody decided on the object of a button."""
-    labels = open_run_labels(dataset, run_key)
-    found = shown_object(labels, names.DEFAULT_GOLD_FIELD, str(params.get("document")), str(params.get("unit")))
-    return found is not None and found.state not in (OPEN, SKIPPED)
-
-
-def after_editing(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """State after the user left the form: an edit may still be on its way to the database."""
-    step = (chosen.get("editing") or {}).get("step")
-    left = [] if step is None else [[step, time.time()]]
-    return {**chosen, "editing": None, "left": [*(chosen.get("left") or []), *left]}
-
-
-def after_edits(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Record what was edited in the samples that the user opened to edit, and close the forms; None if nothing was."""
-    watched = chosen.get("watched") or {}
-    if (watched or chosen.get("left")) and Gold.left_in(dataset, names.DEFAULT_GOLD_FIELD) is None:
-        return {**chosen, "left": [], "watched": {}}  # everything was taken back, and the field is gone
-    left = [each for each in chosen.get("left") or () if each[1] < time.time() - _SAVED_SECONDS]
-    for step, _ in left:
-        close_unedited(dataset, names.DEFAULT_GOLD_FIELD, step)
-    if left:
-        chosen = {**chosen, "left": [each for each in chosen["left"] if each not in left], "n": _next(chosen)}
-    stamps = stamps_of(dataset, list(watched))
-    changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
-    if not changed:
-        return dict(chosen) if left else None
-    record_own_labels(dataset.select(changed), run_key, by=_name_of(chosen))
-    return {**chosen, "watched": {each: stamps.get(each, watched[each]) for each in watched}, "n": _next(chosen)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ...agreement.statistics.role_reports import (
@@ -159,7 +160,7 @@ NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
 #: what decides who is worst, if a family has it; else the first of the numbers
 _DECIDING = ("f1", "mean_iou", *NUMBERS)
 #: the numbers of the short report
-_FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
+FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
 #: those of a model where there is little room
 _FEWEST = ("f1", "accuracy", "mean_absolute_error", "class_accuracy", "mean_iou")
 #: the numbers of classes and sizes
@@ -195,12 +196,19 @@ def _has(entries: Sequence[Any], name: str) -> bool:
     return any(getattr(one, name, None) is not None for one in entries)
 
 
-def number_columns(role: RoleReport, measure: str, names: tuple[str, ...] | None = None) -> list[Column]:
-    """A column for every number that any annotator has."""
+def number_columns(
+    entries: Sequence[Any], measure: str, names: Iterable[str], intervals: Collection[str] = (), of: str = ""
+) -> list[Column]:
+    """A column for each of some numbers that any of some entries has.
+
+    Args:
+        intervals: the numbers whose intervals are shown
+        of: path of an entry in a row, with a dot at its end
+    """
     return [
-        Column(title.format(measure=measure), name, show, interval=names is None or name == _deciding(role))
-        for name, (title, show) in NUMBERS.items()
-        if (names is None or name in names) and _has(role.annotators, name)
+        Column(NUMBERS[name][0].format(measure=measure), f"{of}{name}", NUMBERS[name][1], interval=name in intervals)
+        for name in names
+        if _has(entries, name)
     ]
 
 
@@ -233,10 +241,9 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool,
     if not role.n_samples:
         return Section(title, [f"No {what[:-1]} has labels of {role.name} and of an annotator."], key=key)
     note = about_role(report, role)
-    columns = [
-        Column("annotator", "name"),
-        *number_columns(role, report.measure, None if full else _FEWEST if brief else _FEW),
-    ]
+    numbers = tuple(NUMBERS) if full else _FEWEST if brief else FEW
+    intervals = numbers if full else (_deciding(role),)
+    columns = [Column("annotator", "name"), *number_columns(role.annotators, report.measure, numbers, intervals)]
     are_matched = report.has_objects or _has(role.annotators, "precision")
     if are_matched:
         columns += _counts(role, key, full=full)
@@ -291,15 +298,15 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
         tables.append(table([*columns, Column("times", "n")], confusions[:20], "Classes that differ"))
     parts = ("class", "classes", _OF_PARTS), ("size", "sizes", _OF_PARTS), ("attribute", "attributes", _OF_ATTRIBUTES)
     for title, part, numbers in parts:
-        rows = [
-            {"annotator": one.name, title: each.name, role.name: getattr(each, "n_reference", each.n_labels)}
-            | {name: getattr(each, name) for name in numbers}
-            for one in role.annotators
-            for each in getattr(one, part)
-        ]
+        rows = part_rows(role.annotators, part)
         if rows:
-            shown = [name for name in numbers if any(row[name] is not None for row in rows)]
-            columns = [Column(name, name) for name in ("annotator", title, role.name)]
-            columns += [Column(NUMBERS[name][0].format(measure=measure), name, NUMBERS[name][1]) for name in shown]
+            labels = Column(role.name, lambda row: getattr(row.of, "n_reference", row.of.n_labels))
+            columns = [Column("annotator", "who"), Column(title, "of.name"), labels]
+            columns += number_columns([row.of for row in rows], measure, numbers, of="of.")
             tables.append(table(columns, rows[:_MOST_ROWS], f"By {title}"))
     return tables
+
+
+def part_rows(annotators: Sequence[RoleComparison], part: str) -> list[Any]:
+    """Every class, size or attribute ``of`` every annotator, with ``who`` it is."""
+    return [SimpleNamespace(who=one.name, of=each) for one in annotators for each in getattr(one, part)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import or_ as operator_or
 from typing import Any
 
 import pytest
@@ -16,9 +16,8 @@ from tests.datasets import random_annotators
 
 from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.panels.events import EVENTS
 from annotator_agreement.panels.panel_state import Shown
-from annotator_agreement.panels.tab_decide import WAY
+from annotator_agreement.panels.run_panel import EVENTS
 
 URI = "@annotator/agreement/agreement_panel"
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -113,6 +112,7 @@ def event(private_fiftyone) -> Callable[..., Sent]:
     ) -> Sent:
         operator = _operator(uri)
         sent = {name: value for name, value in (state or {}).items() if beside or name != "answer"}
+        before = dict(sent)
         request = {
             "current_sample": sample,
             "dataset_name": dataset if isinstance(dataset, str) else getattr(dataset, "name", None),
@@ -124,15 +124,14 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         operator.execute(ctx)
         named = set(re.findall(r"agreement/\w+_panel#(\w+)", repr(ctx.executor.to_json())))
         assert named <= set(EVENTS), "what is drawn names methods that are no events"
-        left = ctx.panel_state
-        if isinstance(left, dict) and isinstance(ctx.panel_id, str) and not beside:
-            # as if the App were told of everything
-            plugin: Any = importlib.import_module(type(operator).__module__.rpartition(".")[0] + ".events")
-            beyond = plugin.noted_beyond(ctx)
-            way = {name: beyond.pop(name) for name in list(beyond) if name == WAY}
-            left.update(beyond)
-            plugin.note_beyond(ctx, way)
-        return Sent(ctx.executor.to_json()["requests"], dict(left) if isinstance(left, dict) else {})
+        requests = ctx.executor.to_json()["requests"]
+        left = ctx.panel_state if isinstance(ctx.panel_state, dict) else {}
+        if beside:  # what the App keeps then
+            patches = [
+                each["params"]["state"] for each in requests if each["operator_uri"].endswith("patch_panel_state")
+            ]
+            left = functools.reduce(operator_or, patches, before)
+        return Sent(requests, dict(left))
 
     return send
 

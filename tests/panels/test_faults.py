@@ -14,7 +14,7 @@ from tests.panels.conftest import ANNOTATORS, URI, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
 from annotator_agreement.dataset_io import agreement_on, compute_agreement, delete_agreement
-from annotator_agreement.panels import events
+from annotator_agreement.panels import run_panel
 
 #: every event of the panel but those that the App sends by itself
 EVENTS = [
@@ -41,8 +41,8 @@ def _check_clear(sent):
 
 def test_only_events_of_the_panel_can_be_called_by_name(event, dataset, state, monkeypatch):
     shown, beside = foo.get_operator(URI), foo.get_operator("@annotator/agreement/decide_panel")
-    assert [name for name in events.EVENTS if not hasattr(beside, name)] == []
-    assert [name for name in events.EVENTS if not hasattr(shown, name)] == ["open_next"]
+    assert [name for name in run_panel.EVENTS if not hasattr(beside, name)] == []
+    assert [name for name in run_panel.EVENTS if not hasattr(shown, name)] == ["open_next"]
     monkeypatch.setattr(type(shown), "new_helper", lambda self, ctx: None, raising=False)
     names = {*dir(foo.Panel), "render", "new_helper", "open_next"} - {"on_load", "on_startup"}
     names |= {name for name in dir(foo.get_operator(URI)) if name.startswith("_")}
@@ -104,8 +104,8 @@ def test_every_event_after_fiftyone_deleted_the_run_and_left_its_fields(event, d
 def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
     name = dataset.name
     fo.delete_dataset(name)
-    for method, params in EVENTS:
-        sent = event(method, name, state, **params)
+    for k, (method, params) in enumerate(EVENTS):
+        sent = event(method, name, state, panel=f"panel {k}", **params)
         assert not sent.of("set_view")
         assert "The dataset was deleted" in sent.text
         assert "Traceback" not in sent.text
@@ -137,8 +137,8 @@ def test_drill_downs_of_a_run_that_is_computed_again_meanwhile(event, dataset, s
     config = dataset.get_run_info("agreement").config
     config.status = status
     dataset.update_run_config("agreement", config)
-    for method, params in EVENTS[8:]:
-        sent = event(method, dataset, state, **params)
+    for k, (method, params) in enumerate(EVENTS[8:]):
+        sent = event(method, dataset, state, panel=f"panel {k}", **params)
         _check_clear(sent)
         assert "compute" in sent.parts
 
