@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 from ...agreement.objects.sensitivity import RuleAlpha, Sensitivity, ThresholdPoint
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
-from ...agreement.statistics.values import at_path, part_types
+from ...agreement.statistics.values import part_types
 from .families import family_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ STORED = ("samples", "labels", "units")
 ON_DEMAND = ("thresholds", "rules", "best_matches")
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
-#: name of an entry of a part of the comparison with a reference or model
-_OF_PART = {"classes": "class", "sizes": "size", "attributes": "attribute"}
 #: parts of a report that are not summaries of agreement
 _NOT_NUMBERS = ("run", "sessions", "samples", "reference")
 _PLAIN = {"str", "int", "float", "bool", "None"}
@@ -113,29 +111,28 @@ def _add(row: Row, name: str, value: Any, intervals: Mapping[str, Interval]) -> 
             row |= {f"{name}_{end}": getattr(intervals[name], end) for end in _ENDS}
 
 
-def _entries(attribute: str) -> Rows:
-    """The rows of a list of parts."""
-    return lambda report: [flat(entry) for entry in getattr(report, attribute)]
-
-
-def _dictionaries(path: str) -> Rows:
-    """The rows of a list of dictionaries."""
-    return lambda report: [dict(entry) for entry in at_path(report, path)]
-
-
-def _within(owners: str, attribute: str, **names: str) -> Rows:
-    """The rows of the lists of dictionaries that the entries of a list have.
+def _listed(path: str, **names: dict[str, str]) -> tuple[str, Rows]:
+    """The rows of a list of parts or dictionaries, which entries of other lists may have.
 
     Args:
-        owners: path of the entries
-        attribute: their lists
-        names: attributes of the entries that stand in every row, by their columns
+        path: names of the lists, the last one the rows; or of parts on the way, which have them
+        names: by list, the columns that hold attributes of its entries; of the last list they rename columns
     """
-    return lambda report: [
-        {**{column: getattr(owner, name) for column, name in names.items()}, **entry}
-        for owner in at_path(report, owners) or ()
-        for entry in getattr(owner, attribute)
-    ]
+    *owners, last = path.split(".")
+    titles = {name: column for column, name in names.get(last, {}).items()}
+
+    def rows_of(owner: Any, lists: Sequence[str], named: Row) -> Iterator[Row]:
+        if not lists:
+            for entry in getattr(owner, last):
+                row = entry if isinstance(entry, Mapping) else flat(entry)
+                yield named | {titles.get(name, name): value for name, value in row.items()}
+            return
+        found = getattr(owner, lists[0])
+        for part in found if isinstance(found, list) else [] if found is None else [found]:
+            of_part = {column: getattr(part, name) for column, name in names.get(lists[0], {}).items()}
+            yield from rows_of(part, lists[1:], named | of_part)
+
+    return path, lambda report: list(rows_of(report, owners, {}))
 
 
 def _summary(report: AgreementReport) -> list[Row]:
@@ -222,30 +219,13 @@ def _bins(counts: Mapping[str, Sequence[int]]) -> list[Row]:
     ]
 
 
-def _role_rows(models: bool, part: str = "") -> Rows:
-    """Annotators against the reference, or against models; or their classes or sizes."""
-
-    def named(entry: Any, name: str) -> Row:
-        return {name if key == "name" else key: value for key, value in flat(entry).items()}
-
-    def rows(report: Any) -> list[Row]:
-        roles = report.models if models else [report.reference] if report.reference is not None else []
-        found: list[Row] = []
-        for role in roles:
-            of = {"model": role.name} if models else {}
-            for one in role.annotators:
-                entries = getattr(one, part) if part else []
-                found += [{**of, "annotator": one.name, **named(each, _OF_PART[part])} for each in entries]
-                found += [] if part else [{**of, **named(one, "annotator")}]
-        return found
-
-    return rows
-
-
+_ANNOTATOR, _MODEL = {"annotator": "name"}, {"model": "name"}
+#: names of the entries of parts of the comparison with a reference or model
+_OF_PARTS = {"classes": {"class": "name"}, "sizes": {"size": "name"}, "attributes": {"attribute": "name"}}
 #: every table by name: the field that a report needs for it, and its rows
 _TABLES: dict[str, tuple[str, Rows]] = {
     "summary": ("score", _summary),
-    "pairs": ("pairs", _entries("pairs")),
+    "pairs": _listed("pairs"),
     "annotators": ("annotators", _annotators),
     # how often each annotator gave each class; of masks the share of pixels
     "annotator_classes": ("annotators.classes", lambda report: [
@@ -254,28 +234,26 @@ _TABLES: dict[str, tuple[str, Rows]] = {
         for name, count in entry.classes.items()
     ]),
     # classes of annotators where most of the others gave another one
-    "other_classes": ("annotators.other_classes", lambda report: [
-        {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
-        for entry in report.annotators
-        for said in entry.other_classes
-    ]),
-    "worst_samples": ("worst_samples", _dictionaries("worst_samples")),
+    "other_classes": _listed(
+        "annotators.other_classes", annotators=_ANNOTATOR, other_classes={"class": "a", "most_others": "b"}
+    ),
+    "worst_samples": _listed("worst_samples"),
     "intervals": ("intervals", _intervals),
-    "classes": ("classes", _entries("classes")),
-    "confused_classes": ("classes.confused_with", _within("classes", "confused_with", name="name")),
-    "confusion": ("class_given_match.confusion", _dictionaries("class_given_match.confusion")),
+    "classes": _listed("classes"),
+    "confused_classes": _listed("classes.confused_with", classes={"name": "name"}),
+    "confusion": _listed("class_given_match.confusion"),
     "coefficients": ("categories", lambda report: [
         {"coefficient": name, "weights": weights, "value": value}
         for name, values in report.coefficients.items()
         for weights, value in values.items()
     ]),
-    "pair_confusion": ("pairs.confusion", _within("pairs", "confusion", annotator_a="a", annotator_b="b")),
-    "tags": ("tags", _entries("tags")),
-    "votes": ("existence.votes", _dictionaries("existence.votes")),
+    "pair_confusion": _listed("pairs.confusion", pairs={"annotator_a": "a", "annotator_b": "b"}),
+    "tags": _listed("tags"),
+    "votes": _listed("existence.votes"),
     "iou": ("localisation.iou_histogram", lambda report: _bins({"n_iou": report.localisation.iou_histogram})),
-    "sizes": ("sizes", _entries("sizes")),
-    "attributes": ("attributes", _entries("attributes")),
-    "attribute_conflicts": ("attributes.conflicts", _within("attributes", "conflicts", name="name")),
+    "sizes": _listed("sizes"),
+    "attributes": _listed("attributes"),
+    "attribute_conflicts": _listed("attributes.conflicts", attributes={"name": "name"}),
     "merges": ("merges", lambda report: [
         {**{f"class_{letter}": name for letter, name in zip("ab", entry.classes, strict=False)}, **flat(entry)}
         for entry in report.merges
@@ -292,20 +270,15 @@ _TABLES: dict[str, tuple[str, Rows]] = {
         {**dataclasses.asdict(each), **{name: ", ".join(getattr(each, name)) for name in ("annotators", "classes")}}
         for each in report.findings
     ]),
-    "reference": ("reference", _role_rows(models=False)),
-    "reference_classes": ("reference", _role_rows(models=False, part="classes")),
-    "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),
-    "reference_attributes": ("reference", _role_rows(models=False, part="attributes")),
-    "reference_confusion": ("reference", _within("reference.annotators", "confusion", name="name")),
-    "reference_attribute_conflicts": ("reference", lambda report: [
-        {"name": one.name, "attribute": each.name, **entry}
-        for one in at_path(report, "reference.annotators") or ()
-        for each in one.attributes
-        for entry in each.confusion
-    ]),
-    "models": ("models", _role_rows(models=True)),
-    "models_classes": ("models", _role_rows(models=True, part="classes")),
-    "models_sizes": ("models", _role_rows(models=True, part="sizes")),
-    "models_attributes": ("models", _role_rows(models=True, part="attributes")),
+    "reference": _listed("reference.annotators", annotators=_ANNOTATOR),
+    **{f"reference_{part}": _listed(f"reference.annotators.{part}", annotators=_ANNOTATOR, **_OF_PARTS)
+       for part in _OF_PARTS},
+    "reference_confusion": _listed("reference.annotators.confusion", annotators={"name": "name"}),
+    "reference_attribute_conflicts": _listed(
+        "reference.annotators.attributes.confusion", annotators={"name": "name"}, attributes={"attribute": "name"}
+    ),
+    "models": _listed("models.annotators", models=_MODEL, annotators=_ANNOTATOR),
+    **{f"models_{part}": _listed(f"models.annotators.{part}", models=_MODEL, annotators=_ANNOTATOR, **_OF_PARTS)
+       for part in _OF_PARTS},
     "persons": ("models", _persons),
 }  # fmt: skip
