@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.main_numbers import QUESTIONS
-from ..text.advice import conflict_counts, confusions_section, merge_effect, unclear_conflicts
+from ..text.advice import class_conflicts, merge_effect, unclear_conflicts
 from ..text.headline import shown_numbers
 from ..text.sections import Answer, Cell, Column, Facts, Part, Section, part_of, sample_table, table
 from ..text.words import (
@@ -70,7 +70,7 @@ def class_sentence(report: ObjectReport) -> str:
             said = f"Two labels of one object have different classes in {shown_share(conflicts)} of cases."
         elif confused is None:
             verb = "has" if total == 1 else "have"
-            which = unclear_conflicts(report, conflict_counts(given.confusion), given.n_unlisted)
+            which = unclear_conflicts(report, *class_conflicts(report))
             said = f"{counted(total, 'pair')} of labels of one object {verb} different classes; {which}."
         else:
             first, second = confused.classes
@@ -118,21 +118,6 @@ def share_below(histogram: list[int], limit: float) -> float | None:
     """The share of values below a limit, which must be an edge of a bin; None without values."""
     n = sum(histogram)
     return sum(histogram[: round(limit * len(histogram))]) / n if n else None
-
-
-_MANY = 10
-
-
-def confused_classes(report: ObjectReport) -> list[Section]:
-    """The classes that are confused, the effect of merging them, and similar class names."""
-    more: list[Part] = []
-    if report.similar_names:
-        shown = [listed([repr(name) for name in group]) for group in report.similar_names[:_MANY]]
-        n_more = len(report.similar_names) - len(shown)
-        groups = "; ".join([*shown, *([f"and {counted(n_more, 'more group')}"] if n_more else [])])
-        more.append(f"Names that may mean one class, counted as different: {groups}.")
-    given = report.class_given_match
-    return confusions_section(report, conflict_counts(given.confusion), given.n_unlisted, more)
 
 
 def class_details(report: ObjectReport) -> list[Section]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..objects.annotators import annotator_details, annotators_section, pair_details, pairs_section
 from ..objects.findings import OBJECT_PHRASES, object_findings, object_outcome
-from ..objects.questions import class_details, confused_classes, question_details, questions_section
+from ..objects.questions import class_details, question_details, questions_section
 from ..objects.rules import object_rules, object_words, other_rules, threshold_sections
-from ..text.advice import Phrases, all_findings, stands_out
+from ..text.advice import Phrases, all_findings, confusions_section, stands_out
 from ..text.sections import Section
 from ..text.words import VERDICTS
 from . import pixels, ratings, tags
@@ -102,7 +102,7 @@ FAMILY_CHARTS = {
         phrases=OBJECT_PHRASES,
         rules=object_rules,
         words=object_words,
-        sections=(questions_section, annotators_section, pairs_section, confused_classes),
+        sections=(questions_section, annotators_section, pairs_section, confusions_section),
         details=(all_findings, question_details, class_details, annotator_details, pair_details),
         overview=(questions_section,),
         sensitivity=(threshold_sections, other_rules),
@@ -136,7 +136,7 @@ FAMILY_CHARTS = {
         words=lambda report: ratings.RATING_WORDS,
         sections=(
             *(ratings.rating_coefficients, ratings.rating_annotators),
-            *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
+            *(ratings.rating_classes, ratings.rating_pairs, confusions_section),
         ),
         details=(all_findings, *_in_full(ratings.rating_annotators, ratings.rating_pairs)),
         overview=(functools.partial(ratings.rating_coefficients, brief=True),),

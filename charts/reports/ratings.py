@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..text.advice import Phrase, by_share, conflict_counts, conflicts, confusions_section, used
+from ..text.advice import Phrase, by_share, conflicts, used
 from ..text.sections import Cell, Column, Part, Section, other_class_column, table
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
 from ..text.words import NOT_COMPARED, all_agree, capitalised, counted, other_class, shown_number, shown_share
@@ -162,8 +162,3 @@ def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     if any(pair.mean_distance is not None for pair in pairs):
         columns.append(Column("mean distance", "mean_distance", shown_number))
     return pair_sections(report, columns, full=full)
-
-
-def rating_confusions(report: RatingReport) -> list[Section]:
-    """The classes that are confused."""
-    return confusions_section(report, conflict_counts(entry for pair in report.pairs for entry in pair.confusion))

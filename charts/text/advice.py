@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...agreement.evidence.hypotheses import KINDS, by_subject
@@ -30,8 +30,8 @@ WHERE_ALL = "all are in the table Findings (tab Annotators, print_report(full=Tr
 _APART = ("misses", "misses_size", "misses_class", "lone", "conflicts", "loose", "twice")
 #: what is counted, by kind
 _MEANING = {kind.name: kind.meaning for kind in KINDS}
-#: confused classes in the section
-_FEW = 5
+#: confused classes in the section, and groups of similar names
+_FEW, _MOST_GROUPS = 5, 10
 #: said where two annotators disagree
 OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
 
@@ -283,14 +283,16 @@ def clearly_confused(report: Any) -> list[Confused]:
     return [each for each in getattr(report, "confused", []) if each.is_clear]
 
 
-def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
-    """Count the meetings of every two different classes in lists of confusions."""
+def class_conflicts(report: Any) -> tuple[Counter[tuple[str, str]], int]:
+    """How often every two different classes met, each two in one order; and conflicts that are not among them."""
+    given = getattr(report, "class_given_match", None)
+    found = given.confusion if given is not None else [entry for pair in report.pairs for entry in pair.confusion]
     counts: Counter[tuple[str, str]] = Counter()
-    for entry in confusion:
+    for entry in found:
         a, b = sorted((entry["a"], entry["b"]), key=natural_key)
         if a != b and entry["n"]:
             counts[a, b] += entry["n"]
-    return counts
+    return counts, getattr(given, "n_unlisted", 0)
 
 
 def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0) -> str:
@@ -311,16 +313,9 @@ def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unli
     return f"{n:,} of {total:,} {'is' if n == 1 else 'are'} between {a!r} and {b!r} ({why})"
 
 
-def confusions_section(
-    report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0, more: Sequence[Part] = ()
-) -> list[Section]:
-    """The classes that are confused more often than by chance.
-
-    Args:
-        counts: as for :func:`unclear_conflicts`
-        n_unlisted: likewise
-        more: what follows the table
-    """
+def confusions_section(report: Any) -> list[Section]:
+    """The classes that are confused more often than by chance, the effect of merging them, and similar class names."""
+    counts, n_unlisted = class_conflicts(report)
     shown = clearly_confused(report)[:_FEW]
     parts: list[Part] = []
     if shown:
@@ -355,5 +350,9 @@ def confusions_section(
     elif counts:
         total = sum(counts.values()) + n_unlisted
         parts.append(f"{counted(total, 'conflict')}: {unclear_conflicts(report, counts, n_unlisted)}.")
-    parts += more
+    if similar := getattr(report, "similar_names", []):
+        groups = [listed([repr(name) for name in group]) for group in similar[:_MOST_GROUPS]]
+        n_more = len(similar) - len(groups)
+        groups += [f"and {counted(n_more, 'more group')}"] if n_more else []
+        parts.append(f"Names that may mean one class, counted as different: {'; '.join(groups)}.")
     return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []

@@ -15,8 +15,8 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.objects.questions import class_sentence, confused_classes
-from annotator_agreement.charts.text.advice import clearly_confused, unclear_conflicts
+from annotator_agreement.charts.objects.questions import class_sentence
+from annotator_agreement.charts.text.advice import clearly_confused, confusions_section, unclear_conflicts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
@@ -70,7 +70,7 @@ def test_names_are_similar_and_classes_confused_only_on_ten_images() -> None:
     assert (enough.similar_names, few.similar_names) == ([["bicicle", "bicycle"]], [])
     assert [each.classes for each in enough.confused] == [["bicicle", "bicycle"]]
     assert few.confused == []
-    (section,) = confused_classes(few)
+    (section,) = confusions_section(few)
     few_images = "all are between 'bicicle' and 'bicycle' (on fewer than 10 images, too few for a test)"
     assert section.parts == [f"30 conflicts: {few_images}."]
     assert f"30 pairs of labels of one object have different classes; {few_images}." in class_sentence(few)
