@@ -13,7 +13,7 @@ from ...agreement.evidence.ranking import in_order, least_first, most_first, nat
 from ...agreement.settings.arguments import count_of, one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..reports.families import family_of
-from ..text.advice import clearly_confused, unclear_conflicts
+from ..text.advice import class_conflicts, clearly_confused, unclear_conflicts
 from ..text.words import counted, documents, shown_number, shown_share
 from .theme import SCALE, figure, names_axis, require, safe
 
@@ -114,7 +114,6 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
 
 def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = None) -> Counter[tuple[str, str]]:
     """Counts of ordered pairs of different classes that two annotators gave to the same object or sample."""
-    given = getattr(report, "class_given_match", None)
     pairs: Sequence[Any] = report.pairs
     if not family_of(report).has_confusion:
         raise AgreementInputError(f"A report on {report.family} has no confusion of classes to draw")
@@ -128,13 +127,8 @@ def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = Non
         for entry in chosen[0].confusion:
             said = (entry["a"], entry["b"]) if chosen[0].a == pair[0] else (entry["b"], entry["a"])
             counts[said] += entry["n"]
-    elif given is not None:
-        for entry in given.confusion:
-            counts[entry["a"], entry["b"]] += entry["n"]
     else:
-        for summary in pairs:
-            for entry in summary.confusion:
-                counts[tuple(sorted((entry["a"], entry["b"])))] += entry["n"]
+        counts, _ = class_conflicts(report)
     return Counter({said: n for said, n in counts.items() if said[0] != said[1] and n})
 
 
