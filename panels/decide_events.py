@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +12,6 @@ import fiftyone.operators as foo
 
 from .. import names
 from ..agreement.settings.errors import AgreementInputError
-from ..charts.reports.decided import decisions_section
 from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.label_schemas import end_editing
 from ..dataset_io.database.fiftyone_private import reload_samples
@@ -23,7 +23,6 @@ from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED
 from .drawing import DECIDER
 from .drill_down import go_back, is_behind, show_view
-from .items import link
 from .panel_state import unusable_parts
 from .run_panel import ASK_BROWSER, RunPanel, deciding, put, state_part
 from .tab_decide import ALL
@@ -33,7 +32,6 @@ _ID = re.compile("[0-9a-f]{24}")
 _MOST_BACK, _MOST_WATCHED = 50, 10
 #: the App has stored an edit after this time, in seconds
 _SAVED_SECONDS = 5.0
-_NOTHING = "Nothing is decided yet."
 
 
 def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
@@ -165,28 +163,10 @@ class DecideEvents(RunPanel):
             ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
-        """Count how right everybody was, as JSON values; without intervals where they take long."""
+        """Count how right everybody was; without intervals where they take long."""
         many = Gold.open(ctx.dataset, names.DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
         report = report_decisions(ctx.dataset, str(self._require_run(ctx).run_key), resamples=0 if many else None)
-        on_frames = report.field.startswith(names.FRAMES_PREFIX)
-        *texts, shown, note = [*decisions_section(report).parts] if report.n_decided else [_NOTHING, None, ""]
-        rows = [] if shown is None else shown.rows  # type: ignore[union-attr]
-        counted = {
-            "texts": [str(text) for text in texts],
-            "note": str(note),
-            "header": [] if shown is None else list(shown.header),  # type: ignore[union-attr]
-            "rows": [
-                {
-                    "texts": [cell.text for cell in row],
-                    "values": [cell.value for cell in row],
-                    "link": None
-                    if on_frames or entry is report.by_rule
-                    else {**link(f"Decided against {entry.name}"), "against": entry.name},
-                }
-                for entry, row in zip(report.rows, rows, strict=bool(rows))
-            ],
-        }
-        put(ctx, decide={**deciding(ctx), "counted": counted})
+        put(ctx, decide={**deciding(ctx), "counted": dataclasses.asdict(report)})
 
     def _record_edits(self, ctx: foo.ExecutionContext) -> None:
         """Record what was edited in the samples that the user opened to edit, and close the forms."""

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import fiftyone as fo
 
 from .. import names
+from ..agreement.disputes.judged import AnnotatorDecided, DecisionReport
 from ..agreement.families.family import FAMILIES
-from ..charts.reports.decided import DECIDED
-from ..charts.text.sections import Cell, Column
+from ..agreement.statistics.values import read
+from ..charts.reports.decided import DECIDED, decision_columns, decisions_section
+from ..charts.text.sections import Column
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io.app.settings import annotator_colors
 from ..dataset_io.decide.decidable import CHANGED
@@ -28,7 +30,7 @@ from ..dataset_io.decide.next_object import (
 )
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.picture import picture_of
-from .items import Button, Choices, Item, button_item, form_button, table_item, text_item
+from .items import Button, Choices, Item, Link, button_item, form_button, link, named, table_item, text_item
 
 if TYPE_CHECKING:
     from .panel_state import PanelState, Shown
@@ -95,29 +97,35 @@ def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str |
 
 def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
     """Table of everybody's accuracy, once somebody asked for it: it takes too long after every click."""
-    counted_then: Mapping[str, Any] | None = chosen.get("counted")
-    label = "How right everybody was" if counted_then is None else "Count again"
+    then: Mapping[str, Any] = chosen.get("counted") or {}
+    is_counted = "n_decided" in then  # an earlier version left other values
+    label = "Count again" if is_counted else "How right everybody was"
     buttons: list[Button] = [
         (label, "fact_check", "count_decisions", {}),
         form_button("Decide many by a rule", "gavel", names.DECIDE, by=chosen["by"]),
         form_button("Export what was decided", "file_download", names.EXPORT_DECIDED),
     ]
     yield button_item("count", "", buttons)
-    if counted_then is None:
+    if not is_counted:
         return
-    yield text_item("counted", " ".join(counted_then["texts"]))
-    columns = [
-        Column(
-            title,
-            lambda row, k=k: Cell(row["values"][k], row["texts"][k]),  # type: ignore[misc]
-            link=(lambda row: row["link"]) if title in _AGAINST else None,
-            is_number=k > 0,
-            first_down=k > 0,
-        )
-        for k, title in enumerate(counted_then["header"])
-    ]
-    yield table_item("right", columns, counted_then["rows"], choices, title=DECIDED, note=counted_then["note"])
-    if counted_then["rows"]:
+    report: DecisionReport = read(DecisionReport, then)
+    if not report.n_decided:
+        yield text_item("counted", _NOTHING)
+        yield table_item("right", [], [], choices, title=DECIDED)
+        return
+
+    def against(entry: AnnotatorDecided) -> Link | None:
+        if report.field.startswith(names.FRAMES_PREFIX) or entry is report.by_rule:
+            return None
+        return {**link(f"Decided against {entry.name}"), "against": entry.name}
+
+    *told, _, note = decisions_section(report).parts
+    yield text_item("counted", " ".join(map(str, told)))
+    who, *others = decision_columns(report)
+    columns = [named(who.title, who.cell)]
+    columns += [Column(each.title, each.cell, link=against if each.title in _AGAINST else None) for each in others]
+    yield table_item("right", columns, report.rows, choices, title=DECIDED, note=str(note))
+    if report.rows:
         buttons = [
             form_button("List to send", "outgoing_mail", names.EXPORT_DECIDED_AGAINST),
             form_button("Apply to labels", "published_with_changes", names.APPLY_DECISIONS),
@@ -130,6 +138,7 @@ def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
 _AGAINST = ("wrong", "missed", "too many")
 
 
+_NOTHING = "Nothing is decided yet."
 _DONE = "Everything that you look for is decided or skipped."
 _NONE_FITS = "No disputed object fits these filters: choose others."
 _NONE_DISPUTED = "Nothing is disputed, so there is nothing to decide."

@@ -51,6 +51,15 @@ def decisions_section(report: DecisionReport) -> Section:
         (report.n_applied, "applied to annotators' labels, which count for nobody since"),
     ]
     parts += [f"{counted(count, unit)} {text}." for count, text in left if count]
+    if report.n_decided:
+        are_all = report.n_decided - report.n_by_rule == report.n_objects
+        note = _NOTES[unit] + ("." if are_all else ", which may be the hard ones.")
+        parts += [table(decision_columns(report), report.rows), note]
+    return Section(DECIDED, parts, key="decided")
+
+
+def decision_columns(report: DecisionReport) -> list[Column]:
+    """What is said of every annotator, and of the rule."""
 
     def worst_classes(entry: AnnotatorDecided) -> Cell:
         """The classes with most missed objects, wrong classes and labels of no object."""
@@ -59,7 +68,7 @@ def decisions_section(report: DecisionReport) -> Section:
         return Cell(worst, worst or "-")
 
     of_whole = report.unit == "image"  # everybody said something of the whole image
-    columns = [
+    return [
         Column("annotator", "name"),
         *(() if of_whole else _FOUND),
         *(() if report.unit == "tag" else (_WRONG,)),
@@ -69,12 +78,6 @@ def decisions_section(report: DecisionReport) -> Section:
         Column("too many", "n_too_many"),
         *((Column("most errors on", worst_classes),) if any(each.classes for each in report.annotators) else ()),
     ]
-    note = _NOTES[report.unit] + (
-        "." if report.n_decided - report.n_by_rule == report.n_objects else ", which may be the hard ones."
-    )  # fmt: skip
-    if report.n_decided:
-        parts += [table(columns, report.rows), note]
-    return Section(DECIDED, parts, key="decided")
 
 
 def decisions_sections(report: DecisionReport) -> list[Section]:
