@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 from typing import Any, ClassVar
 
 import fiftyone as fo
@@ -23,12 +22,10 @@ from . import drill_down
 from .decide_events import DecideEvents, leave_form, open_form, stepped
 from .drawing import GRID_TITLE, RUN, VIEW, beside_schema, panel_schema, safe_title
 from .items import Choices, Item, sort_after_click
-from .panel_state import PanelState
+from .panel_state import OBJECT_ID, PanelState
 from .run_panel import deciding, put, state_part
 from .tab_decide import beside_items, next_sample
 from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
-
-_ID = re.compile("[0-9a-f]{24}")
 
 
 class AgreementPanel(DecideEvents):
@@ -195,7 +192,7 @@ class AgreementPanel(DecideEvents):
         """Open a sample of the work list."""
         self._require_run(ctx)
         sample_id = str(ctx.params.get("id"))
-        if not _ID.fullmatch(sample_id) or not len(ctx.dataset.select(sample_id)):
+        if not OBJECT_ID.fullmatch(sample_id) or not len(ctx.dataset.select(sample_id)):
             raise AgreementInputError(f"The sample {sample_id} was deleted")
         ctx.ops.open_sample(id=sample_id)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,11 +22,10 @@ from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED
 from .drawing import DECIDER
 from .drill_down import go_back, is_behind, show_view
-from .panel_state import unusable_parts
+from .panel_state import OBJECT_ID, unusable_parts
 from .run_panel import ASK_BROWSER, RunPanel, deciding, put, state_part
 from .tab_decide import ALL
 
-_ID = re.compile("[0-9a-f]{24}")
 #: objects that one can go back to, and samples whose edits are looked for
 _MOST_BACK, _MOST_WATCHED = 50, 10
 #: the App has stored an edit after this time, in seconds
@@ -223,7 +221,7 @@ def _name_of(chosen: Mapping[str, Any]) -> str:
 def _object_of(ctx: foo.ExecutionContext) -> tuple[str, str]:
     """The document and the unit of the object that a button names."""
     document = ctx.params.get("document")
-    if not isinstance(document, str) or not _ID.fullmatch(document):
+    if not isinstance(document, str) or not OBJECT_ID.fullmatch(document):
         raise AgreementInputError(f"`document` must be the id of what holds the object, got {document!r}")
     return document, str(ctx.params.get("unit"))
 

@@ -47,9 +47,9 @@ _UNDER_WAY = {
 }
 
 
+OBJECT_ID = re.compile("[0-9a-f]{24}")
 #: what the App keeps of a panel, and of which type each part is if there is one; ``...``: all other entries. A list
 #: has entries of one type, a tuple these entries
-_ID = re.compile("[0-9a-f]{24}")
 _KEPT: dict[Any, Any] = {
     **dict.fromkeys(("run_key", "tab", "decider", "shown", "answer", "by"), str),
     "of_view": bool,
@@ -59,16 +59,16 @@ _KEPT: dict[Any, Any] = {
     "refreshed": int,
     "decide": {
         **dict.fromkeys(("by", "verdict", "annotator", "label"), str),
-        "sample": _ID,
+        "sample": OBJECT_ID,
         "votes": int,
         **dict.fromkeys(("skipped", "filtering"), bool),
         "colours": [{"path": str}],
         "left": [(str, float)],
-        "at": (_ID, str),
-        "past": [(_ID, str)],
+        "at": (OBJECT_ID, str),
+        "past": [(OBJECT_ID, str)],
         "n": int,
         "editing": {"active": [str], "fields": [str], "step": str},
-        "watched": {_ID: object},
+        "watched": {OBJECT_ID: object},
         "counted": {},
     },
 }
@@ -87,7 +87,7 @@ def _is_of(value: Any, kind: Any) -> bool:
         same = isinstance(value, list | tuple) and len(value) == len(kinds) and None not in value
         return same and all(map(_is_of, value, kinds))
     if isinstance(kind, dict):
-        if not isinstance(value, dict) or (_ID in kind and not all(map(_ID.fullmatch, value))):
+        if not isinstance(value, dict) or (OBJECT_ID in kind and not all(map(OBJECT_ID.fullmatch, value))):
             return False
         other = kind.get(..., object)
         return all(_is_of(entry, kind.get(name, other)) for name, entry in value.items())

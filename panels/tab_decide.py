@@ -50,7 +50,6 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
         yield _who(chosen)
         return
     labels = open_run_labels(dataset, state.run_key or "")
-    open_to_decide(labels, names.DEFAULT_GOLD_FIELD, among=())
     item = _item(shown, labels, _sought(chosen), chosen)
     yield item
     if item["object"] is None:
@@ -160,8 +159,8 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
 
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
     """The object, how far it is, and what can be done; beside the sample that somebody looks at without a picture."""
-    objects = shown.costly(sought)
     opened = open_to_decide(labels, names.DEFAULT_GOLD_FIELD, among=())
+    objects = shown.costly(sought)
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None
     found = None if at is None else shown_object(labels, names.DEFAULT_GOLD_FIELD, *at)
