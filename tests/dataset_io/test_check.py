@@ -178,17 +178,6 @@ def test_the_labels_behind_a_failure_are_a_view(run):
     assert _one(run, number="f1", at_least=1, pair=["bob", "alice"]).view["annotators"] == ["alice", "bob"]
 
 
-def test_runs_that_did_not_complete_are_refused(make_dataset):
-    dataset = make_dataset()
-    mine = aa.compute(dataset, NAMES, resamples=0)
-    Run(dataset, "agreement").update(status="running")
-    with pytest.raises(AgreementInputError, match="must be completed, got the status 'running'"):
-        _one(mine)
-    mine.delete()
-    with pytest.raises(AgreementInputError, match="must be an agreement run"):
-        _one(mine)
-
-
 def test_annotators_are_judged_against_the_reference_and_with_a_model(run):
     """The numbers of the report, of all objects and a class; carol is the reference."""
     options = {"run_key": "roles", "resamples": 50}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 
 import fiftyone as fo
 import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from shapely.affinity import rotate
+from shapely.affinity import rotate, scale, translate
 
-from tests.dataset_io.annotation_samples import dataset_of, images_in, written
+from tests.dataset_io.annotation_samples import by, dataset_of, images_in, label_studio_task, ls_box, region, written
 
 import annotator_agreement as aa
 from annotator_agreement.dataset_io import import_annotations
@@ -227,3 +228,246 @@ def test_a_summary_is_plain_data_one_line_and_tables_with_the_next_call_in_a_not
     shown = summary._repr_html_()
     assert "<td>&lt;b&gt;ann&lt;/b&gt;</td>" in shown
     assert "<pre>aa.compute(dataset, [" in shown
+
+
+# ---- label Studio's JSON: who completed which task, and the label that every kind of result becomes ----
+
+
+def test_the_sample_of_five_images_and_three_annotators(shared_data):
+    from fiftyone.utils.labelstudio import import_label_studio_annotation
+
+    path = shared_data / "label_studio" / "boxes_5x3.json"
+    tasks = json.loads(path.read_text())
+    dataset = dataset_of(task["file_upload"] for task in tasks)
+    summary = import_annotations(dataset, path)
+    assert [(entry.name, entry.n_images, entry.n_labels) for entry in summary.annotators] == [
+        ("rater1@example.com", 5, {"detections": 30}),
+        ("rater2@example.com", 5, {"detections": 30}),
+        ("rater3@example.com", 5, {"detections": 31}),
+    ]
+    assert [entry.name for entry in summary.separate] == ["prediction_1"]
+    for task in tasks:  # FiftyOne's converter of single results says the same of each
+        sample = dataset.match({"filepath": f"/images/{task['file_upload']}"}).first()
+        for annotation in task["annotations"]:
+            field = annotation["completed_by"]["email"].replace("@", "_").replace(".", "_")
+            theirs = [import_label_studio_annotation(result)[1] for result in annotation["result"]]
+            assert [(label.label, list(label.bounding_box)) for label in sample[field].detections] == [
+                (label.label, pytest.approx(label.bounding_box)) for label in theirs
+            ]
+    (call,) = summary.calls
+    report = eval(call, {"aa": aa, "dataset": dataset})
+    assert report.n_objects == 91
+    assert {entry.name for entry in report.annotators} == {entry.name for entry in summary.annotators}
+    _check_best_ious(report, tasks)
+
+
+def _check_best_ious(report, tasks):
+    """The measure of document 002, mean over A of the best IoU in B, by brute force from the file."""
+
+    def boxes(task, who):
+        (results,) = [entry["result"] for entry in task["annotations"] if entry["completed_by"]["email"] == who]
+        values = [result["value"] for result in results]
+        return [shapely.box(v["x"], v["y"], v["x"] + v["width"], v["y"] + v["height"]) for v in values]
+
+    for pair in report.pairs:
+        means = []
+        for task in tasks:
+            a, b = boxes(task, pair.a), boxes(task, pair.b)
+            means.append(np.mean([max(x.intersection(y).area / x.union(y).area for y in b) for x in a]))
+        assert pair.mean_max_iou["a_to_b"].mean == pytest.approx(np.mean(means), abs=1e-9)
+
+
+def test_skipped_is_not_assigned_and_an_empty_result_drew_nothing(tmp_path):
+    task = label_studio_task("1.jpg", by(1, ls_box(10, 20, 30, 40)), by(2), by(3, was_cancelled=True))
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    sample = dataset.first()
+    (label,) = sample.annotator_1.detections
+    assert label.bounding_box == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert sample.annotator_2.detections == []
+    assert not dataset.has_field("annotator_3")
+    assert any("skipped" in line and "1.jpg" in line for line in summary.left_out)
+    assert (sample.metadata.width, sample.metadata.height) == (200, 100)
+
+
+def test_ground_truth_and_predictions_stand_apart(tmp_path):
+    box = ls_box(10, 10, 10, 10)
+    task = label_studio_task(
+        "1.jpg",
+        by({"id": 7, "email": "ann@x.org"}, box),
+        by({"id": 8, "email": "bob@x.org"}, box, ground_truth=True),
+        predictions=[{"model_version": "yolo v8", "result": [box, box]}, {"model_version": "", "result": []}, 12],
+    )
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(
+        dataset, written(tmp_path / "e.json", [task]), annotators={"ann@x.org": "ann"}, prefix="ls_"
+    )
+    assert [entry.name for entry in summary.annotators] == ["ann"]
+    sample = dataset.first()
+    counts = {name: len(sample[f"ls_{name}"].detections) for name in ("ann", "ground_truth", "prediction")}
+    assert counts == {"ann": 1, "ground_truth": 1, "prediction": 0}
+    assert len(sample.ls_prediction_yolo_v8.detections) == 2
+    assert summary.calls == ()
+
+
+def test_the_latest_annotation_of_an_annotator_counts(tmp_path):
+    task = label_studio_task("1.jpg", by(1, ls_box(50, 50, 10, 10), id=3, updated_at="2024-02-01T00:00:00Z"),
+                             by(1, ls_box(10, 10, 10, 10), id=4, updated_at="2024-01-01T00:00:00Z"))  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    assert dataset.first().annotator_1.detections[0].bounding_box[0] == 0.5
+    assert any("a later one" in line for line in summary.left_out)
+
+
+@pytest.mark.parametrize("angle", [30.0, 328.3])
+def test_rotated_boxes_become_polygons_and_so_do_the_others(tmp_path, angle):
+    task = label_studio_task("1.jpg", by(1, ls_box(20, 30, 25, 20, rotation=angle), ls_box(0, 0, 10, 10, name="s")))
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    rotated, upright = dataset.first().annotator_1.polylines
+    expected = rotate(shapely.box(40, 30, 90, 50), angle, origin=(40, 30))  # y points down: clockwise
+    assert shapely.Polygon(np.array(rotated.points[0]) * [200, 100]).equals_exact(expected.normalize(), 1e-6) or (
+        shapely.Polygon(np.array(rotated.points[0]) * [200, 100]).symmetric_difference(expected).area < 1e-6
+    )
+    assert upright.closed
+    assert upright.points == [[[0.0, 0.0], [0.1, 0.0], [0.1, 0.1], [0.0, 0.1]]]
+
+
+def test_ellipses_become_polygons(tmp_path):
+    value = {"x": 50, "y": 40, "radiusX": 10, "radiusY": 5, "rotation": 30, "ellipselabels": ["cat"]}
+    path = written(tmp_path / "e.json", [label_studio_task("1.jpg", by(1, region("ellipselabels", value)))])
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, path)
+    (label,) = dataset.first().annotator_1.polylines
+    drawn = shapely.Polygon(np.array(label.points[0]) * [200, 100])
+    circle = shapely.Point(0, 0).buffer(1, quad_segs=64)
+    expected = translate(rotate(scale(circle, 20, 5), 30), 100, 40)  # y points down: clockwise
+    assert (label.label, label.closed) == ("cat", True)
+    assert drawn.intersection(expected).area / drawn.union(expected).area > 0.997
+
+
+def test_polygons_and_boxes_stand_in_fields_of_their_own_if_asked_for(tmp_path):
+    polygon = region("polygonlabels", {"points": [[10, 10], [50, 10], [50, 30]], "polygonlabels": ["dog"]}, "p")
+    task = label_studio_task("1.jpg", by(1, polygon, ls_box(0, 0, 10, 10)))
+    path = written(tmp_path / "e.json", [task])
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, path, label_types=["detections", "polylines"])
+    sample = dataset.first()
+    assert [label.label for label in sample.annotator_1_detections.detections] == ["cat"]
+    assert [label.label for label in sample.annotator_1_polylines.polylines] == ["dog"]
+    assert summary.annotators[0].fields == ("annotator_1_detections", "annotator_1_polylines")
+    boxes = dataset_of(["1.jpg"])
+    summary = import_annotations(boxes, path)
+    assert [label.bounding_box for label in boxes.first().annotator_1.detections] == [
+        pytest.approx([0.1, 0.1, 0.4, 0.2]),
+        [0.0, 0.0, 0.1, 0.1],
+    ]
+    assert any("1 polylines given as detections" in note for note in summary.notes)
+
+
+def test_keypoints_of_one_parent_are_one_label_in_the_order_of_their_names(tmp_path):
+    def point(x, label, name, **more):
+        return region("keypointlabels", {"x": x, "y": 50, "width": 1, "keypointlabels": [label]}, name, **more)
+
+    task = label_studio_task(
+        "1.jpg",
+        by(1, point(10, "nose", "a", parentID="b"), point(20, "ear", "c", parentID="b"),
+           ls_box(0, 0, 50, 50, "person", name="b"), point(90, "tip", "z")),
+        by(2, point(30, "nose", "a"), ls_box(0, 0, 50, 50, "person", name="b"),
+           {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"}),
+    )  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types=["detections", "keypoints"])
+    # the tip is a single point
+    assert [("keypoints" in call, "point_radius=10.0" in call)
+            for call in summary.calls] in ([(False, False), (True, True)], [(True, True), (False, False)])  # fmt: skip
+    sample = dataset.first()
+    tip, person = sorted(sample.annotator_1_keypoints.keypoints, key=lambda label: -label.points[0][0])
+    assert (tip.label, tip.points) == ("tip", [[0.9, 0.5]])
+    assert (person.label, person.points) == ("person", [[0.2, 0.5], [0.1, 0.5]])  # ear, nose
+    (other,) = sample.annotator_2_keypoints.keypoints
+    assert math.isnan(other.points[0][0])
+    assert other.points[1] == [0.3, 0.5]
+    assert len(sample.annotator_1_detections.detections) == 1
+
+
+def test_answers_about_images_and_about_regions(tmp_path):
+    def answer(kind, name, value, **more):
+        return {"id": f"{name}-id", "type": kind, "from_name": name, "to_name": "image", "value": value, **more}
+
+    tasks = [
+        label_studio_task(
+            "1.jpg",
+            by(1, answer("choices", "weather", {"choices": ["rain"]}), answer("rating", "quality", {"rating": 4}),
+               answer("choices", "seen", {"choices": ["a", "b"]}), answer("number", "count", {"number": 2.5}),
+               answer("taxonomy", "kind", {"taxonomy": [["animal", "cat"]]}), answer("textarea", "why", {}),
+               ls_box(0, 0, 50, 50, name="b"),
+               answer("choices", "occlusion", {"choices": ["partly"], "x": 0}, id="b")),
+            by(2, answer("choices", "weather", {"choices": ["sun"]})),
+        )
+    ]  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
+    sample = dataset.first()
+    assert (sample.annotator_1_weather.label, sample.annotator_2_weather.label) == ("rain", "sun")
+    assert (sample.annotator_1_quality.value, sample.annotator_1_count.value) == (4.0, 2.5)
+    assert [tag.label for tag in sample.annotator_1_seen.classifications] == ["a", "b"]
+    assert sample.annotator_2_seen.classifications == []
+    assert sample.annotator_2_quality is None  # looked, but said nothing: no rating
+    assert sample.annotator_1_kind.label == "animal/cat"
+    assert sample.annotator_1_detections.detections[0].occlusion == "partly"
+    assert sample.annotator_2_detections.detections == []
+    assert any("textarea" in line for line in summary.left_out)
+    assert "aa.compute(dataset, ['annotator_1_weather', 'annotator_2_weather'])" in summary.calls
+
+
+def _brush(mask):
+    """Label Studio's run lengths of a mask: every row of values as one stretch of single values or one run."""
+    values = np.repeat(mask.astype(np.uint8).ravel() * 255, 4)
+    bits = f"{len(values):032b}{7:05b}" + "".join(f"{size - 1:04b}" for size in (3, 4, 8, 16))
+    starts = np.flatnonzero(np.diff(values, prepend=values[0] + 1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(values)], strict=True):
+        if end - start < 8:  # single values
+            bits += "0" + f"{0:02b}" + f"{end - start - 1:03b}" + f"{values[start]:08b}" * (end - start)
+        else:
+            bits += "1" + f"{3:02b}" + f"{end - start - 1:016b}" + f"{values[start]:08b}"
+    bits += "0" * (-len(bits) % 8)
+    return [int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)]
+
+
+def test_brushes_are_instance_masks(tmp_path):
+    mask = np.zeros((100, 200), np.bool_)
+    mask[10:31, 40:45] = True
+    mask[12, 41] = False
+    rle = {"format": "rle", "rle": _brush(mask), "brushlabels": ["cat"]}
+    broken = {"format": "rle", "rle": _brush(mask)[:9], "brushlabels": ["cat"]}
+    task = label_studio_task("1.jpg", by(1, region("brushlabels", rle), region("brushlabels", broken, "c")))
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    (label,) = dataset.first().annotator_1.detections
+    assert label.bounding_box == pytest.approx([40 / 200, 10 / 100, 5 / 200, 21 / 100])
+    assert np.array_equal(label.mask, mask[10:31, 40:45])
+    assert any("end too early" in line for line in summary.left_out)
+
+
+def test_a_file_for_each_annotator_may_repeat_the_predictions(tmp_path):
+    predictions = [{"model_version": "m", "result": [ls_box(0, 0, 10, 10)]}]
+    paths = {name: written(tmp_path / f"{name}.json", [label_studio_task("1.jpg", by(k), predictions=predictions)])
+             for k, name in enumerate(("ann", "bob"))}  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, paths)
+    assert [(entry.name, entry.n_empty) for entry in summary.annotators] == [("ann", 1), ("bob", 1)]
+    assert [entry.n_labels for entry in summary.separate] == [{"detections": 1}]
+
+
+def test_addresses_of_images_are_read_as_paths(tmp_path):
+    tasks = [label_studio_task("0a1b2c3d-x.jpg", by(1)),
+             {"data": {"image": "/data/local-files/?d=scans/y%201.jpg"}, "annotations": [by(1)]},
+             {"data": {"image": "https://bucket.example/z.jpg?X-Amz-Signature=abc"}, "annotations": [by(1)]},
+             {"data": {"text": "no image"}, "annotations": [by(1)], "id": 5},
+             label_studio_task("unknown.jpg", by(1))]  # fmt: skip
+    dataset = dataset_of(["x.jpg", "y 1.jpg", "z.jpg", "w.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
+    lists = [label and label.detections for label in dataset.values("annotator_1")]
+    assert lists == [[], [], [], None]
+    assert any("unknown.jpg" in line for line in summary.left_out)

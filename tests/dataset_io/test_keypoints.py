@@ -156,12 +156,6 @@ def test_points_that_are_none_are_not_labelled(make_dataset):
     assert compute_agreement(dataset, ["alice", "bob"]).localisation.visibility == pytest.approx(2 / 3)
 
 
-def test_images_without_a_size_are_named(make_dataset):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)}, size=None)
-    with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
-        compute_agreement(dataset, ["alice", "bob"])
-
-
 def _cells(make_dataset, size=(WIDTH, HEIGHT)):
     """Two cells, of which bob puts the first 6 pixels beside alice, and the second 2; carol begins with a third one."""
     alice, bob = [[[0.1, 0.5]], [[0.5, 0.5]]], [[[0.1 + 6 / WIDTH, 0.5]], [[0.5, 0.5 + 2 / HEIGHT]]]

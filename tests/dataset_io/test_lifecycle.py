@@ -7,17 +7,28 @@ import pytest
 from bson import ObjectId
 from fiftyone import ViewField as F
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored
+from tools.stress.hostile_files import hostile_files
+from tools.stress.imports import at_once, killed
+from tools.stress.shared_out import shared_runs
+from tools.stress.together import any_operations, delete_beside_units
+from tools.stress.workers import Command, workers
 
 from annotator_agreement import AgreementInputError, names
 from annotator_agreement.dataset_io import (
+    add_units,
     compute_agreement,
     delete_agreement,
     list_agreements,
     load_agreement,
     rename_agreement,
+    resolve_units,
 )
+from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
 from annotator_agreement.dataset_io.record import run
+from annotator_agreement.dataset_io.run import read
+from annotator_agreement.dataset_io.units import units_field
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -45,16 +56,6 @@ def test_deleting_leaves_the_dataset_as_it_was(make_dataset):
     delete_agreement(dataset, "agreement")
     assert stored(dataset) == before
     assert list_agreements(dataset) == []
-
-
-def test_deleting_one_run_leaves_the_other(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS, run_key="one")
-    with_one = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS, run_key="two")
-    delete_agreement(dataset, "two")
-    assert stored(dataset) == with_one
-    assert load_agreement(dataset, "one").run_key == "one"
 
 
 def test_deleting_also_removes_what_delete_run_left_behind(make_dataset):
@@ -254,12 +255,6 @@ def test_a_run_renamed_by_fiftyone_itself_is_still_ours(make_dataset):
     assert stored(dataset) == before
 
 
-def test_something_that_is_no_dataset_has_no_runs():
-    for call in (list_agreements, delete_agreement, load_agreement):
-        with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got NoneType"):
-            call(None)
-
-
 def test_renaming_keeps_the_indexes_and_the_sidebar_of_the_user(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS)
@@ -284,3 +279,136 @@ def test_the_first_error_reaches_the_user_even_if_it_cannot_be_recorded(make_dat
     with pytest.raises(IndexError):
         compute_agreement(dataset, ANNOTATORS)
     assert "could not be recorded" in caplog.text
+
+
+# ---- derived fields of a run that another process creates meanwhile, unknown to this process ----
+
+
+def _elsewhere(killable, dataset, function, **options):
+    """Call a function of the plugin in another process, so that this one does not see it."""
+    assert not killable(dataset, function, kill_before=None, **options)
+
+
+@pytest.mark.parametrize("forget", ["rename", "delete"])
+@pytest.mark.few(1)
+def test_units_that_somebody_else_made_go_with_their_run(killable, make_dataset, forget):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    _elsewhere(killable, dataset, "add_units")
+    assert not dataset.has_sample_field("agreement_units")
+    if forget == "rename":
+        rename_agreement(dataset, "agreement", "renamed")
+        assert dataset.count("renamed_units.detections") == 6
+    delete_agreement(dataset, "renamed" if forget == "rename" else "agreement")
+    assert stored(dataset) == before
+
+
+def test_a_consensus_that_somebody_else_made_is_not_replaced_unasked(killable, make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    _elsewhere(killable, dataset, "resolve_units", quorum=1.0)
+    with pytest.raises(AgreementInputError, match="must be new, but it exists already"):
+        resolve_units(dataset)
+
+
+def test_what_somebody_else_records_meanwhile_is_kept(killable, make_dataset, monkeypatch):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    original = units_field.open_units
+
+    def open_late(*arguments):
+        opened = original(*arguments)
+        _elsewhere(killable, dataset, "add_units")
+        _elsewhere(killable, dataset, "configure_agreement_app", sidebar=True)
+        return opened
+
+    monkeypatch.setattr(units_field, "open_units", open_late)
+    resolve_units(dataset)
+    config = run.Run(dataset, "agreement").config
+    assert {suffix: made["status"] for suffix, made in config["derived_fields"].items()} == {
+        "_units": "completed",
+        "_consensus": "completed",
+    }
+    assert app_settings_of(dataset, "agreement") == AppSettings(sidebar=True)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_of_two_that_make_one_field_the_later_one_wins(make_dataset, before_each_write, monkeypatch):
+    dataset = make_dataset(random_annotators(30))
+    compute_quickly(dataset)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    started = []
+
+    def start_another(batch):
+        started.append(batch)
+        if len(started) == 2:
+            resolve_units(fo.load_dataset(dataset.name), quorum=0.1)
+
+    before_each_write(start_another)
+    with pytest.raises(AgreementInputError, match="`agreement_consensus` is being written by somebody else"):
+        resolve_units(dataset, quorum=0.9)
+    made = units_field.derived_record(run.Run(dataset, "agreement"), "_consensus")
+    assert (made["status"], made["quorum"]) == ("completed", 0.1)
+    votes = [vote for of_sample in dataset.values("agreement_consensus.detections.votes") for vote in of_sample or []]
+    resolve_units(dataset, quorum=0.1, overwrite=True)
+    assert sum(map(len, filter(None, dataset.values("agreement_consensus.detections")))) == len(votes)
+
+
+def test_units_that_must_not_be_changed_are_not_made_anew(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    add_units(dataset)
+    field = dataset.get_field("agreement_units")
+    field.read_only = True
+    field.save()
+    with pytest.raises(AgreementInputError, match="must not be read-only, got agreement_units"):
+        add_units(dataset, overwrite=True)
+    assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"
+
+
+# ---- several processes at once on one dataset: short versions of the campaigns of ``make stress`` ----
+
+
+@pytest.mark.long
+def test_deleting_a_run_while_units_of_another_are_written_leaves_a_dataset_that_opens(private_fiftyone):
+    assert delete_beside_units(7, 3) == (3, 0, [])
+
+
+@pytest.mark.long
+def test_any_operations_at_once_leave_a_dataset_that_opens_and_what_users_have(private_fiftyone):
+    assert any_operations(7, 4) == (4, 0, [])
+
+
+@pytest.mark.long
+def test_imports_at_once_lose_no_label(private_fiftyone):
+    tried, failed, examples = at_once(51, 2)
+    assert (tried, failed) == (2, 0), examples
+
+
+@pytest.mark.long
+def test_imports_and_exports_that_are_killed_leave_the_old_or_the_new(private_fiftyone):
+    tried, failed, examples = killed(51, 3)
+    assert (tried, failed) == (3, 0), examples
+
+
+@pytest.mark.long
+def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_fiftyone):
+    tried, failed, examples = hostile_files(0, 6, size=20_000)  # those that grow most
+    assert (tried, failed) == (6, 0), examples
+
+
+@pytest.mark.long
+def test_a_shared_run_whose_main_process_is_killed_is_continued_or_deleted(private_fiftyone):
+    tried, failed, examples = shared_runs(66, 1)
+    assert (tried, failed) == (1, 0), examples
+
+
+@pytest.mark.long
+def test_a_process_that_hangs_is_followed_by_another_one(private_fiftyone):
+    with workers(1) as (worker,):
+        first = worker.pid
+        assert worker.do(Command("time:sleep", [60]), patience=0.2).error == "Hanging"
+        assert worker.do(Command("os:getpid")).value == worker.pid != first

@@ -10,11 +10,13 @@ from fiftyone import ViewField as F
 from tests.agreement.rating_oracle import entropy_of, given, majority_of, random_rows, score_of
 from tests.chance import few
 from tests.dataset_io.rated import by_annotator, rated_dataset
-from tests.datasets import stored
+from tests.dataset_io.shaped import box, shapes_dataset
+from tests.datasets import stored, user_values
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     compute_agreement,
+    load_agreement,
 )
 from annotator_agreement.dataset_io.labels.source import comparable_fields
 
@@ -350,3 +352,159 @@ def test_ratings_of_frames_are_compared_frame_by_frame(make_videos):
     assert dataset.values("agreement_score") == [0.5, 1.0]
     assert (report.n_samples, report.n_rated, report.run.coverage) == (5, 3, "fields")
     report.print_report()
+
+
+# ---- runs on tags, with one field for each annotator or an attribute that names them: written fields and report ----
+
+
+#: full agreement; a missed and a lone tag, given twice; nobody any; one not assigned; only one assigned
+EXAMPLE_TAGS = {
+    "alice": [["rain", "night"], ["rain", "snow", "snow"], [], ["rain"], ["rain"]],
+    "bob": [["night", "rain"], ["rain"], [], [], None],
+    "carol": [["rain", "night"], ["crowd"], [], None, None],
+}
+
+
+def _tags_dataset(make_dataset, annotators=EXAMPLE_TAGS):
+    return rated_dataset(make_dataset, annotators, "Classifications")
+
+
+def _attribute_dataset(make_dataset, annotators):
+    dataset = make_dataset({})
+    for k in range(len(annotators["alice"])):
+        labels = [fo.Classification(label=tag, rater=name) for name in ("carol", "alice", "bob")
+                  for tag in annotators[name][k] or []]  # fmt: skip
+        assigned = [name for name in NAMES if annotators[name][k] is not None]
+        labels = fo.Classifications(classifications=labels)
+        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", labels=labels, raters=assigned))
+    return dataset
+
+
+def test_values_of_an_example(make_dataset):
+    dataset = _tags_dataset(make_dataset)
+    report = compute_agreement(dataset, NAMES)
+    assert dataset.values("agreement_score") == pytest.approx([1.0, (0.5 + 0 + 0) / 3, 1.0, 0.0, None])
+    assert dataset.values("agreement_majority") == [["night", "rain"], ["rain"], [], [], None]
+    assert dataset.values("agreement_disputed") == [False, True, False, True, None]
+    assert dataset.values("agreement_n_annotators") == [3, 3, 3, 2, 1]
+    assert dataset.values("alice.classifications.agreement") == [
+        ["agreed", "agreed"], ["missed", "lone", None], [], ["lone"], [None]
+    ]  # fmt: skip
+    assert dataset.values("alice.classifications.agreement_votes") == [[3, 3], [2, 1, None], [], [1], [1]]
+    assert dataset.values("alice.classifications.agreement_of") == [[3, 3], [3, 3, None], [], [2], [1]]
+    assert dataset.values("carol.classifications.agreement") == [["agreed", "agreed"], ["lone"], [], None, None]
+    assert (report.family, report.set_distance, report.label_types) == ("tags", "masi", ["Classifications"])
+    assert (report.n_samples, report.n_rated, report.n_objects, report.n_disputed) == (5, 4, 11, 2)
+    coverage = {entry.name: (entry.n_assigned, entry.n_gave_nothing, entry.n_objects, entry.n_missed)
+                for entry in report.annotators}  # fmt: skip
+    assert coverage == {"alice": (5, 1, 6, 0), "bob": (4, 2, 3, 0), "carol": (3, 1, 3, 1)}
+    rain = next(entry for entry in report.tags if entry.tag == "rain")
+    assert (rain.n_samples, rain.n_agreed, rain.votes, rain.share) == (3, 1, 6, 6 / 8)
+    worst = [(entry["score"], entry["n_disputed"], entry["n_units"]) for entry in report.worst_samples]
+    assert worst == [(0.0, 1, 1), (pytest.approx(1 / 6), 3, 3)]
+
+
+@pytest.mark.long
+def test_an_annotator_who_tags_without_being_listed_counts_as_assigned(make_dataset):
+    dataset = _attribute_dataset(make_dataset, EXAMPLE_TAGS)
+    sample = dataset.first()
+    sample["raters"] = ["alice"]
+    sample.save()
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
+    assert report.run.n_added_assignments == 2
+    assert dataset.values("agreement_n_annotators") == [3, 3, 3, 2, 1]
+    of_two = compute_agreement(
+        dataset, "labels", annotator_attribute="rater", assigned_field="raters", annotators=["bob", "carol"],
+        run_key="two",
+    )  # fmt: skip
+    assert [entry.name for entry in of_two.annotators] == ["bob", "carol"]
+    assert dataset.values("labels.classifications.two")[1] == ["lone", None, None, None, "lone"]
+
+
+@pytest.mark.long
+def test_a_tag_without_a_name_and_a_list_that_was_emptied_are_read_as_such(make_dataset):
+    dataset = _tags_dataset(make_dataset)
+    sample = dataset.first()
+    sample.alice.classifications = []
+    sample.bob.classifications[0].label = None
+    sample.save()
+    report = compute_agreement(dataset, NAMES)
+    assert "(no label)" in [entry.tag for entry in report.tags]
+    assert dataset.values("agreement_n_annotators")[0] == 3
+    assert dataset.values("agreement_majority")[0] == ["rain"]
+
+
+@pytest.mark.long
+def test_tags_of_frames_are_compared_frame_by_frame(make_videos):
+    def tags(*names):
+        return fo.Classifications(classifications=[fo.Classification(label=name) for name in names])
+
+    dataset = make_videos([{"alice": [tags("rain"), tags("rain"), None], "bob": [tags("rain"), None, None]}])
+    report = compute_agreement(dataset, ["frames.alice", "frames.bob"])
+    # who tagged any frame of a video was assigned to all on which anybody has a list
+    assert dataset.values("frames.agreement_score") == [[1.0, 0.0, None]]
+    assert dataset.values("frames.alice.classifications.agreement") == [[["agreed"], ["lone"], None]]
+    assert dataset.values("frames.agreement_majority") == [[["rain"], [], None]]
+    assert dataset.values("agreement_score") == [0.5]
+    assert (report.n_samples, report.n_rated, report.run.coverage) == (3, 2, "videos")
+
+
+# ---- the option ``aliases``: class names that are read as other class names ----
+
+
+PAIR = ["alice", "bob"]
+
+
+ALIASES = {"Cat ": "cat", "kitten": "cat"}
+
+
+def test_labels_of_aliases_are_of_one_class_and_stay_as_they_are(make_dataset):
+    places = [(2, 2, 8, 6), (12, 2, 8, 6), (22, 2, 8, 6)]
+    dataset = shapes_dataset(
+        make_dataset,
+        {
+            "alice": [box(*place, label=label) for place, label in zip(places, ["Cat ", "dog", "cat"], strict=True)],
+            "bob": [box(*place, label=label) for place, label in zip(places, ["cat", "dog", "kitten"], strict=True)],
+        },
+    )
+    before = user_values(dataset, ["agreement"])
+    report = compute_agreement(dataset, PAIR, aliases=ALIASES)
+    assert [label.agreement for label in dataset.first().alice.detections] == ["agreed"] * 3
+    assert report.alpha.pooled == 1.0
+    assert [entry.classes for entry in report.annotators] == [{"cat": 2, "dog": 1}] * 2
+    assert user_values(dataset, ["agreement"]) == before
+    assert load_agreement(dataset).config["aliases"] == ALIASES
+
+
+@pytest.mark.parametrize("field", ["Classification", "StringField"])
+def test_ratings_of_aliases_are_one_class(make_dataset, field):
+    given = {"alice": ["Cat ", "dog", "kitten", "cat"], "bob": ["cat", "dog", "Cat ", "dog"]}
+    dataset = rated_dataset(make_dataset, given, field)
+    compute_agreement(dataset, PAIR, aliases=ALIASES)
+    assert dataset.values("agreement_score") == [1.0, 1.0, 1.0, 0.0]
+    assert dataset.values("agreement_majority") == ["cat", "dog", "cat", None]
+
+
+def test_categories_are_those_that_aliases_stand_for(make_dataset):
+    dataset = rated_dataset(make_dataset, {"alice": ["low", "High"], "bob": ["Low", "high"]}, "Classification")
+    options = {"categories": ["low", "high"], "level": "ordinal"}
+    report = compute_agreement(dataset, PAIR, aliases={"Low": "low", "High": "high"}, **options)
+    assert report.alpha.pooled == 1.0
+    with pytest.raises(AgreementInputError, match="must list every class that occurs, got none of 'High'"):
+        compute_agreement(dataset, PAIR, run_key="other", aliases={"Low": "low"}, **options)
+
+
+def test_numbers_have_no_aliases(make_dataset):
+    dataset = rated_dataset(make_dataset, {"alice": [1, 2], "bob": [2, 2]}, "IntField")
+    refused = "`aliases` concerns objects that are matched, classes of whole images, tags, but 'alice' holds integers"
+    with pytest.raises(AgreementInputError, match=refused):
+        compute_agreement(dataset, PAIR, aliases={"1": "2"}, categories=[1, 2])
+    assert compute_agreement(dataset, PAIR, aliases={}, categories=[1, 2]).score.mean == 0.5
+
+
+def test_a_tag_and_its_alias_are_one_tag(make_dataset):
+    given = {"alice": [["Cat ", "dog"], ["cat", "kitten"]], "bob": [["dog", "cat"], ["Cat "]]}
+    dataset = rated_dataset(make_dataset, given, "Classifications")
+    compute_agreement(dataset, PAIR, aliases=ALIASES)
+    assert dataset.values("agreement_score") == [1.0, 1.0]
+    assert dataset.values("agreement_majority") == [["cat", "dog"], ["cat"]]

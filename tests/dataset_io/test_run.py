@@ -9,7 +9,7 @@ import pytest
 
 from tests.datasets import detections, random_annotators
 
-from annotator_agreement.dataset_io import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -107,13 +107,6 @@ def test_empty_images_can_count_as_agreement(make_dataset):
     assert dataset.values("agreement_score")[2] == 1.0
     assert dataset.values("agreement_alpha")[2] == 1.0
     assert report.score.n == 4
-
-
-def test_the_report_that_is_stored_is_the_one_returned(make_dataset):
-    dataset = make_dataset()
-    report = compute_agreement(dataset, ANNOTATORS)
-    assert load_agreement(dataset, "agreement") == report
-    assert load_agreement(dataset.limit(1)) == report
 
 
 @pytest.mark.parametrize(("batch_samples", "batch_labels"), [(1, 10_000), (7, 10_000), (1000, 5)])

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
+import os
+import random
 
+import cv2
 import fiftyone as fo
 import fiftyone.utils.iou as foui
 import numpy as np
 import pytest
+from bson import Decimal128, Int64, ObjectId
 
-from tests.dataset_io.shape_checks import assert_refused, image_with, iou_of_the_only_object
-from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
+from tests.dataset_io.shaped import HEIGHT, SIZE, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
+from tests.datasets import stored
 
+from annotator_agreement import AgreementInputError
+from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.dataset_io import compute_agreement
+from annotator_agreement.dataset_io.families import open_family
+from annotator_agreement.dataset_io.labels.geometry_readers import BoxReader
+from annotator_agreement.dataset_io.labels.shape_readers import PolylineReader
+from annotator_agreement.dataset_io.labels.source import open_source
+from annotator_agreement.dataset_io.run import read
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]
@@ -171,3 +182,250 @@ def test_equal_lines_agree_exactly_and_share_nothing_with_regions(make_dataset):
     report = compute_agreement(dataset, TRIO, line_tolerance=1.0)
     assert report.localisation.mean_iou == pytest.approx(1.0, rel=0, abs=1e-12)
     assert dataset.values("carol.detections.agreement") == [["lone"]]
+
+
+# ---- instance masks of real datasets, compared with each other and with boxes ----
+
+
+@pytest.mark.long
+def test_an_object_is_matched_to_its_mask_not_to_its_box(make_dataset):
+    rows, columns = np.mgrid[:10, :20]
+    upper, lower = columns / 20 > rows / 10, columns / 20 < rows / 10
+    dataset = shapes_dataset(
+        make_dataset, {"alice": [box(0, 0, 20, 10, mask=upper)], "bob": [box(0, 0, 20, 10, mask=lower)]}
+    )
+    compute_agreement(dataset, PAIR, iou=0.01)
+    assert dataset.values("alice.detections.agreement") == [["lone"]]
+    compute_agreement(dataset, PAIR, iou=0.01, geometry="box", overwrite=True)
+    assert dataset.values("alice.detections.agreement") == [["agreed"]]
+
+
+@pytest.mark.long
+def test_masks_need_image_sizes(make_dataset):
+    mask = cut_out(image_with(2, 2, 10, 8))
+    dataset = shapes_dataset(
+        make_dataset, {"alice": [mask], "bob": [mask.copy()]}, {"alice": [box(1, 1, 5, 5)], "bob": []},
+        {"alice": [], "bob": []}, size=[SIZE, None, None],
+    )  # fmt: skip
+    second = dataset.values("id")[1]
+    assert_refused(dataset, rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", PAIR)
+    assert compute_agreement(dataset, PAIR, geometry="box").n_objects == 3
+    dataset._sample_collection.update_one({"_id": ObjectId(second)}, {"$set": {"metadata": {"width": 0, "height": 9}}})
+    assert_refused(dataset, "got 1 without", PAIR, run_key="zero")
+
+
+@pytest.mark.long
+def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_dataset, tmp_path):
+    mask = np.ones((4, 4), bool)
+    there, gone = str(tmp_path / "there.png"), str(tmp_path / "gone.png")
+    cv2.imwrite(there, mask.astype(np.uint8) * 255)
+    dataset = shapes_dataset(
+        make_dataset,
+        {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask=mask, mask_path=gone)]},
+        {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask_path=gone)]},
+        {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask_path="")]},
+    )
+    second, third = dataset.values("id")[1:]
+    dataset._sample_collection.update_one({"_id": ObjectId(third)}, {"$set": {"bob.detections.0.mask": None}})
+    assert_refused(
+        dataset, f"Files of masks must exist, got 2 that do not .*gone.png.* on samples {second}, {third}", PAIR
+    )
+    report = compute_agreement(dataset, PAIR, invalid="skip")
+    assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
+
+
+@pytest.mark.long
+def test_files_of_annotators_who_were_not_chosen_do_not_matter(make_dataset):
+    labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea")]
+    labels.append(box(1, 1, 4, 4, rater="zoe", mask_path="/nowhere/gone.png"))
+    dataset = shapes_dataset(make_dataset, {"labels": labels})
+    options = {"annotator_attribute": "rater"}
+    assert compute_agreement(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
+    assert_refused(dataset, "Files of masks must exist, got 1", "labels", run_key="all_of_them", **options)
+
+
+@pytest.mark.parametrize("mask", [np.zeros((0, 0), bool), np.zeros((3, 0), bool), np.zeros((5, 5), bool)], ids=str)
+@pytest.mark.long
+def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
+    dataset = shapes_dataset(
+        make_dataset, {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}
+    )
+    report = compute_agreement(dataset, PAIR)
+    assert dataset.values("bob.detections.agreement") == [["lone", "lone"]]
+    assert (report.run.n_invalid, report.score.mean, report.localisation.mean_iou) == (0, 0.0, None)
+
+
+# ---- runs on shapes: independent of order and batches, bounded memory, views, and nothing left after deletion ----
+
+
+def _n_batches(dataset, fields, **options):
+    family = open_family(open_source(dataset, make_config(fields, **options)))
+    return [len(rows) for rows in read.Reader(family).batches()]
+
+
+@pytest.mark.long
+def test_batches_of_large_masks_and_large_painted_polygons_are_cut(make_dataset, monkeypatch):
+    monkeypatch.setattr(read, "BATCH_LABELS", 1000)
+    size = (1000, 500)
+    large = box(0, 0, 1000, 500, size=size, mask=np.ones((4, 4), bool))
+    ring = polygon(rectangle(0, 0, 1000, 500), size=size)
+    samples = [{"alice": [large.copy()], "bob": [ring.copy()], "carol": [ring.copy()]} for _ in range(12)]
+    dataset = shapes_dataset(make_dataset, *samples, size=size)
+    # 500,000 pixels count as 200 labels more
+    assert _n_batches(dataset, PAIR) == [5, 5, 2]
+    assert _n_batches(dataset, ["bob", "carol"]) == [12]
+    assert _n_batches(dataset, ["bob", "carol"], rasterize="pillow") == [3, 3, 3, 3]
+    assert _n_batches(dataset, PAIR, geometry="box") == [12]
+
+
+# ---- random stored geometries, valid or not: each is compared, counted as unusable, or refused ----
+
+
+ODD = [
+    0, 1, 0.5, -0.2, 1.7, 2.5, 1e9, 1.1e9, 1e308, -1e308, 5e-324, math.nan, math.inf, -math.inf, True, False, None,
+    "0.5", "a", "", Int64(2**40), [], [0.1], {}, {"a": 1}, Decimal128("0.5"), b"x",
+]  # fmt: skip
+
+
+def _odd_point(rng):
+    if rng.random() < 0.8:
+        return [rng.uniform(-0.2, 1.2), rng.uniform(-0.2, 1.2)]
+    if rng.random() < 0.6:
+        return [rng.choice(ODD) for _ in range(rng.choice([2, 2, 2, 1, 3, 0]))]
+    return rng.choice(["ab", None, 5, "", {"x": 1, "y": 2}, [[0.1, 0.2], [0.3, 0.4]], b"ab", True])
+
+
+def _odd_points(rng):
+    if rng.random() < 0.1:
+        return rng.choice([None, "ab", 5, [], {"a": 1}, [[[]]], [[[0.1, 0.2]]], [0.1, 0.2], [None], ["ab"]])
+    return [
+        [_odd_point(rng) for _ in range(rng.choice([0, 1, 2, 3, 4, 5]))]
+        if rng.random() < 0.9
+        else rng.choice([None, "ab", "", 5, {"a": [0.1, 0.2]}, [0.1, 0.2], [[]], True])
+        for _ in range(rng.choice([0, 1, 1, 1, 2]))
+    ]
+
+
+def _odd_label(rng):
+    label = {
+        "bounding_box": [rng.random() for _ in range(4)],
+        "points": _odd_points(rng),
+        "closed": rng.choice([True, True, False, None, 1, 0]),
+        "filled": rng.choice([True, True, False, None, 1, 0]),
+    }
+    if rng.random() < 0.5:
+        label["bounding_box"][rng.randrange(4)] = rng.choice(ODD)
+    if rng.random() < 0.1:
+        label["bounding_box"] = rng.choice([None, "abcd", [0.1] * 3, [0.1] * 5, {}, ["0.1", "0.1", "0.2", "0.2"]])
+    if rng.random() < 0.05:
+        del label[rng.choice(["bounding_box", "points"])]
+    return label
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("reader", "options"),
+    [
+        (BoxReader(), {}),
+        (PolylineReader(), {}),
+        (PolylineReader(), {"line_tolerance": 2.0}),
+        (PolylineReader(), {"geometry": "box"}),
+        (PolylineReader(), {"rasterize": "pillow"}),
+    ],
+    ids=str,
+)
+def test_the_database_the_check_and_the_reader_find_the_same_labels_unusable(private_fiftyone, reader, options):
+    from fiftyone.core.odm import get_db_conn
+
+    rng = random.Random(11)
+    collection = get_db_conn()[f"odd-{os.getpid()}"]
+    config = make_config(PAIR, **options)
+    try:
+        collection.insert_many([{"_id": k, "labels": [_odd_label(rng)]} for k in range(1500)])
+        found = {d["_id"] for d in collection.find({"labels": {"$elemMatch": reader.unusable(config)}}, {"_id": 1})}
+        size = np.array([[64.0, 48.0]]) if reader.needs_size(config) else None
+        n_usable = 0
+        for document in collection.find():
+            (label,) = document["labels"]
+            usable = reader.is_usable(label, config)
+            values = {column: [label.get(attribute)] for column, attribute in reader.columns.items()}
+            assert (document["_id"] not in found, reader.read(values, config, size)[1].tolist()) == (
+                usable,
+                [usable],
+            ), label
+            n_usable += usable
+        assert 50 < n_usable < 1450
+    finally:
+        collection.drop()
+
+
+# ---- the verdicts ``split`` and ``duplicate``: one annotator drew an object in parts, or twice ----
+
+
+def _verdicts(dataset, name, run_key="agreement"):
+    return [label[run_key] for label in dataset.first()[name][dataset.first()[name]._LABEL_LIST_FIELD]]
+
+
+def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the_list(make_dataset):
+    first, second = box(4, 3, 20, 10), box(4, 3, 20, 9.5)
+    assert first.id < second.id
+    dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": []})
+    compute_agreement(dataset, PAIR)
+    assert _verdicts(dataset, "alice") == ["duplicate", "lone"]
+
+
+def test_a_duplicate_outside_the_view_is_none(make_dataset):
+    first, second = box(4, 3, 20, 10, confident=True), box(4, 3, 20, 9.5, confident=False)
+    dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": [box(30, 3, 5, 5, confident=True)]})
+    view = dataset.filter_labels("alice", fo.ViewField("confident") == False)  # noqa: E712
+    compute_agreement(view, PAIR)
+    assert [getattr(label, "agreement", None) for label in dataset.first().alice.detections] == ["lone", None]
+
+
+# ---- data at the limits: no polygon that takes minutes ----
+
+
+@pytest.mark.long
+def test_scribbled_polygons_are_refused_or_left_out_before_they_take_minutes(make_dataset) -> None:
+    rng = np.random.default_rng(3)
+    scribble = rng.random((2_000, 2)).tolist()
+    square = [(0.1, 0.1), (0.5, 0.1), (0.5, 0.6)]
+    dataset = make_dataset({})
+    sample = fo.Sample(filepath="/nowhere/scribble.jpg")
+    for name in ("alice", "bob"):
+        lines = [fo.Polyline(label="x", points=[points], closed=True) for points in (square, scribble)]
+        sample[name] = fo.Polylines(polylines=lines)
+    dataset.add_sample(sample)
+    with pytest.raises(AgreementInputError, match="cross themselves at most 2,000 times"):
+        compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    report = compute_agreement(dataset, ["alice", "bob"], resamples=0, invalid="skip", overwrite=True)
+    assert (report.n_objects, report.n_units) == (2, 1)
+
+
+# ---- shared steps of the tests of shapes: compare two shapes, expect a refusal, paint a shape ----
+
+
+def iou_of_the_only_object(dataset, fields=PAIR, **options):
+    """IoU of the only object, as it is written on both labels."""
+    options = {"iou": 1e-6, "overwrite": True, **options}
+    report = compute_agreement(dataset, fields, **options)
+    value = report.localisation.mean_iou
+    for field in fields:
+        of_labels = dataset.first()[field]
+        assert [label["agreement_iou"] for label in of_labels[of_labels._LABEL_LIST_FIELD]] == [value]
+    return value
+
+
+def assert_refused(dataset, match, *arguments, **options):
+    """The run is refused with a message, and nothing was written."""
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=match):
+        compute_agreement(dataset, *arguments, **options)
+    assert stored(dataset) == before
+
+
+def image_with(x, y, width, height):
+    """An image in which one box of pixels is inside."""
+    image = np.zeros((HEIGHT, WIDTH), np.bool_)
+    image[y : y + height, x : x + width] = True
+    return image

@@ -13,20 +13,26 @@ import fiftyone as fo
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
 from tests.chance import few
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.said import said_dataset
-from tests.datasets import detections, join_fields, random_annotators, videos_dataset, with_regions
+from tests.datasets import detections, frames_of, join_fields, random_annotators, videos_dataset, with_regions
 
 import annotator_agreement as aa
 from annotator_agreement.dataset_io import (
     agreement_on,
+    agreement_samples,
     compute_agreement,
     export_agreement,
     load_agreement,
     update_agreement,
     view_agreement,
 )
+from annotator_agreement.dataset_io.record.run import Run
+from annotator_agreement.dataset_io.run.work_list import work_list
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -318,3 +324,168 @@ def test_the_snippets_of_the_guide_run(boxes):
     assert len(boxes.select(known["missed"].query("missed")["sample_id"].unique())) > 0
     lone = known["labels"]["verdict"] == "lone"
     assert boxes.select_labels(ids=known["labels"][lone]["label_id"].tolist()).count("alice.detections") > 0
+
+
+# ---- the table of samples contains the values that were written on the samples ----
+
+
+COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed"]
+
+
+COLUMNS += ["cost", "annotators"]
+
+
+BOX = ("cat", (0.1, 0.1, 0.4, 0.2))
+
+
+def _same(found, expected):
+    np.testing.assert_allclose(found.to_numpy(np.float64), np.array(expected, np.float64), atol=1e-12)
+
+
+def test_every_sample_has_a_row_with_what_was_written_on_it(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    table = agreement_samples(dataset)
+    assert list(table.columns) == COLUMNS
+    ordered = dataset.sort_by("id")
+    assert list(table["id"]) == ordered.values("id")
+    assert list(table["filepath"]) == ordered.values("filepath")
+    for name in ("score", "alpha", "n_annotators"):
+        _same(table[name], ordered.values(f"agreement_{name}"))
+    asked = [[name for name in ANNOTATORS if sample[name] is not None] for sample in ordered]
+    assert list(table["annotators"]) == asked
+    drawn = [ordered.values(f"{name}.detections.label") for name in ANNOTATORS]
+    rated = table["n_annotators"] > 1
+    labels = [sum(len(of[k] or []) for of in drawn) for k in range(len(table))]
+    assert list(table["n_objects"][rated]) == [n for n, is_rated in zip(labels, rated, strict=True) if is_rated]
+    for name in ("n_units", "n_disputed", "cost"):
+        written = [
+            value for value, is_rated in zip(ordered.values(f"agreement_{name}"), rated, strict=True) if is_rated
+        ]
+        assert list(table[name][rated]) == written
+
+
+def test_frames_have_a_row_each_in_their_order(make_videos):
+    dataset = make_videos(
+        [
+            {"alice": frames_of([BOX], [BOX]), "bob": frames_of([BOX], [])},
+            {"alice": frames_of([BOX]), "bob": frames_of([BOX])},
+        ]
+    )
+    compute_agreement(dataset, ["frames.alice", "frames.bob"])
+    table = agreement_samples(dataset)
+    assert list(table.columns) == [*COLUMNS[:2], "frame_number", *COLUMNS[2:]]
+    first, second = dataset.sort_by("id").values("id")
+    assert list(zip(table["id"], table["frame_number"], strict=True)) == [(first, 1), (first, 2), (second, 1)]
+    assert list(table["score"]) == [1.0, 0.0, 1.0]
+
+
+def test_a_sample_that_was_deleted_keeps_its_row_without_a_file(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    gone = dataset.first().id
+    dataset.delete_samples([gone])
+    table = agreement_samples(dataset)
+    assert len(table) == 5
+    assert list(table["id"][table["filepath"].isna()]) == [gone]
+
+
+def test_of_a_view_only_its_samples_have_rows(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    view = dataset.skip(1).limit(3)
+    assert list(agreement_samples(view)["id"]) == sorted(view.values("id"))
+
+
+def test_a_report_gives_the_table_of_its_samples(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset, ANNOTATORS)
+    wanted = agreement_samples(dataset)
+    assert_frame_equal(report.to_dataframe("samples"), wanted)
+    assert_frame_equal(load_agreement(dataset).to_dataframe("samples"), wanted)
+    view = dataset[:1]
+    assert_frame_equal(agreement_on(view).to_dataframe("samples"), agreement_samples(view))
+    assert len(agreement_samples(view)) == 1
+    assert "samples" not in report.to_dict()
+
+
+def test_the_summary_of_a_report_with_samples_has_numbers_only(make_dataset):
+    report = compute_agreement(make_dataset(), ANNOTATORS)
+    summary = report.to_dataframe("summary")
+    assert report.samples is not None
+    assert summary["value"].dtype == np.float64
+    assert not any(name.startswith("samples") for name in summary["number"])
+
+
+# ---- the order of the samples in which fixing them would change most ----
+
+
+BOX_LIST, OTHER = [0.1, 0.1, 0.2, 0.2], [0.6, 0.6, 0.2, 0.2]
+
+
+def test_a_sample_with_many_disputed_objects_comes_before_one_with_a_lower_score(make_dataset):
+    many = [("cat", [0.1 * k, 0.1, 0.05, 0.05]) for k in range(8)]
+    dataset = make_dataset(
+        {"a": [[("cat", BOX_LIST)], many, [("cat", BOX_LIST)]], "b": [[("cat", OTHER)], many[:4], [("cat", BOX_LIST)]]}
+    )
+    compute_agreement(dataset, ["a", "b"])
+    loaded = Run(dataset, "agreement").records()
+    found = work_list(loaded.records, loaded.index)
+    ids = dataset.values("id")
+    # the first has the score 0, but two objects; the last has nothing to fix
+    assert [loaded.index.ids()[row] for row in found.row] == [ids[1], ids[0]]
+    assert found.cost.tolist() == [4.0, 2.0]
+    assert found.score[1] == 0.0 < found.score[0]
+    np.testing.assert_allclose(found.share, [2 / 3, 1 / 3])
+    assert (found.n_disputed.tolist(), found.n_units.tolist()) == ([4, 2], [8, 2])
+
+
+def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_videos):
+    from tests.datasets import detections
+
+    boxes = random_annotators(12, ["a", "b"])
+    dataset = make_videos(
+        [{name: [detections(entry) for entry in boxes[name][k : k + 3]] for name in "ab"} for k in range(0, 12, 3)]
+    )
+    compute_agreement(dataset, ["frames.a", "frames.b"], progress=False)
+    loaded = Run(dataset, "agreement").records()
+    found = work_list(loaded.records, loaded.index)
+    costs = {}
+    for video, frame, n in zip(
+        loaded.index.ids(), loaded.index.frame_numbers(), loaded.records.sample_values().n_disputed, strict=True
+    ):
+        costs.setdefault(video, {})[int(frame)] = int(n)
+    ids = [loaded.index.ids()[row] for row in found.row]
+    assert len(set(ids)) == len(ids) <= 4
+    assert found.n_disputed.tolist() == [sum(costs[video].values()) for video in ids]
+    assert found.cost.tolist() == sorted(found.cost.tolist(), reverse=True)
+
+
+CLASSES = [["cat", "cat", "dog"], ["cat", "cat", "cat"], ["cat", None, "dog"], ["cat", "dog", "owl"]]
+
+
+TAGS = [[["wet"], ["wet", "dark"], []], [["wet"], ["wet"], ["wet"]], [[], ["dark"], None], [["a"], ["b"], ["c"]]]
+
+
+@pytest.mark.parametrize("kind", ["boxes", "classes", "tags", "masks"])
+@pytest.mark.few(1)
+def test_sidebar_table_of_samples_and_report_sort_by_the_same_cost(kind, make_dataset):
+    names = ["alice", "bob", "carol"]
+    dataset = {
+        "boxes": lambda: make_dataset(random_annotators(12)),
+        "classes": lambda: rated_dataset(make_dataset, by_annotator(CLASSES, names), "Classification"),
+        "tags": lambda: rated_dataset(make_dataset, by_annotator(TAGS, names), "Classifications"),
+        "masks": lambda: masked_dataset(make_dataset, random_masks(6)),
+    }[kind]()
+    run = aa.compute(dataset, names, progress=False)
+    table = run.samples().set_index("id")["cost"]
+    of_field = dict(zip(*dataset.values(["id", "agreement_cost"]), strict=True))
+    assert {key: value or 0.0 for key, value in of_field.items()} == table.to_dict()
+    listed = [entry["id"] for entry in run.look_first]
+    costs = [of_field[key] for key in listed]
+    assert costs == sorted((cost for cost in of_field.values() if cost), reverse=True)[: len(costs)]
+    assert len(costs) == min(10, sum(bool(cost) for cost in of_field.values())) > 1
+    if kind != "boxes":
+        rows = zip(*dataset.values(["id", "agreement_score", "agreement_n_annotators"]), strict=True)
+        lack = {key: (1 - score) * n * (n - 1) / 2 for key, score, n in rows if score is not None}
+        assert {key: of_field[key] for key in lack} == pytest.approx(lack, abs=1e-8)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+
 import fiftyone as fo
+import numpy as np
 import pytest
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
-from tests.dataset_io.unit_oracle import assert_facts, documents_of, facts_of, median_box, units_in, units_of
-from tests.datasets import detections, random_annotators
+from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
+from tests.dataset_io.unit_oracle import assert_facts, documents_of, facts_of, median_box, nearest, units_in, units_of
+from tests.datasets import detections, random_annotators, stored
 
-from annotator_agreement.dataset_io import add_units, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.units import units_field
 
@@ -112,3 +118,188 @@ def test_samples_that_the_run_did_not_compare_have_no_units(make_dataset):
     add_units(dataset)
     assert dataset.values("agreement_units.detections.votes") == [[3, 3], [3, 2], None, None, None]
     assert dataset.values("last_modified_at")[2:] == before[2:]
+
+
+# ---- one label for every unit of other label types than boxes: medoids, medians and pixel votes ----
+
+
+def _images():
+    """Three masks of one object, one of another, and the box of a third annotator."""
+    rng = np.random.default_rng(5)
+    images = np.zeros((4, HEIGHT, WIDTH), np.bool_)
+    for k, (x, y, w, h) in enumerate([(3, 2, 12, 9), (4, 2, 12, 9), (3, 3, 13, 9), (25, 8, 9, 7)]):
+        images[k, y : y + h, x : x + w] = rng.random((h, w)) < 0.95
+    return images
+
+
+def test_units_of_masks_are_the_mask_nearest_to_the_rest(make_dataset):
+    images = _images()
+    dataset = shapes_dataset(
+        make_dataset,
+        {"alice": [cut_out(images[0])], "bob": [cut_out(images[1]), cut_out(images[3])], "carol": [cut_out(images[2])]},
+    )
+    compute_quickly(dataset)
+    add_units(dataset)
+    (document,) = documents_of(dataset)
+    found = units_in(document)
+    assert len(found) == 2
+    for unit_id, members in units_of(document, LISTS).items():
+        expected = nearest(members)
+        assert (found[unit_id]["bounding_box"], found[unit_id]["mask"]) == (expected["bounding_box"], expected["mask"])
+    assert dataset.first().agreement_units.detections[0].mask.dtype == bool
+
+
+@pytest.mark.long
+def test_masks_in_files_stay_in_their_files(make_dataset, tmp_path):
+    images = _images()
+    labels = {name: cut_out(images[k]) for k, name in enumerate(ANNOTATORS)}
+    for name, label in labels.items():
+        label.export_mask(str(tmp_path / f"{name}.png"), update=True)
+    dataset = shapes_dataset(make_dataset, {name: [label] for name, label in labels.items()})
+    compute_quickly(dataset)
+    add_units(dataset)
+    (document,) = documents_of(dataset)
+    ((unit_id, members),) = units_of(document, LISTS).items()
+    assert units_in(document)[unit_id]["mask_path"] == nearest(members)["mask_path"]
+    assert "mask" not in units_in(document)[unit_id]
+
+
+@pytest.mark.long
+def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
+    places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 2.5, 12, 9)]
+    dataset = shapes_dataset(
+        make_dataset,
+        {name: [polygon(rectangle(*places[k]), filled=k > 0)] for k, name in enumerate(ANNOTATORS)},
+    )
+    compute_quickly(dataset)
+    add_units(dataset)
+    (document,) = documents_of(dataset)
+    ((unit_id, members),) = units_of(document, dict.fromkeys(ANNOTATORS, "polylines")).items()
+    unit = units_in(document, list_name="polylines")[unit_id]
+    expected = nearest(members)
+    assert expected is members["bob"]
+    assert [unit[name] for name in ("points", "closed", "filled")] == [
+        expected[name] for name in ("points", "closed", "filled")
+    ]
+    assert dataset.get_field("agreement_units").document_type is fo.Polylines
+
+
+@pytest.mark.long
+def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(make_dataset):
+    places = {"alice": (3, 2, 12, 9), "bob": (4, 2, 12, 9), "carol": (4, 3, 13, 9)}
+    dataset = shapes_dataset(
+        make_dataset,
+        {
+            "alice": [box(*places["alice"])],
+            "bob": [polygon(rectangle(*places["bob"]))],
+            "carol": [box(*places["carol"])],
+        },
+    )
+    compute_quickly(dataset)
+    add_units(dataset)
+    (unit,) = dataset.first().agreement_units.detections
+    assert np.multiply(unit.bounding_box, [WIDTH, HEIGHT] * 2) == pytest.approx([4, 2, 12, 9])
+    assert unit.annotators == ANNOTATORS
+
+
+@pytest.mark.long
+def test_units_of_keypoints_are_medians_of_every_point(make_dataset):
+    nan = math.nan
+    points = {
+        "alice": [[0.1, 0.2], [0.30, 0.40], [0.5, 0.60], [nan, nan]],
+        "bob": [[0.11, 0.2], [0.31, 0.42], [nan, nan], [nan, nan]],
+        "carol": [[0.12, 0.21], [0.33, 0.41], [0.52, 0.62], [0.8, 0.8]],
+    }
+    dataset = make_dataset({})
+    dataset.add_samples(
+        [
+            fo.Sample(
+                "1.jpg",
+                metadata=fo.ImageMetadata(width=400, height=100),
+                **{name: fo.Keypoints(keypoints=[fo.Keypoint(label="p", points=of)]) for name, of in points.items()},
+            )
+        ]
+    )
+    compute_quickly(dataset, iou=0.2)
+    add_units(dataset)
+    (unit,) = dataset.first().agreement_units.keypoints
+    for k in range(3):
+        labelled = [of[k] for of in points.values() if of[k][0] == of[k][0]]
+        assert unit.points[k] == pytest.approx([statistics.median(axis) for axis in zip(*labelled, strict=True)])
+    assert all(map(math.isnan, unit.points[3]))
+    assert unit.annotators == ANNOTATORS
+
+
+@pytest.mark.long
+def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
+    dataset = make_videos([{}])
+    sample = dataset.first()
+    for name, support in {"alice": [3, 20], "bob": [4, 23], "carol": [8, 21]}.items():
+        sample[name] = fo.TemporalDetections(detections=[fo.TemporalDetection(label="run", support=support)])
+    sample.save()
+    compute_quickly(dataset)
+    add_units(dataset)
+    compute_quickly(dataset, ["alice", "bob"], run_key="two")
+    add_units(dataset, "two")
+    assert dataset.first().agreement_units.detections[0].support == [4, 21]
+    assert dataset.first().two_units.detections[0].support == [3, 21]  # 3.5 and 21.5
+
+
+@pytest.mark.long
+def test_units_of_frames_are_written_on_frames(make_videos):
+    labels = random_annotators(6, seed=5)
+    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    before = stored(dataset)
+    compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    made = add_units(dataset)
+    assert made.field == "frames.agreement_units"
+    n_units = 0
+    for document in dataset._frame_collection.find({}):
+        expected, found = units_of(document, LISTS), units_in(document)
+        assert set(found) == set(expected)
+        n_units += len(found)
+        for unit_id, unit in found.items():
+            assert unit["bounding_box"] == pytest.approx(median_box(expected[unit_id]), abs=1e-12)
+            assert unit["votes"] == len(expected[unit_id])
+    assert n_units == made.n_labels > 20
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def _painted(label, size=(WIDTH, HEIGHT)):
+    """The pixels of a detection on its image, as FiftyOne paints them."""
+    return label.to_segmentation(frame_size=size).mask > 0
+
+
+@pytest.mark.long
+def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have(make_dataset):
+    images = _images()
+    dataset = shapes_dataset(
+        make_dataset,
+        {"alice": [cut_out(images[0])], "bob": [cut_out(images[1]), cut_out(images[3])], "carol": [cut_out(images[2])]},
+    )
+    compute_quickly(dataset)
+    add_units(dataset, shapes="vote")
+    units = {len(unit.annotators): unit for unit in dataset.first().agreement_units.detections}
+    assert (_painted(units[3]) == (images[:3].sum(axis=0) >= 2)).all()
+    assert (_painted(units[1]) == images[3]).all()
+
+
+@pytest.mark.long
+def test_boxes_have_no_pixels_to_vote_on(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    add_units(dataset, shapes="vote")
+    assert dataset.values("agreement_units.detections.mask", unwind=True) == [None] * 6
+
+
+@pytest.mark.long
+def test_lines_have_no_pixels(make_dataset):
+    line = [[(0.1, 0.2), (0.6, 0.7)]]
+    lines = {name: [fo.Polyline(label="lane", points=line)] for name in ("alice", "bob")}
+    dataset = shapes_dataset(make_dataset, lines)
+    compute_quickly(dataset, ["alice", "bob"], line_tolerance=1.0)
+    with pytest.raises(AgreementInputError, match='`shapes` must be "medoid" for lines'):
+        add_units(dataset, shapes="vote")
+    add_units(dataset)
+    assert dataset.first().agreement_units.polylines[0].points == dataset.first().alice.polylines[0].points

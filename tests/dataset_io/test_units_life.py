@@ -89,16 +89,6 @@ def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(ma
 # ---- life ----
 
 
-def test_units_are_removed_with_the_run(make_dataset):
-    dataset = make_dataset(random_annotators(12))
-    before = stored(dataset)
-    compute_quickly(dataset)
-    add_units(dataset)
-    assert dataset.count("agreement_units.detections") > 10
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
 def test_units_are_renamed_with_the_run(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)

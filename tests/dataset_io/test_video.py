@@ -5,13 +5,21 @@ from __future__ import annotations
 import fiftyone as fo
 import numpy as np
 import pytest
+from bson import ObjectId
 from fiftyone import ViewField as F
 
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, frames_of, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement, rename_agreement
+from annotator_agreement.dataset_io import (
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -325,3 +333,183 @@ def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos)
     report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater")
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0]]
     assert report.run.coverage == "assumed"
+
+
+# ---- frames that cannot be compared get one clear sentence ----
+
+
+CAT_INPUT = ("cat", (0.1, 0.1, 0.2, 0.4))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (["frames.alice", "alice"], r"must all be fields of samples, or all of frames \(frames.…\), got frames.alice"),
+        (["frames.alice", "frames.nobody"], r"got 'frames.nobody', which does not exist; .*frames.alice"),
+        (["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can be comp"),
+    ],
+)
+@pytest.mark.few(2)
+def test_fields_that_cannot_be_compared_are_refused(make_videos, fields, message):
+    dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
+    dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(dataset, fields)
+
+
+def test_names_that_belong_to_a_run_must_be_free_on_frames_too(make_videos):
+    dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
+    dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"`frames\.agreement_units` is a field of the dataset"):
+        compute_agreement(dataset, FIELDS[:2])
+    assert stored(dataset) == before
+
+
+def test_frames_of_a_dataset_of_images_do_not_exist(make_dataset):
+    with pytest.raises(AgreementInputError, match=r"got 'frames\.alice', which does not exist"):
+        compute_agreement(make_dataset(), FIELDS)
+
+
+def test_unusable_labels_are_refused_with_their_frame(make_videos):
+    dataset = make_videos([{"alice": frames_of([CAT_INPUT], [CAT_INPUT]), "bob": frames_of([CAT_INPUT], [CAT_INPUT])}])
+    video = dataset.first().id
+    dataset._frame_collection.update_one(
+        {"frame_number": 2}, {"$set": {"bob.detections.0.bounding_box": [0.1, 0.1, -1.0, 0.2]}}
+    )
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=rf"got 1 that are not, on samples {video} \(frame 2\)"):
+        compute_agreement(dataset, FIELDS[:2])
+    assert stored(dataset) == before
+    report = compute_agreement(dataset, FIELDS[:2], invalid="skip")
+    assert report.run.n_invalid == 1
+    assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"]]]
+
+
+def test_pixels_need_the_size_of_the_frames(make_videos):
+    points = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.1, 0.2], [0.2, 0.6]])])
+    moved = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.11, 0.2], [0.21, 0.6]])])
+    videos = [{"alice": [points], "bob": [moved]}, {"alice": [None], "bob": [None]}]
+    without = make_videos(videos, size=None)
+    with pytest.raises(AgreementInputError, match=f"got 1 without .ids {without.first().id}."):
+        compute_agreement(without, FIELDS[:2])
+    # 2 pixels apart; the box around the points has 20 x 40 pixels
+    report = compute_agreement(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
+    assert report.localisation.mean_iou == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
+
+
+def test_read_only_frame_fields_are_refused(make_videos):
+    dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
+    field = dataset.get_field("frames.bob")
+    field.read_only = True
+    field.save()
+    with pytest.raises(AgreementInputError, match=r"must not be read-only, got frames\.bob"):
+        compute_agreement(dataset, FIELDS[:2])
+
+
+# ---- frames are edited, and videos added or deleted, while a run is in progress ----
+
+
+def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, before_each_write):
+    dataset = make_videos([{"alice": frames_of([CAT, DOG], [CAT]), "bob": frames_of([CAT, DOG], [CAT])}])
+    edits = []
+
+    def edit_once(batch):
+        if not edits:
+            edits.append(True)
+            sample = fo.load_dataset(dataset.name).first()
+            frame = sample.frames[1]
+            del frame.alice.detections[0]
+            sample.save()
+
+    before_each_write(edit_once)
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.run.n_changed, report.n_samples) == (0, 2)
+    assert dataset.values("frames.bob.detections.agreement") == [[["lone", "agreed"], ["agreed"]]]
+    assert dataset.values("frames.agreement_score") == [[pytest.approx(2 / 3), 1.0]]
+    assert dataset.values("agreement_score") == [pytest.approx(5 / 6)]
+
+
+@pytest.mark.long
+def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkeypatch):
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(3)])
+    gone = dataset.skip(1).first().id
+    original = frames_module.VideoScores.write
+
+    def write(self):
+        fo.load_dataset(dataset.name).delete_samples([gone])
+        return original(self)
+
+    monkeypatch.setattr(frames_module.VideoScores, "write", write)
+    compute_agreement(dataset, FIELDS[:2])
+    assert dataset._sample_collection.count_documents({}) == 2
+    assert dataset.values("agreement_score") == [1.0, 1.0]
+
+
+@pytest.fixture
+def while_it_begins(monkeypatch):
+    """Do something just after a run has looked at the videos."""
+
+    def install(action):
+        class Videos(frames_module.Videos):
+            def __init__(self, source):
+                super().__init__(source)
+                action(fo.load_dataset(source.dataset.name))
+
+        monkeypatch.setattr(read, "Videos", Videos)
+
+    return install
+
+
+@pytest.mark.long
+def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_begins):
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
+
+    def add(other):
+        sample = fo.Sample(filepath="/videos/new.mp4")
+        sample.frames[1] = fo.Frame(alice=detections([CAT]), bob=detections([CAT]))
+        sample.frames[2] = fo.Frame(alice=detections([CAT]))
+        other.add_sample(sample)
+
+    while_it_begins(add)
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.n_samples, report.run.n_videos) == (3, 2)
+    # bob has a label list on the first frame, so that he is assigned to the second as well
+    assert dataset.values("frames.agreement_n_annotators") == [[2], [2, 2]]
+    assert dataset.values("agreement_score") == [1.0, 0.5]
+
+
+@pytest.mark.parametrize("size", [(200, 100), None])
+@pytest.mark.long
+def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_begins, size):
+    points = [[0.1, 0.2], [0.2, 0.6]]
+    moved = [[0.11, 0.2], [0.21, 0.6]]  # 2 pixels; the box around the points has 20 x 40
+
+    def objects(points):
+        return fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=points)])
+
+    def add(other):
+        metadata = None if size is None else fo.VideoMetadata(frame_width=size[0], frame_height=size[1])
+        sample = fo.Sample(filepath="/videos/new.mp4", metadata=metadata)
+        sample.frames[1] = fo.Frame(alice=objects(points), bob=objects(moved))
+        other.add_sample(sample)
+
+    dataset = make_videos([{"alice": [objects(points)], "bob": [objects(points)]}])
+    while_it_begins(add)
+    if size is None:
+        with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
+            compute_agreement(dataset, FIELDS[:2], iou=0.1)
+    else:
+        compute_agreement(dataset, FIELDS[:2], iou=0.1)
+        assert dataset.values("agreement_iou")[1] == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
+
+
+@pytest.mark.long
+def test_frames_whose_video_is_gone_are_left_out(make_videos):
+    videos = [{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(2)]
+    dataset = make_videos(videos)
+    orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
+    dataset._frame_collection.insert_one(orphan)
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.n_samples, report.run.n_videos) == (2, 2)
+    assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan

@@ -8,10 +8,9 @@ import fiftyone as fo
 import numpy as np
 import pytest
 from fiftyone import ViewField as F
-from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.kinds import KINDS, dataset_of
-from tests.datasets import detections, frames_of, random_annotators, stored
+from tests.datasets import detections, frames_of, random_annotators
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
@@ -108,17 +107,6 @@ def test_of_frames_that_a_view_matches_only_these_are_reported(make_videos):
 
 
 @pytest.mark.long
-def test_frames_and_clips_are_the_frames_that_they_are_of(make_videos):
-    dataset = make_videos(_random_videos())
-    fields = [f"frames.{name}" for name in NAMES]
-    compute_agreement(dataset, fields, resamples=0)
-    first_two = agreement_on(dataset.match_frames(F("frame_number") <= 2))
-    frames = dataset.to_frames(sample_frames="dynamic")
-    assert_same(agreement_on(frames.match(F("frame_number") <= 2)), first_two)
-    assert_same(agreement_on(dataset.to_clips([[(1, 2)]] * 8)), first_two)
-
-
-@pytest.mark.long
 def test_patches_are_the_samples_that_they_are_of(make_dataset):
     dataset = make_dataset(random_annotators(20))
     compute_agreement(dataset, NAMES)
@@ -205,29 +193,6 @@ def test_a_renamed_run_and_a_cloned_dataset_keep_what_was_found(make_dataset):
         assert_same(agreement_on(clone.skip(6)), expected)
     finally:
         clone.delete()
-
-
-def test_deleting_a_run_removes_what_was_kept_of_its_samples(make_dataset):
-    dataset = make_dataset(random_annotators(20))
-    before = stored(dataset)
-    compute_agreement(dataset, NAMES)
-    assert get_db_conn()["fs.files"].count_documents({}) == before["n_files"] + 2  # report, records
-    delete_agreement(dataset)
-    after = stored(dataset)
-    assert [after[name] for name in ("runs", "n_files", "n_chunks")] == [
-        before[name] for name in ("runs", "n_files", "n_chunks")
-    ]
-
-
-@pytest.mark.parametrize("run_key", ["missing", "failed"])
-def test_a_run_without_results_is_refused(make_dataset, run_key):
-    dataset = make_dataset(random_annotators(5))
-    compute_agreement(dataset, NAMES, run_key="failed")
-    config = dataset.get_run_info("failed").config
-    config.status = "failed"
-    dataset.update_run_config("failed", config)
-    with pytest.raises(AgreementInputError, match="run"):
-        agreement_on(dataset, run_key)
 
 
 def test_the_worst_samples_do_not_depend_on_the_order_of_samples(make_dataset):
