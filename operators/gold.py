@@ -13,7 +13,7 @@ from ..charts.text.sections import as_markdown
 from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
-from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
+from ..dataset_io.decide.decide import Decided, ObjectsToDecide, user_name
 from ..dataset_io.decide.gold import Gold
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
@@ -44,7 +44,7 @@ _LEAST_VOTES = 2
 
 
 def _opened(form: Filled, gold: str = names.DEFAULT_GOLD_FIELD) -> ObjectsToDecide:
-    return open_to_decide(form.labels, gold, among=())
+    return ObjectsToDecide(form.labels, gold, ())
 
 
 def _choice(form: Filled) -> Any:

@@ -16,7 +16,7 @@ from ..charts.text.sections import Column
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io.app.settings import annotator_colors
 from ..dataset_io.decide.decidable import CHANGED
-from ..dataset_io.decide.decide import ObjectsToDecide, open_to_decide
+from ..dataset_io.decide.decide import ObjectsToDecide
 from ..dataset_io.decide.decision_log import is_opened
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.next_object import (
@@ -159,7 +159,7 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
 
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
     """The object, how far it is, and what can be done; beside the sample that somebody looks at without a picture."""
-    opened = open_to_decide(labels, names.DEFAULT_GOLD_FIELD, among=())
+    opened = ObjectsToDecide(labels, names.DEFAULT_GOLD_FIELD, ())
     objects = shown.costly(sought)
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None

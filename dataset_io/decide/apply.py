@@ -37,7 +37,7 @@ from ..record.sample_index import now
 from ..run.work_through import Progress, rare_collections
 from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
-from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
+from .decide import ObjectsToDecide, documents_of, user_name
 from .decision_log import ADDED, DELETED, REPLACED_BY, label_key
 from .gold import Gold
 from .label_edits import LabelEdits, new_label
@@ -169,7 +169,7 @@ def apply_decisions(
     decided = tuple(dict.fromkeys(row["_sample_id" if field.on_frames else "_id"] for row in rows))
     if not isinstance(samples, fo.Dataset):
         decided = tuple(each for each in documents_of(samples) if each in set(decided))
-    opened = open_to_decide(labels, gold, among=decided)
+    opened = ObjectsToDecide(labels, gold, decided)
     if changes is None:
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
     step, chosen = str(ObjectId()), chosen or labels.annotators

@@ -139,7 +139,7 @@ def decide(
     """
     labels = open_run_labels(samples, run_key)
     among = None if samples is labels.dataset else documents_of(samples)
-    opened = open_to_decide(labels, gold, among=among)
+    opened = ObjectsToDecide(labels, gold, among)
     verdicts = texts_of("verdict", () if verdict is None else verdict)
     if isinstance(choice, str) and choice in labels.annotators and choice not in get_args(Choice):
         raise AgreementInputError(
@@ -241,22 +241,6 @@ class NewDecision:
     opens: bool = False
 
 
-def open_to_decide(labels: RunLabels, gold: str, *, among: tuple[ObjectId, ...] | None = None) -> ObjectsToDecide:
-    """The objects of a run, to decide on them.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        among: ids of samples; None for all
-
-    Raises:
-        AgreementInputError: if decisions cannot be made on these labels
-    """
-    opened = ObjectsToDecide(labels, Gold(labels.dataset, gold, on_frames=labels.on_frames), among)
-    opened.gold.check(opened.stored)
-    return opened
-
-
 def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: bool = False) -> ObjectsToDecide:
     """The objects of a run in a dataset, or view, with decisions; with ``if_any`` also while there are none at all.
 
@@ -265,7 +249,7 @@ def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: 
     """
     labels = open_run_labels(samples, run_key)
     (Gold.open_if_any if if_any else Gold.open)(samples, gold)
-    return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
+    return ObjectsToDecide(labels, gold, None if samples is labels.dataset else documents_of(samples))
 
 
 class ObjectsToDecide:
@@ -273,24 +257,30 @@ class ObjectsToDecide:
 
     Args:
         labels: the labels of the run
-        gold: the field of decisions
+        gold: name of the field of decisions
         among: ids of the samples; None for all
 
     Attributes:
+        gold: the field of decisions
         reader: reads them
         units: what can be decided on them
         kind: type of the labels in the field of decisions
         stored: type of that field
         fields: types of the annotators' labels by field, within a document
+
+    Raises:
+        AgreementInputError: if decisions cannot be made on these labels
     """
 
-    def __init__(self, labels: RunLabels, gold: Gold, among: tuple[ObjectId, ...] | None) -> None:
-        self.labels, self.gold, self.among = labels, gold, among
-        self.reader = UnitReader(labels, among, (gold.name, gold.decisions))
+    def __init__(self, labels: RunLabels, gold: str, among: tuple[ObjectId, ...] | None = None) -> None:
+        self.labels, self.among = labels, among
+        self.gold = Gold(labels.dataset, gold, on_frames=labels.on_frames)
+        self.reader = UnitReader(labels, among, (self.gold.name, self.gold.decisions))
         self.units = decision_units(labels, self.reader)
         self.kind = self.units.kind
         self.stored: Any = self.kind.stored
         self.fields = dict(zip(self.reader.source.fields, labels.kinds, strict=True))
+        self.gold.check(self.stored)
 
     def of(self, rows: list[Stored]) -> Decidable:
         """The objects of query results of the reader, with the decisions on them."""

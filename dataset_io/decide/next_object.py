@@ -30,7 +30,7 @@ from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored, labels_in
 from ..units.units_field import DISPUTED
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
-from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
+from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, user_name
 from .decision_log import BY_RULE, Choice, hash_of_label, label_key
 from .gold import Gold
 
@@ -105,7 +105,7 @@ def next_object(
         sought: which objects
         left_out: objects to pass over
     """
-    opened = open_to_decide(labels, gold, among=())
+    opened = ObjectsToDecide(labels, gold, ())
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
     ids, numbers = index.ids(), index.frame_numbers()
     if sought.sample_id is not None:
@@ -198,7 +198,7 @@ def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> t
     if labels.on_frames:
         rows = frame_collection(labels.dataset).find({"_id": {"$in": list(documents)}}, {"_sample_id": 1})
         among = tuple({row["_sample_id"] for row in rows})
-    opened = open_to_decide(labels, gold, among=among)
+    opened = ObjectsToDecide(labels, gold, among)
     return opened, opened.of(opened.reader.again(documents))
 
 
@@ -400,7 +400,7 @@ def edit_object(
     Raises:
         AgreementInputError: if the App cannot edit labels of this type
     """
-    opened = open_to_decide(labels, gold, among=())
+    opened = ObjectsToDecide(labels, gold, ())
     if not can_edit(opened):
         raise AgreementInputError(f"FiftyOne's App cannot edit {labels.title} of this dataset; edit them from Python")
     shown = shown_object(labels, gold, document_id, unit_id)
@@ -410,7 +410,7 @@ def edit_object(
     if label is None:  # put the consensus there, or the version that overlaps the others most
         best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
         starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
-        among = open_to_decide(labels, gold, among=(ObjectId(shown.sample_id),))
+        among = ObjectsToDecide(labels, gold, (ObjectId(shown.sample_id),))
         for choice, annotator in (*starts, ("version", best.annotator)):
             new = NewDecision(choice, annotator, None, by, None, str(ObjectId()), again, opens=True)
             step = step or among.decide(Rule(objects=frozenset([shown.unit])), new).step
