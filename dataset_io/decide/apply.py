@@ -166,10 +166,9 @@ def apply_decisions(
     OPTIONS["progress"].checked(progress)
     refuse_read_only(labels.dataset, [*labels.label_paths, *labels.config.fields])
     rows = field.collection.find(field.with_decisions, {"_sample_id": True})
-    decided = tuple(dict.fromkeys(row["_sample_id" if field.on_frames else "_id"] for row in rows))
-    if not isinstance(samples, fo.Dataset):
-        decided = tuple(each for each in documents_of(samples) if each in set(decided))
-    opened = ObjectsToDecide(labels, gold, decided)
+    decided = dict.fromkeys(row["_sample_id" if field.on_frames else "_id"] for row in rows)
+    wanted_ids = decided if isinstance(samples, fo.Dataset) else documents_of(samples)
+    opened = ObjectsToDecide(labels, gold, tuple(each for each in wanted_ids if each in decided))
     if changes is None:
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
     step, chosen = str(ObjectId()), chosen or labels.annotators
@@ -402,7 +401,7 @@ def undo_applied(
 
     def undone(document: Stored) -> Changed:
         edits, counts = LabelEdits(document, kinds), Counter[str]()
-        log = field.log_of({field.decisions: document[field.decisions]}).entries
+        log = field.log_of({field.decisions: document.get(field.decisions)}).entries
         for at in reversed(range(len(log))):  # later ones first
             _take_back(edits, log, at, wanted, of_runs, counts)
         return counts, edits.write(field.decisions, log) if counts["n_objects"] else None
