@@ -94,10 +94,9 @@ def detection_extents(config: AgreementConfig, units: UnitLabels) -> list[Extent
     extents = _median_xyxy(units, to_xyxy(boxes_xywh), usable)
     if config.geometry == "box":
         return extents
-    masks = zip(units.column("mask"), units.column("mask_path"), strict=True)
-    has_mask = np.array([any(each is not None for each in of) for of in masks], np.bool_)
-    shaped = np.bincount(units.unit[has_mask], minlength=units.n_units) > 0
-    if shaped.any():
+    masked = [label.get("mask") is not None or label.get("mask_path") is not None for label in units.labels]
+    if any(masked):
+        shaped = np.bincount(units.unit[np.array(masked)], minlength=units.n_units) > 0
         nearest = medoids(units.unit, units.iou, units.n_units)
         for unit in np.flatnonzero(shaped).tolist():
             if extents[unit] is not None:

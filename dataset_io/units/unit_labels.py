@@ -50,7 +50,7 @@ _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for cod
 _UNKNOWN_VERDICT = NO_VERDICT - 1
 _CURSOR_BATCH = 500
 #: a whole label takes so many times the memory of what runs read of it
-_OF_WHOLE = 8
+_OF_WHOLE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,16 +232,18 @@ class UnitReader:
 
         if self._family in (OBJECTS, TAGS):
             said = [_VERDICT_CODES.get(label.get(key), _UNKNOWN_VERDICT) for label in labels]
-            n_votes, n_assigned = (_counts([label.get(f"{key}{end}") for label in labels]) for end in ("_votes", "_of"))
+            n_votes = _counts([label.get(f"{key}_votes") for label in labels])
+            first = np.searchsorted(unit, np.arange(len(place))).tolist()
+            assigned = _counts([labels[k].get(f"{key}_of") for k in first])
         else:
             verdicts = {True: CLASS_CONFLICT, False: AGREED}
             disputed = [row.get("disputed") for row in rows]
             of_row = [verdicts[each] if isinstance(each, bool) else NO_VERDICT for each in disputed]
             said = [of_row[k] for k in of_sample.tolist()]
-            n_votes = n_assigned = _counts([row.get("compared") for row in rows])[of_sample]
-        verdict, assigned = np.full(len(place), _UNKNOWN_VERDICT), np.zeros(len(place), np.int64)
+            n_compared = _counts([row.get("compared") for row in rows])
+            n_votes, assigned = n_compared[of_sample], n_compared[sample]
+        verdict = np.full(len(place), _UNKNOWN_VERDICT)
         np.maximum.at(verdict, unit, np.array(said, np.int64))
-        np.maximum.at(assigned, unit, n_assigned)
         samples = [stored_sample(row, fields, with_ids=with_ids) for row in rows]
         asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
         ious = [label.get(f"{key}_iou") for label in labels]
