@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.app.app_page import AppPage, wait_until
 from tests.datasets import join_fields
@@ -73,6 +74,15 @@ def _expect(app: AppPage, says: str | re.Pattern[str]) -> None:
         expect(app.panel.get_by_text(says).first).to_be_visible()
 
 
+def _until_answered(page: Page, act: Callable[[], object], told: Locator) -> None:
+    """Press, again where the tab refuses what comes before its last answer, until it tells what is waited for."""
+    refused = page.get_by_text("Not answered yet")
+    while not told.count():
+        act()
+        expect(told.or_(refused).first).to_be_visible()
+        expect(refused).to_have_count(0)  # it says to press again
+
+
 class _Deciding:
     """What was decided so far in the tab, one after the other.
 
@@ -103,18 +113,20 @@ class _Deciding:
     def press(self, kind: str, n: int = 1) -> None:
         """Decide on the object that is shown, with the key that the button names; it decides once if held down."""
         self.made.append(kind)
-        key, page = self._key(kind), self._app.page
-        refused, decided = page.get_by_text("Not answered yet"), self._app.panel.get_by_text(self.counts)
-        while True:
+        key, keyboard = self._key(kind), self._app.page.keyboard
+
+        def act() -> None:
             for _ in range(n):
-                page.keyboard.down(key)
-            page.keyboard.up(key)
-            expect(decided.or_(refused).first).to_be_visible()
-            if not refused.count():  # else it says to press again
-                return
-            expect(refused).to_have_count(0)
-            if decided.count():
-                return
+                keyboard.down(key)
+            keyboard.up(key)
+
+        _until_answered(self._app.page, act, self._app.panel.get_by_text(self.counts))
+
+    def press_beside(self, kind: str, panel: Locator) -> None:
+        """Decide with the button of the panel beside the image."""
+        self.made.append(kind)
+        button = panel.get_by_role("button", name=_BUTTONS[kind])
+        _until_answered(self._app.page, button.click, panel.get_by_text(self.counts))
 
     def _key(self, kind: str) -> str:
         button = self._button(kind)
@@ -124,7 +136,8 @@ class _Deciding:
     def undo(self) -> None:
         """Take back the last decision."""
         self.made.pop()
-        _press(self._app, "Undo", self.counts)
+        undo = self._app.panel.get_by_role("button", name="Undo").first
+        _until_answered(self._app.page, undo.click, self._app.panel.get_by_text(self.counts))
 
     def edit(self, field: str, label: str) -> None:
         """Change the class of the label in FiftyOne's own form."""
@@ -293,9 +306,7 @@ def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_
     app.modal.locator("[data-cy='panel-tab-decide_panel']").click()
     beside = app.page.locator("[data-cy='panel-content-decide_panel']")
     expect(beside.get_by_text(deciding.counts).first).to_be_visible()
-    beside.get_by_role("button", name="No object", exact=True).click()
-    deciding.made.append("none")
-    expect(beside.get_by_text(deciding.counts).first).to_be_visible()
+    deciding.press_beside("none", beside)
     app.close_modal()
     deciding.expect()
     dataset.reload()
