@@ -8,9 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, Unit, pair_score, table_of
+from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, Unit, pair_score, report_of, table_of
 from tests.agreement.agreement_oracle import alpha_of as table_alpha
 from tests.agreement.found import Found, assigned_pairs, each_case, found, found_in, mean, same, share
+
+from annotator_agreement.agreement import make_config
 
 
 def box_of(unit: Unit, annotator: int) -> np.ndarray:
@@ -73,6 +75,13 @@ def test_class_conflicts_are_with_every_other_one_and_the_other_class_is_against
         assert (entry.n_other_class, entry.n_majority) == (n_other, len(said))
         same(entry.other_class, share(n_other, len(said)))
         assert (entry.class_conflicts, entry.other_classes) == (listed(met), listed(said))
+
+
+def test_half_of_four_others_are_not_most_of_them() -> None:
+    box = (0.1, 0.2, 0.3, 0.3)
+    given, config = ((1, 1, 2, 2, 3), (1, 1, 1, 2, 3)), make_config(list("abcde"), resamples=0)
+    report = report_of([{r: [(code, *box)] for r, code in enumerate(codes)} for codes in given], config)
+    assert [(entry.n_other_class, entry.n_majority) for entry in report.annotators] == [(0, 0)] * 3 + [(1, 1)] * 2
 
 
 @each_case
