@@ -110,7 +110,8 @@ class AnnotationFile:
     is_of_folder: bool  #: whether a folder is read as a whole
     annotator: str | None  #: for whom it was given
     columns: Mapping[str, Any]  #: what its columns mean, as the user says
-    classes: Any = None  #: the classes of a folder of YOLO
+    #: the classes of a folder of YOLO, and the file that has them
+    classes: tuple[dict[int, str] | None, str] | None = None
 
     @property
     def place(self) -> str:
@@ -352,7 +353,7 @@ def ellipse_ring(x: float, y: float, radius_x: float, radius_y: float, degrees: 
 
 def as_number(value: object) -> float | None:
     """A finite number; None for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
         return float(value)
     return None
 

@@ -368,7 +368,7 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
                      for end in (min, max))  # fmt: skip
         box = [*low, high[0] - low[0], high[1] - low[1]]
     if mask is not None:
-        area = float(mask.pixels.sum())
+        area = float(mask.pixels().sum())
     elif region is not None:
         area = float(region.area[0])
     else:

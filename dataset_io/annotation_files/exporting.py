@@ -151,7 +151,7 @@ def export_annotations(
             reason = kind.objection(label)
             try:
                 reason = reason or ("masks without a pixel in their image" if label.mask and not
-                                    label.mask().pixels.size else "")  # fmt: skip
+                                    label.mask().pixels().size else "")  # fmt: skip
             except ValueError:
                 reason = "masks that cannot be read"
             if reason:
@@ -187,6 +187,7 @@ def export_annotations(
         content = kind.content(images, found)
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         temporary.write_bytes(text.encode())
+        del content, text  # would fill the memory while the file is read again
         again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
         changed = _changed(found, again, kinds, types, called)
     arguments = [repr(str(target))]

@@ -25,7 +25,7 @@ from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, stored_si
 from .coco_json import read_coco
 from .crowd_answers import is_sagemaker, read_any_table, read_sagemaker
 from .cvat_xml import read_cvat
-from .file_per_image import YoloClasses, is_yolo_file, read_labelme, read_via, read_voc, read_yolo, via_entries
+from .file_per_image import is_yolo_file, read_labelme, read_via, read_voc, read_yolo, via_entries, yolo_classes
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
 from .label_studio import are_records, read_label_studio
@@ -136,7 +136,7 @@ def read_annotations(
             "for other formats that FiftyOne reads say `format=fo.types.…`"
         )
     ((kind, files),) = by_kind.items()
-    classes = YoloClasses(path) if kind == "a text" else None
+    classes = yolo_classes(path) if kind == "a text" else None
     every = (AnnotationFile(file, path, True, annotator, columns or {}, classes) for file in sorted(files))
     first, *others = [_read_file(file, format) for file in every]
     for other in others:

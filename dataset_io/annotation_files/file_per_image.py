@@ -69,31 +69,28 @@ def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLa
     return found.page(file.owner, plain, is_new=True)
 
 
-class YoloClasses:
-    """Names of the classes of a folder of YOLO's labels, from the files in it, or else in the folders around it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.names: dict[int, str] | None = None
-        self.source = ""
-        places: list[Iterable[Path]] = [map(Path, files_in(folder, "source")), folder.parent.iterdir()]
-        for place in [*places, folder.parent.parent.iterdir()]:
-            for file in sorted(path for path in place if path.name.lower() in _CLASS_FILES or
-                               path.suffix.lower() in (".yaml", ".yml", ".names")):  # fmt: skip
-                try:
-                    names = _classes_in(file)
-                except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
-                    raise AgreementInputError(
-                        f"{str(file)!r} must hold the classes of YOLO, got an error: {' '.join(str(error).split())}"
-                    ) from error
-                if names is not None and self.names not in (None, names):
-                    raise AgreementInputError(
-                        f"A folder of YOLO must have one list of classes, got others in {self.source!r} than in "
-                        f"{str(file)!r}"
-                    )
-                if names is not None:
-                    self.names, self.source = names, str(file)
-            if self.names is not None:
-                break
+def yolo_classes(folder: Path) -> tuple[dict[int, str] | None, str]:
+    """Names of the classes of a folder of YOLO's labels, and the file that has them: in it, or in those around it."""
+    found, source = None, ""
+    places: list[Iterable[Path]] = [map(Path, files_in(folder, "source")), folder.parent.iterdir()]
+    for place in [*places, folder.parent.parent.iterdir()]:
+        for file in sorted(path for path in place if path.name.lower() in _CLASS_FILES or
+                           path.suffix.lower() in (".yaml", ".yml", ".names")):  # fmt: skip
+            try:
+                names = _classes_in(file)
+            except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+                raise AgreementInputError(
+                    f"{str(file)!r} must hold the classes of YOLO, got an error: {' '.join(str(error).split())}"
+                ) from error
+            if names is not None and found not in (None, names):
+                raise AgreementInputError(
+                    f"A folder of YOLO must have one list of classes, got others in {source!r} than in {str(file)!r}"
+                )
+            if names is not None:
+                found, source = names, str(file)
+        if found is not None:
+            break
+    return found, source
 
 
 def _classes_in(file: Path) -> dict[int, str] | None:
@@ -120,17 +117,17 @@ def _classes_in(file: Path) -> dict[int, str] | None:
 
 def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile) -> None:
     """Add the labels of one image: a class, and a box or a polygon, and perhaps a confidence."""
-    page, classes = _page(found, file), file.classes or YoloClasses(file.root)
+    page, (names, source) = _page(found, file), file.classes or yolo_classes(file.root)
     page.scale = (1.0, 1.0)
-    found.numbered.add(classes.names is None)
+    found.numbered.add(names is None)
     for number, line in enumerate(lines, 1):
         if line.strip():
             place = f"{file.place}, line {number}"
-            found.add_made(page, "lines", place, _yolo_label, line, classes, place)
+            found.add_made(page, "lines", place, _yolo_label, line, names, source, place)
 
 
-def _yolo_label(line: str, classes: YoloClasses, place: str) -> DrawnLabel:
-    """The label of a line."""
+def _yolo_label(line: str, names: dict[int, str] | None, source: str, place: str) -> DrawnLabel:
+    """The label of a line; the names of classes are those of a file, its source."""
     code, *numbers = map(float, line.split())
     if code < 0 or code != int(code):
         raise ValueError(f"the class must be a whole number, got {code:g}")
@@ -143,13 +140,12 @@ def _yolo_label(line: str, classes: YoloClasses, place: str) -> DrawnLabel:
         raise ValueError(f"a box has 4 numbers and a polygon 6 or more, got {len(numbers)}")
     if not all(abs(value) <= _FARTHEST_SHARE for value in numbers):
         raise ValueError("coordinates must be shares of the image")
-    if classes.names is not None:
-        if int(code) not in classes.names:
+    if names is not None:
+        if int(code) not in names:
             raise AgreementInputError(
-                f"Classes of YOLO must be among the {len(classes.names)} of {classes.source!r}, got {int(code)} in "
-                f"{place}"
+                f"Classes of YOLO must be among the {len(names)} of {source!r}, got {int(code)} in {place}"
             )
-        label.label = classes.names[int(code)]
+        label.label = names[int(code)]
     if len(numbers) == 4:
         x, y, width, height = numbers
         if min(width, height) < 0:

@@ -408,14 +408,7 @@ class _Plan:
             self._assigned = assigned_name(together)
             joined = [NewField(self._path(together, slot), slot) for slot in slots]
             new = [*joined, NewField(self._assigned, None), *new]
-        repeated = sorted(path for path, n in Counter(entry.path for entry in new).items() if n > 1)
-        if repeated:
-            owners = shown(repr(entry.owner) for entry in new if entry.path in repeated)
-            raise AgreementInputError(
-                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
-                "them other names with `annotators`, or import into='attribute'"
-            )
-        self.fields = {entry.path: entry for entry in new}
+        self.fields = _by_path(new)
         paths = {(entry.owner, entry.slot): entry.path for entry in new}
         for owner, pages in [*separate, *annotators]:
             said = self._said[owner] = []
@@ -445,7 +438,7 @@ class _Plan:
         path = self._frames + (f"{prefix}{NOT_READ}" if together is None else f"{together}_{NOT_READ}")
         of_all = annotators if together is not None else apart
         if path in self._schema or any(self._unread[owner] for owner, _ in of_all):
-            self.fields[path] = NewField(path, None, is_unread=True)
+            self.fields = _by_path([*new, NewField(path, None, is_unread=True)])
             for owner, pages in of_all:
                 own = [owner] if together is not None else [
                     paths[owner, slot] for slot in slots if not slot.is_answer]  # fmt: skip
@@ -534,6 +527,18 @@ class _Plan:
             if slot.name == KEYPOINTS and self._maker.has_single_points:
                 arguments.append("point_radius=10.0")
             yield f"aa.compute(dataset, {', '.join(arguments)})"
+
+
+def _by_path(fields: list[NewField]) -> dict[str, NewField]:
+    """The fields by path, which is that of one annotator alone."""
+    repeated = sorted(path for path, n in Counter(entry.path for entry in fields).items() if n > 1)
+    if repeated:
+        owners = shown(repr(entry.owner) for entry in fields if entry.path in repeated)
+        raise AgreementInputError(
+            f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
+            "them other names with `annotators`, or import into='attribute'"
+        )
+    return {entry.path: entry for entry in fields}
 
 
 def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:

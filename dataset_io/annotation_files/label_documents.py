@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections import Counter, defaultdict
@@ -38,9 +39,7 @@ DETECTIONS, MASKS, POLYLINES, KEYPOINTS, CLASSES = LABEL_TYPES = (
 _STORED = {DETECTIONS: fol.Detections, MASKS: fol.Detections, POLYLINES: fol.Polylines, KEYPOINTS: fol.Keypoints}
 #: label types by type of the field; fields of other types are not exported
 LABEL_TYPES_OF: dict[type, str] = {
-    fol.Detections: DETECTIONS,
-    fol.Polylines: POLYLINES,
-    fol.Keypoints: KEYPOINTS,
+    **{stored: name for name, stored in _STORED.items() if name != MASKS},
     **dict.fromkeys((fol.Classification, fol.Classifications, fol.Regression), CLASSES),
     **dict.fromkeys((fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField), CLASSES),
 }
@@ -66,6 +65,8 @@ class TargetField:
         is_answer: whether it is about whole images
         list_name: name of the list in the field; None where it is one label
         label_class: type of the labels
+        own: names of the entries of their documents that FiftyOne knows
+        template: what FiftyOne stores of every label, without id and tags
     """
 
     def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
@@ -73,6 +74,9 @@ class TargetField:
         of_list = list_of(stored)
         self.list_name = None if of_list is None else of_list[0]
         self.label_class = stored if of_list is None else of_list[1]
+        self.own = {"_id", "_cls", *document_fields(self.label_class)}
+        self.template: Document = self.label_class().to_dict()
+        del self.template["_id"], self.template["tags"]
 
     def fits(self, declared: fo.Field) -> bool:
         """True if a field of the dataset can hold its labels."""
@@ -123,13 +127,8 @@ def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
     """The label types that need no conversion."""
     if label.document is not None:
         return (label.document_type,)
-    drawn = {
-        DETECTIONS: label.box is not None,
-        MASKS: label.mask is not None,
-        POLYLINES: bool(label.rings),
-        KEYPOINTS: label.points is not None,
-    }
-    return tuple(kind for kind, is_drawn in drawn.items() if is_drawn)
+    drawn = (label.box is not None, label.mask is not None, bool(label.rings), label.points is not None)
+    return tuple(itertools.compress(LABEL_TYPES, drawn))
 
 
 def _questions(found: AnnotationSet) -> list[TargetField]:
@@ -170,12 +169,6 @@ class LabelMaker:
         self._left_out = left_out
         self._every_type = every_type
         self._clip = clip
-        # what FiftyOne stores of every label of a type
-        self._templates = {slot: {name: value for name, value in slot.label_class().to_dict().items()
-                                  if name not in ("_id", "tags")} for slot in slots}  # fmt: skip
-        self._reserved = {
-            slot: {"_id", "_cls", "id", ANNOTATOR_ATTRIBUTE, *document_fields(slot.label_class)} for slot in slots
-        }
         self.converted: Counter[str] = Counter()  #: labels that are given as another type than they were drawn
         self.n_drawn = 0  #: labels with a place on the image
         self.n_far_outside = 0  #: of these, those that lie outside of it
@@ -227,7 +220,7 @@ class LabelMaker:
             self._left_out.add(f"labels that cannot be used ({error})", place)
             page.n_unread += 1
             return None
-        document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}
+        document = {**slot.template, "_id": ObjectId(), "tags": [], **extent}
         if label.label is not None:
             document["label"] = label.label
         if label.confidence is not None:
@@ -239,7 +232,8 @@ class LabelMaker:
             document["confidence"] = [] if label.confidence is None else [label.confidence] * len(extent["points"])
         for name, value in label.attributes.items():
             name = _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
-            document[f"attribute_{name}" if name in self._reserved[slot] else name] = value
+            is_taken = name in slot.own or name == ANNOTATOR_ATTRIBUTE
+            document[f"attribute_{name}" if is_taken else name] = value
         return document
 
     def _extent(self, slot: TargetField, label: DrawnLabel, page: ImageLabels) -> Document:
@@ -264,7 +258,7 @@ class LabelMaker:
                 self.has_open_lines |= not label.closed
             elif mask is not None:
                 self._reserve(math.prod(mask.shape))
-                outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
+                outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels()).to_polyline(tolerance=1)
                 rings = [np.array(ring) for ring in outline.points]
             else:
                 corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
@@ -281,7 +275,7 @@ class LabelMaker:
             mask = Mask.of_pixels(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
         if is_mask and mask is not None and 0 not in mask.shape:
             self._reserve(math.prod(mask.shape))
-            return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels)}
+            return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels())}
         if label.box is not None:
             across, down = _scale(page)
             return {"bounding_box": self._box([x / across, y / down, width / across, height / down])}

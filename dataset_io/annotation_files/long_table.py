@@ -201,8 +201,7 @@ def read_table(
         of_box = _POINT
     drawn = bool(of_box) or is_in_cells
     meant = {key: column for key, column in meant.items() if key in {*of_box, *_IN_CELLS} or key not in _PLACES}
-    values = {meaning: [None if _is_absent(cell) else cell for cell in table[column].tolist()]
-              for meaning, column in meant.items()}  # fmt: skip
+    values = {meaning: _cells(table, column) for meaning, column in meant.items()}
     numbers = [number_in(cell) for cell in values.get("value", ())]
     if all(number is not None or cell is None for number, cell in zip(numbers, values.get("value", ()), strict=True)):
         values |= {"value": numbers} if numbers else {}  # also where they are spelt with a comma
@@ -219,7 +218,7 @@ def read_table(
         found.notes.append(f"Boxes are read as {_BOXES[of_box]}")
     of_cells = _meaning_of_cells(found, values) if "boxes" in meant else _CORNERS if "boxes_xyxy" in meant else _SIZES
     no_attributes = {*meant.values(), *(OF_RUN if OF_RUN[0] in table.columns else ())}
-    attributes = {column: table[column].tolist() for column in table.columns if column not in no_attributes}
+    attributes = {column: _cells(table, column) for column in table.columns if column not in no_attributes}
     if not drawn:
         found.unused["rows"].update(dict.fromkeys(attributes, len(table)))
     shapes = [_shapes(row, of_box, of_cells) for row in rows()] if drawn else []
@@ -251,7 +250,7 @@ def read_table(
         n_none += drawn and not made
         for shape in made:
             shape.label = text
-            said = ((key, column[number]) for key, column in attributes.items() if not _is_absent(column[number]))
+            said = ((key, column[number]) for key, column in attributes.items())
             shape.attributes = {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in said
                                 if isinstance(value, str | int | float) or hasattr(value, "isoformat")}  # fmt: skip
             shape.confidence = number_in(row.get("confidence"))
@@ -305,8 +304,10 @@ def _plain(name: Any) -> str:
     return str(name).lower().translate(str.maketrans("", "", "_- ."))
 
 
-def _is_absent(value: object) -> bool:
-    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+def _cells(table: pd.DataFrame, name: str) -> list[Any]:
+    """The cells of a column, None where there is nothing."""
+    cells: list[Any] = table[name].astype(object).where(table[name].notna(), None).tolist()
+    return cells
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,26 +24,15 @@ class Mask:
     left: int  #: column of its first pixel in the image
     top: int  #: row of it
     shape: tuple[int, ...]  #: height and width of the box around it
-    fill: Callable[[], BoolArray]  #: makes the pixels
+    pixels: Callable[[], BoolArray]  #: makes the pixels in its box; a ValueError if there are too many
 
     @classmethod
     def of_pixels(cls, pixels: BoolArray, left: int, top: int) -> Mask:
         """The mask with these pixels, the first of which is in a column and row of the image."""
         return cls(left, top, pixels.shape, lambda: pixels)
 
-    @property
-    def pixels(self) -> BoolArray:
-        """The pixels in its box.
 
-        Raises:
-            ValueError: if there are too many
-        """
-        return self.fill()
-
-
-def _decoded(
-    lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool, left: int = 0, top: int = 0
-) -> Mask:
+def _decoded(lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool) -> Mask:
     """The mask whose runs are in turn outside and inside, in so many lines of a length."""
     _check_size(length, n_lines)
     runs = np.asarray(lengths, np.int64)
@@ -53,10 +42,10 @@ def _decoded(
     ends = np.cumsum(runs)
     inside = runs[1::2] > 0
     starts, stops = (ends[1::2] - runs[1::2])[inside], ends[1::2][inside]
-    return _filled(starts, stops, length, is_by_column=is_by_column, left=left, top=top)
+    return _filled(starts, stops, length, is_by_column=is_by_column)
 
 
-def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool, left: int = 0, top: int = 0) -> Mask:
+def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool) -> Mask:
     """The mask with runs inside, which are not empty, in their order.
 
     Args:
@@ -64,8 +53,6 @@ def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: boo
         stops: pixels after the last ones
         length: pixels of a line
         is_by_column: whether the lines are columns
-        left: column of the image in which the lines begin
-        top: row of it
     """
     if not len(starts):
         return Mask.of_pixels(np.zeros((0, 0), np.bool_), 0, 0)
@@ -89,9 +76,8 @@ def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: boo
         inside = np.cumsum(steps, dtype=np.int8, out=steps).view(np.bool_).reshape(n_lines, n_along + 1)[:, :-1]
         return np.ascontiguousarray(inside.T if is_by_column else inside)
 
-    if is_by_column:
-        return Mask(left + first_line, top + low, (n_along, n_lines), fill)
-    return Mask(left + low, top + first_line, (n_lines, n_along), fill)
+    return Mask(first_line, low, (n_along, n_lines), fill) if is_by_column else Mask(
+        low, first_line, (n_lines, n_along), fill)  # fmt: skip
 
 
 def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> Mask:
@@ -123,7 +109,8 @@ def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: i
     Raises:
         ValueError: if the run lengths are not those of a mask of this size
     """
-    return _decoded(lengths, width, height, is_by_column=False, left=left, top=top)
+    mask = _decoded(lengths, width, height, is_by_column=False)
+    return replace(mask, left=left + mask.left, top=top + mask.top)
 
 
 def label_studio_mask(rle: Sequence[int], width: int, height: int) -> Mask:
@@ -179,12 +166,12 @@ def label_studio_mask(rle: Sequence[int], width: int, height: int) -> Mask:
 
 def column_runs(mask: Mask, width: int, height: int) -> list[int]:
     """COCO's run lengths of a mask in an image: by column, in turn outside and inside."""
-    return _lengths(mask.pixels.T, mask.top, mask.left, height, width)
+    return _lengths(mask.pixels().T, mask.top, mask.left, height, width)
 
 
 def brush_runs(mask: Mask, width: int, height: int) -> list[int]:
     """Bytes of Label Studio's stream of bits for a mask in an image; every value stands four times in it."""
-    lengths = _lengths(mask.pixels, mask.left, mask.top, width, height)
+    lengths = _lengths(mask.pixels(), mask.left, mask.top, width, height)
     bits = [f"{4 * width * height:032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_SIZES)]
     for number, length in enumerate(lengths):
         value = f"{255 * (number % 2):08b}"

@@ -25,7 +25,6 @@ from ...agreement.settings.options import ATTRIBUTE
 from ..database.fiftyone_private import (
     database,
     dataset_id,
-    document_fields,
     frame_collection,
     list_of,
     reload_dataset,
@@ -143,16 +142,14 @@ class FieldWriter:
         n_images, n_labels = Counter[str](), Counter[str]()
         # the labels with an attribute that FiftyOne does not know, by field and path of the attribute
         with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
-        known = {path: {"_id", "_cls", *document_fields(entry.slot.label_class)}
-                 for path, entry in self.fields.items() if entry.slot is not None}  # fmt: skip
         for key, path, value in self._values():
             entry = self.fields[path]
             self._check_storable(entry, key, value)
-            labels = entry.labels_of(value)
+            labels, known = entry.labels_of(value), set() if entry.slot is None else entry.slot.own
             n_images[path] += 1
             n_labels[path] += len(labels)
             for label in labels:
-                for name in label.keys() - known[path]:
+                for name in label.keys() - known:
                     if label[name] is not None:
                         with_attribute[path][f"{entry.label_path}.{name}"].append(label)
         schema, own = field_schema(self.dataset), own_fields(self.dataset)

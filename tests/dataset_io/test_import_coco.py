@@ -197,5 +197,5 @@ def test_run_lengths_are_read_as_pycocotools_reads_them():
         packed = coco_masks.encode(np.asfortranarray(mask.astype(np.uint8)))
         found = coco_mask(packed["counts"].decode(), width, height)
         placed = np.zeros_like(mask)
-        placed[found.top : found.top + found.shape[0], found.left : found.left + found.shape[1]] = found.pixels
+        placed[found.top : found.top + found.shape[0], found.left : found.left + found.shape[1]] = found.pixels()
         assert np.array_equal(placed, mask)

@@ -82,6 +82,12 @@ def test_beside_labels_that_cannot_be_read_others_stay(tmp_path):
     assert _counts(summary) == [("ann", 1, 0, 1), ("bob", 1, 0, 1), ("eve", 1, 1, 0)]
 
 
+def test_no_annotator_is_called_like_the_field_with_the_names_of_those_who_could_not_be_read(tmp_path):
+    task = label_studio_task("1.jpg", by("not read", _bitmask()), by("bob"))
+    with pytest.raises(AgreementInputError, match=r"a field of their own, got 'not_read' for 'not read', ''"):
+        import_annotations(dataset_of(["1.jpg"]), written(tmp_path / "e.json", [task]))
+
+
 def test_an_import_that_can_read_it_now_takes_the_note_back(tmp_path):
     dataset = dataset_of(["1.jpg", "2.jpg"])
     tasks = [label_studio_task(f"{k}.jpg", by("ann", _bitmask()), by("bob", _bitmask())) for k in (1, 2)]
