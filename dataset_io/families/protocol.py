@@ -85,7 +85,7 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
         """The agreement on a batch."""
 
     def values(self, labels: Labels, result: Result) -> list[dict[str, Any]]:
-        """The values for every sample, by path in its document; ``run.write`` writes them."""
+        """The values for every sample, by path in its document; ``run.settle`` writes them."""
 
     def record(self, labels: Labels, result: Result) -> Records:
         """The records of a batch."""

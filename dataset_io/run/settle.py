@@ -9,15 +9,20 @@ from __future__ import annotations
 import functools
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
+import bson
 import numpy as np
+import pymongo.collection
 from bson import ObjectId
+from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError, DocumentTooLarge
 
+from ... import names
 from ...agreement.families.family import build_report
 from ...agreement.settings.no_labels import NOT_ASSIGNED, null_policy
 from ...agreement.statistics.codes import CodeNames
@@ -26,14 +31,15 @@ from ...agreement.statistics.report import AgreementReport, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..families.frames import VideoScores
 from ..families.protocol import LabelFamily
+from ..labels.source import Source
+from ..labels.stored import MOST_BYTES, NoRoomError, as_read
 from ..record.run import versions
 from ..record.run_keys import filtered_annotators, run_behind, unread_images
 from ..record.sample_index import SampleIndex
 from ..record.stored_records import Store, surely_written, write_records
-from .read import Reader
+from .read import ReadBatch, Reader, stored_samples
 from .work_list import look_first, worst_samples
 from .work_through import Progress, Rows, return_memory, work_through
-from .write import write
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,87 @@ def settle(
     if records is None:
         return None, noticed
     return Compared(records, family.code_names()).in_order(), noticed
+
+
+def write(
+    source: Source, read: ReadBatch[Any], updates: list[dict[str, Any]], *, before: Collection[str] = ()
+) -> list[ObjectId]:
+    """Write the values of a batch, except to samples that changed since they were read; returns their ids.
+
+    Args:
+        source: what was read
+        read: the batch
+        updates: the values of every sample, by path in its document
+        before: fields, by path in the schema of the dataset, of which samples may have values from before: these are
+            removed where there is no new one
+
+    Raises:
+        NoRoomError: if a sample would take more than MongoDB can hold
+    """
+    if not read.samples:
+        return list(read.changed)
+    prefix = names.FRAMES_PREFIX if source.on_frames else ""
+    inner = [path.removeprefix(prefix) for path in before if path.startswith(prefix)]
+    of_samples = [path for path in inner if "." not in path]
+    of_labels = {
+        path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")]
+        for path in source.paths_read
+    }
+    operations = []
+    for sample, new in zip(read.samples, updates, strict=True):
+        update: dict[str, Any] = {"$set": new or {"_id": sample.sample_id}}
+        if before:
+            paths = list(of_samples)
+            for kind, path, ids in zip(source.kinds_read, source.paths_read, sample.label_ids, strict=True):
+                in_list = kind.list_name is not None
+                labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
+                paths += [f"{label}.{name}" for label in labels for name in of_labels[path]]
+            update["$unset"] = {path: "" for path in paths if path not in new}
+        operations.append(UpdateOne(as_read(sample, source.kinds_read, source.paths_read), update))
+    values = dict(zip((sample.sample_id for sample in read.samples), updates, strict=True))
+    titles = ((sample.sample_id, sample.title) for sample in read.samples)
+    n_written = update_documents(source.collection, operations, values, titles)
+    if n_written == len(operations):
+        return list(read.changed)
+    ids = [sample.sample_id for sample in read.samples]
+    stored = stored_samples(source, ids)
+    changed = [sample.sample_id for sample in read.samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+    # all of them, if not all others were written
+    return [*read.changed, *(changed if len(ids) - len(changed) <= n_written else ids)]
+
+
+#: MongoDB's codes for documents that are too large
+_TOO_LARGE = {10334, 17419}
+
+
+def update_documents(
+    collection: pymongo.collection.Collection[dict[str, Any]],
+    operations: Sequence[UpdateOne],
+    values: Mapping[ObjectId, Any],
+    titles: Iterable[tuple[ObjectId, str]],
+) -> int:
+    """Update documents, each on its own; the number of those whose condition was met.
+
+    Args:
+        collection: the documents
+        operations: the updates
+        values: what is written, by id
+        titles: names of the documents, by id, for messages
+
+    Raises:
+        NoRoomError: if one of them would take more than MongoDB can hold
+    """
+    try:
+        return collection.bulk_write(operations, ordered=False).matched_count
+    except BulkWriteError as error:
+        entries = [entry for entry in error.details["writeErrors"] if entry["code"] in _TOO_LARGE]
+        if not entries:
+            raise
+        too_large = {entry["op"]["q"]["_id"] for entry in entries}
+    except DocumentTooLarge:  # a single update
+        too_large = {each for each, new in values.items() if len(bson.encode(new)) > MOST_BYTES}
+    # not from the error, which quotes all values
+    raise NoRoomError([title for each, title in titles if each in too_large])
 
 
 def reported(

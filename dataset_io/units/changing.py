@@ -11,16 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import bson
 from bson import ObjectId
 from pymongo import UpdateOne
 from pymongo.collection import Collection
-from pymongo.errors import DocumentTooLarge, PyMongoError
 
 from ..labels.checks import document_title
-from ..labels.stored import MOST_BYTES, NoRoomError
+from ..run.settle import update_documents
 from ..run.work_through import Progress, Rows, work_through
-from ..run.write import too_large_ids
 from .unit_labels import Stored, UnitReader
 
 #: stands for a field that a document does not have
@@ -111,16 +108,8 @@ def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows:
         parts = {"$set": kept, "$unset": gone, "$currentDate": {"last_modified_at": True} if write.renews else {}}
         update = {name: part for name, part in parts.items() if part}
         operations.append(UpdateOne({"_id": document_id, **write.unchanged}, update))
-    try:
-        n_written = collection.bulk_write(operations, ordered=False).matched_count
-    except PyMongoError as error:
-        too_large = too_large_ids(error)
-        if isinstance(error, DocumentTooLarge):  # of a single update
-            too_large = [each for each, kept in set_to.items() if len(bson.encode(kept)) > MOST_BYTES]
-        if too_large is None:
-            raise
-        titles = {row["_id"]: document_title(row) for row in rows}
-        raise NoRoomError([titles[each] for each in too_large]) from None  # it quotes all values
+    titles = ((row["_id"], document_title(row)) for row in rows)
+    n_written = update_documents(collection, operations, set_to, titles)
     if n_written == len(operations):
         return []
     refused = []

@@ -16,7 +16,7 @@ from tests.datasets import detections, random_annotators, stored
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io.jobs import compute
-from annotator_agreement.dataset_io.run import read, settle, work_through, write
+from annotator_agreement.dataset_io.run import read, settle, work_through
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -135,7 +135,7 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
     dataset = make_dataset({name: [boxes] * 4 for name in ANNOTATORS})
     first, second = dataset.values("_id")[:2]
-    original, done = write.stored_samples, []
+    original, done = settle.stored_samples, []
 
     def edited_at_once(source, ids):
         """The first sample was written, and is edited before anybody looks which ones were not."""
@@ -151,8 +151,8 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
             dataset._sample_collection.update_one({"_id": second}, {"$currentDate": {"last_modified_at": True}})
         return written(source, batch, updates, **options)
 
-    written = write.write
-    monkeypatch.setattr(write, "stored_samples", edited_at_once)
+    written = settle.write
+    monkeypatch.setattr(settle, "stored_samples", edited_at_once)
     monkeypatch.setattr(settle, "write", refuse_once)
     compute_agreement(dataset, ANNOTATORS, invalid="skip")
     found = dataset._sample_collection.find_one({"_id": first})
