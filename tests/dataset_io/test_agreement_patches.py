@@ -58,24 +58,20 @@ def test_every_disputed_unit_is_a_patch_with_its_own_labels_and_no_others(datase
     assert not members
 
 
-def test_the_worst_come_first(dataset):
-    rank = {verdict: k for k, verdict in enumerate(DISPUTED)}
-    disputed = [entry for entry in _expected(dataset) if entry[0] in DISPUTED]
+def test_the_worst_come_first_and_units_are_shown_by_verdict(dataset):
+    rank, every = {verdict: k for k, verdict in enumerate(DISPUTED)}, _expected(dataset)
+    disputed = [entry for entry in every if entry[0] in DISPUTED]
     expected = sorted(disputed, key=lambda entry: (rank[entry[0]], entry[1], entry[2] or 0.0, entry[3]))
     view = agreement_patches(dataset)
     assert view.values("agreement_units.unit") == [entry[3] for entry in expected]
     assert view.values("agreement_units.verdict")[0] == "class_conflict"
     first = agreement_patches(dataset, max_units=7)
     assert first.values("agreement_units.unit") == [entry[3] for entry in expected[:7]]
-
-
-@pytest.mark.parametrize("verdict", ["agreed", "missed", ["lone", "class_conflict"]])
-@pytest.mark.few(2)
-def test_units_are_shown_by_verdict(dataset, verdict):
-    wanted = [verdict] if isinstance(verdict, str) else verdict
-    counted = Counter(entry[0] for entry in _expected(dataset))
-    view = agreement_patches(dataset, verdict=verdict)
-    assert view.count_values("agreement_units.verdict") == {name: counted[name] for name in wanted}
+    counted = Counter(entry[0] for entry in every)
+    for verdict in ("agreed", "missed", ["lone", "class_conflict"]):
+        wanted = [verdict] if isinstance(verdict, str) else verdict
+        found = agreement_patches(dataset, verdict=verdict).count_values("agreement_units.verdict")
+        assert found == {name: counted[name] for name in wanted}
 
 
 def test_a_view_shows_the_units_of_its_samples(dataset):
@@ -191,13 +187,6 @@ def test_units_of_frames_are_patches_of_frames(make_videos):
     assert dataset.count_values("frames.agreement_units.detections.label")["decided"] == 1
 
 
-def test_nothing_disputed_is_an_empty_view(make_dataset):
-    dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    add_units(dataset)
-    assert len(agreement_patches(dataset)) == 0
-
-
 def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS, resamples=0)
@@ -215,28 +204,21 @@ def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
         agreement_patches(dataset.exclude_fields("agreement_units"))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*, got 'wrong'"),
-        ({"verdict": []}, r"`verdict` must be a verdict, or a list of them, got \[\]"),
-        ({"verdict": 3}, "`verdict` must be a verdict, or a list of them, got 3"),
-        ({"max_units": 0}, "`max_units` must be None or at least 1, got 0"),
-        ({"max_units": True}, "`max_units` must be None or at least 1, got True"),
-        ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
-    ],
-)
-@pytest.mark.few(2)
-def test_unusable_arguments_are_refused(dataset, options, message):
-    with pytest.raises(AgreementInputError, match=message):
-        agreement_patches(dataset, **options)
+UNUSABLE = [
+    ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*, got 'wrong'"),
+    ({"verdict": []}, r"`verdict` must be a verdict, or a list of them, got \[\]"),
+    ({"verdict": 3}, "`verdict` must be a verdict, or a list of them, got 3"),
+    ({"max_units": 0}, "`max_units` must be None or at least 1, got 0"),
+    ({"max_units": True}, "`max_units` must be None or at least 1, got True"),
+    ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+]
 
 
-def test_labels_that_are_no_objects_have_no_patches(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    compute_agreement(dataset, ["a", "b"])
-    with pytest.raises(
-        AgreementInputError, match="The run must be on objects to show them one by one, got 'agreement' on Class"
-    ):
-        agreement_patches(dataset)
+def test_unusable_arguments_are_refused_and_nothing_disputed_is_an_empty_view(dataset, make_dataset):
+    for options, message in UNUSABLE:
+        with pytest.raises(AgreementInputError, match=message):
+            agreement_patches(dataset, **options)
+    alike = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
+    compute_quickly(alike)
+    add_units(alike)
+    assert len(agreement_patches(alike)) == 0

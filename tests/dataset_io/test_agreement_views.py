@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import permutations
+from typing import Any
 
 import fiftyone as fo
 import numpy as np
@@ -13,8 +17,7 @@ from fiftyone import ViewField as F
 
 from tests.chance import few
 from tests.dataset_io.quick_runs import compute_quickly
-from tests.dataset_io.shown_labels import keys, table_of
-from tests.datasets import boxes_dataset, detections, join_fields, random_annotators, videos_dataset
+from tests.datasets import boxes_dataset, detections, join_fields, random_annotators, stored, videos_dataset
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import view_agreement
@@ -34,10 +37,7 @@ def _labels(seed=51, n_samples=40):
                     labels.append((label, (x, y, width * 0.99, height)))
                 elif rng.random() < 0.1:
                     labels.remove((label, [x, y, width, height]))
-                    labels += [
-                        (label, (x, y, width * 0.6, height)),
-                        (label, (x + width * 0.6, y, width * 0.4, height)),
-                    ]
+                    labels += [(label, (x, y, width * 0.6, height)), (label, (x + width * 0.6, y, width * 0.4, height))]
     return annotators
 
 
@@ -115,21 +115,15 @@ def _annotators(report):
     return {annotator.name: annotator for annotator in report.annotators}
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
-@pytest.mark.few(3)
-def test_a_verdict_shows_its_labels_and_as_many_as_the_report_counts(case, verdict):
+def test_verdicts_show_their_labels_and_as_many_as_the_report_counts(case):
     dataset, report, table, where = case
-    view = view_agreement(dataset, verdict=verdict)
-    shown = _shown(view, where)
-    assert keys(shown) == table.where(lambda label, _: label.verdict == verdict)
-    assert set(view.values("id")) == _samples(shown)
-    for name, annotator in _annotators(report).items():
-        assert sum(label.annotator == name for label in shown.labels) == annotator.verdicts[verdict]
-    assert len(shown.labels) > 0
-
-
-def test_several_verdicts_are_shown_together(case):
-    dataset, _, table, where = case
+    for verdict in VERDICTS:
+        view = view_agreement(dataset, verdict=verdict)
+        shown = _shown(view, where)
+        assert keys(shown) == table.where(lambda label, _, verdict=verdict: label.verdict == verdict) != set()
+        assert set(view.values("id")) == _samples(shown)
+        for name, annotator in _annotators(report).items():
+            assert sum(label.annotator == name for label in shown.labels) == annotator.verdicts[verdict]
     shown = _shown(view_agreement(dataset, verdict=["lone", "missed"]), where)
     assert keys(shown) == table.where(lambda label, _: label.verdict in ("lone", "missed"))
 
@@ -220,16 +214,20 @@ def _n_rated_units(table, shown):
     return len({(label.document, label.unit) for label in shown.labels if n_assigned[label.document] >= 2})
 
 
-@pytest.mark.parametrize("classes", ["cat", ["dog"], ["owl", "cat"]])
-@pytest.mark.few(2)
-def test_classes_show_whole_units(case, classes):
+def test_classes_show_whole_units_and_votes_units_of_so_many(case):
     dataset, report, table, where = case
-    chosen = [classes] if isinstance(classes, str) else classes
-    shown = _shown(view_agreement(dataset, classes=classes), where)
-    assert keys(shown) == table.where(lambda _, unit: any(member.label in chosen for member in unit))
-    if len(chosen) == 1:
-        (summary,) = [entry for entry in report.classes if entry.name == chosen[0]]
-        assert _n_rated_units(table, shown) == summary.n_units > 0
+    for classes in ("cat", ["dog"], ["owl", "cat"]):
+        chosen = [classes] if isinstance(classes, str) else classes
+        shown = _shown(view_agreement(dataset, classes=classes), where)
+        assert keys(shown) == table.where(lambda _, unit, chosen=chosen: any(each.label in chosen for each in unit))
+        if len(chosen) == 1:
+            (summary,) = [entry for entry in report.classes if entry.name == chosen[0]]
+            assert _n_rated_units(table, shown) == summary.n_units > 0
+    for votes, chosen in ((1, {1}), (2, {2}), ((2, 3), {2, 3}), ((None, 2), {1, 2}), ((3, None), {3})):
+        shown = _shown(view_agreement(dataset, votes=votes), where)
+        assert keys(shown) == table.where(lambda label, _, chosen=chosen: label.votes in chosen)
+        counts = [entry["units"] for entry in report.existence.votes if entry["votes"] in chosen]
+        assert _n_rated_units(table, shown) == sum(counts)
 
 
 def _conflicts(table, first, second, a=None, b=None):
@@ -245,7 +243,7 @@ def _conflicts(table, first, second, a=None, b=None):
 
 
 @pytest.mark.parametrize("confusion", list(permutations(["cat", "dog", "owl"], 2)))
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_a_confusion_shows_its_labels_and_as_many_as_the_report_counts(case, confusion):
     dataset, report, table, where = case
     shown = _shown(view_agreement(dataset, confusion=confusion), where)
@@ -253,31 +251,13 @@ def test_a_confusion_shows_its_labels_and_as_many_as_the_report_counts(case, con
     assert keys(shown) == expected
     counts = {(entry["a"], entry["b"]): entry["n"] for entry in report.class_given_match.confusion}
     assert n == counts[tuple(sorted(confusion))] > 0
-    for pair in report.pairs:
-        shown = _shown(view_agreement(dataset, annotators=[pair.a, pair.b], confusion=confusion), where)
-        expected, n = _conflicts(table, *confusion, pair.a, pair.b)
-        assert keys(shown) == expected
-        assert n == {(entry["a"], entry["b"]): entry["n"] for entry in pair.confusion}.get(confusion, 0)
-    for name, annotator in _annotators(report).items():
-        shown = _shown(view_agreement(dataset, annotators=[name], confusion=confusion), where)
-        expected, n = _conflicts(table, *confusion, name)
-        assert keys(shown) == {key for key in expected if key[1] == name}
-        counts = {(entry["a"], entry["b"]): entry["n"] for entry in annotator.class_conflicts}
-        assert n == counts.get(confusion, 0)
-
-
-VOTES = [(1, {1}), (2, {2}), ((2, 3), {2, 3}), ((None, 2), {1, 2}), ((3, None), {3})]
-
-
-@pytest.mark.parametrize(("votes", "chosen"), VOTES)
-@pytest.mark.few(3)
-def test_votes_show_units_of_so_many(case, votes, chosen):
-    dataset, report, table, where = case
-    shown = _shown(view_agreement(dataset, votes=votes), where)
-    assert keys(shown) == table.where(lambda label, _: label.votes in chosen)
-    assert _n_rated_units(table, shown) == sum(
-        entry["units"] for entry in report.existence.votes if entry["votes"] in chosen
-    )
+    of_pairs = [([pair.a, pair.b], (pair.a, pair.b), pair.confusion) for pair in report.pairs]
+    of_annotators = [([name], (name,), each.class_conflicts) for name, each in _annotators(report).items()]
+    for asked, names, entries in of_pairs + of_annotators:
+        shown = _shown(view_agreement(dataset, annotators=asked, confusion=confusion), where)
+        expected, n = _conflicts(table, *confusion, *names)
+        assert keys(shown) == {key for key in expected if key[1] in names}
+        assert n == {(entry["a"], entry["b"]): entry["n"] for entry in entries}.get(confusion, 0)
 
 
 @pytest.mark.few(1)
@@ -355,22 +335,19 @@ def test_views_can_be_serialised_saved_and_narrowed(case):
     )
 
 
-def test_without_a_question_all_samples_of_the_run_are_shown(make_dataset):
+def test_a_question_changes_nothing_of_the_dataset_and_none_shows_all_samples_of_the_run(make_dataset):
     dataset = make_dataset(_labels())
-    compute_quickly(dataset.limit(7), NAMES)
-    assert view_agreement(dataset).values("id") == dataset.limit(7).values("id")
-    assert view_agreement(dataset).count("alice.detections") == dataset.limit(7).count("alice.detections")
-
-
-def test_nothing_of_the_dataset_changes_and_no_index_is_made(make_dataset):
-    from tests.datasets import stored
-
-    dataset = make_dataset(_labels())
-    compute_quickly(dataset, NAMES)
+    compute_quickly(dataset.limit(30), NAMES)
     before = stored(dataset)
+    assert view_agreement(dataset).values("id") == dataset.limit(30).values("id")
+    assert view_agreement(dataset).count("alice.detections") == dataset.limit(30).count("alice.detections")
     for asked in ({"annotators": ["alice", "bob"]}, {"missed_by": "carol", "max_score": 0.7}, {"classes": "cat"}):
         list(view_agreement(dataset, **asked).iter_samples())
     assert stored(dataset) == before
+    view = view_agreement(dataset.filter_labels("alice", F("label") == "cat"), verdict="lone", annotators="alice")
+    table = table_of(dataset, NAMES)
+    expected = table.where(lambda label, _: (label.annotator, label.label, label.verdict) == ("alice", "cat", "lone"))
+    assert keys(table_of(view, ["alice"])) == expected != set()
 
 
 def test_an_index_changes_the_order_of_the_stages_but_not_the_view(make_dataset):
@@ -386,25 +363,26 @@ def test_an_index_changes_the_order_of_the_stages_but_not_the_view(make_dataset)
     assert keys(_shown(indexed, where)) == keys(_shown(without, where))
 
 
-def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
-    annotators = {
-        "alice": [[("cat", (0.1, 0.1, 0.2, 0.4))], [("kitty", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))]],
-        "bob": [[("kitty", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))]],
-    }
-    dataset = make_dataset(annotators)
+def test_aliases_are_the_classes_that_they_stand_for_and_labels_without_one_have_a_name(make_dataset):
+    drawn = {"alice": ["cat", "kitty", "dog", None], "bob": ["kitty", "dog", "dog", "cat"]}
+    dataset = make_dataset({name: [[(label, (0.1, 0.1, 0.2, 0.4))] for label in of] for name, of in drawn.items()})
     compute_quickly(dataset, ["alice", "bob"], aliases={"kitty": "cat"})
     ids = dataset.values("id")
-    assert view_agreement(dataset, annotators=["alice", "bob"]).values("id") == ids[1:2]
-    assert view_agreement(dataset, classes="cat").values("id") == ids[:2]
+    for asked, shown in (
+        ({"annotators": ["alice", "bob"]}, [1, 3]),
+        ({"classes": "cat"}, [0, 1, 3]),
+        ({"confusion": ["dog", "cat"]}, [1]),
+        ({"confusion": ["(no label)", "cat"]}, [3]),
+    ):
+        assert sorted(view_agreement(dataset, **asked).values("id")) == [ids[k] for k in shown]
     with pytest.raises(AgreementInputError, match=r"got 'kitty'; did you mean 'cat'[?]; classes are cat, dog"):
         view_agreement(dataset, classes="kitty")
-    assert view_agreement(dataset, confusion=["dog", "cat"]).values("id") == ids[1:2]
     # a view that gives classes other names does the same; names that differ between fields cannot be asked for
     view = dataset
     for name in ("alice", "bob"):
         view = view.map_labels(name, {"kitty": "puss"}).map_labels(name, {"puss": "pet", "cat": "pet"})
     compute_quickly(view, ["alice", "bob"], run_key="mapped", aliases={"pet": "animal"})
-    assert view_agreement(dataset, "mapped", classes="animal").values("id") == ids[:2]
+    assert sorted(view_agreement(dataset, "mapped", classes="animal").values("id")) == [*ids[:2], ids[3]]
     assert view_agreement(dataset, "mapped", confusion=["dog", "animal"]).values("id") == ids[1:2]
     with pytest.raises(AgreementInputError, match=r"got 'cat'; did you mean 'animal'[?]; classes are animal, dog"):
         view_agreement(dataset, "mapped", classes="cat")
@@ -422,15 +400,6 @@ def test_an_annotator_without_a_name_can_be_asked_for(make_dataset):
     compute_quickly(dataset, "all", annotator_attribute="annotator")
     shown = view_agreement(dataset, annotators="").values("all.detections.annotator", unwind=True)
     assert set(shown) == {""}
-
-
-def test_labels_without_a_class_have_a_name(make_dataset):
-    dataset = make_dataset({"alice": [[(None, (0.1, 0.1, 0.2, 0.4))]], "bob": [[("cat", (0.1, 0.1, 0.2, 0.4))]]})
-    report = compute_quickly(dataset, ["alice", "bob"])
-    (entry,) = report.class_given_match.confusion
-    view = view_agreement(dataset, confusion=[entry["a"], entry["b"]])
-    assert (view.count("alice.detections"), view.count("bob.detections")) == (1, 1)
-    assert len(view_agreement(dataset, annotators=["alice", "bob"])) == 1
 
 
 def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
@@ -484,15 +453,6 @@ def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
     assert len(view_agreement(dataset, max_score=1.0)) == report.score.n
 
 
-def test_a_filtered_view_is_narrowed_further(make_dataset):
-    dataset = make_dataset(_labels())
-    compute_quickly(dataset, NAMES)
-    view = view_agreement(dataset.filter_labels("alice", F("label") == "cat"), verdict="lone", annotators="alice")
-    table = table_of(dataset, NAMES)
-    expected = table.where(lambda label, _: (label.annotator, label.label, label.verdict) == ("alice", "cat", "lone"))
-    assert keys(table_of(view, ["alice"])) == expected != set()
-
-
 def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
     from annotator_agreement.dataset_io.database.fiftyone_private import pipeline_of
     from annotator_agreement.dataset_io.views import agreement_view
@@ -507,3 +467,119 @@ def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
     # a sorting that decides which samples are shown stays
     assert any("$sort" in stage for stage in pipeline_of(unsorted(worst.limit(2))))
     assert not agreement_view.shows_any(worst.match(F("agreement_score") > 2))
+
+
+# ---- the labels that a view shows, and the expected labels found one by one ----
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A label of a document, and what a run wrote on it."""
+
+    document: str
+    annotator: str
+    id: str
+    label: str | None
+    unit: str | None
+    verdict: str | None
+    votes: int | None
+    box: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells the label from all others."""
+        return self.document, self.annotator, self.id
+
+
+@dataclass(frozen=True)
+class Table:
+    """All labels of a dataset, and who was assigned to which documents."""
+
+    labels: list[Shown]
+    assigned: set[tuple[str, str]]
+
+    @functools.cached_property
+    def units(self) -> dict[tuple[str, str | None], list[Shown]]:
+        """The labels by document and unit."""
+        units: dict[tuple[str, str | None], list[Shown]] = {}
+        for label in self.labels:
+            units.setdefault((label.document, label.unit), []).append(label)
+        return units
+
+    def unit_of(self, label: Shown) -> list[Shown]:
+        """The members of a label's unit."""
+        return [] if label.unit is None else self.units[label.document, label.unit]
+
+    def where(self, condition: Callable[[Shown, list[Shown]], bool]) -> set[tuple[str, str, str]]:
+        """Keys of the labels that fulfil a condition on them and the members of their unit."""
+        return {label.key for label in self.labels if condition(label, self.unit_of(label))}
+
+    def verdicts(self, annotator: str) -> Counter[str]:
+        """The verdicts of an annotator's labels."""
+        return Counter(label.verdict for label in self.labels if label.annotator == annotator and label.verdict)
+
+
+def table_of(
+    samples: fo.core.collections.SampleCollection,
+    fields: Iterable[str],
+    *,
+    key: str = "agreement",
+    attribute: str | None = None,
+    assigned_field: str | None = None,
+    unit: str | None = None,
+) -> Table:
+    """The labels of a dataset or view; on frames, documents are frames.
+
+    Args:
+        samples: dataset or view
+        fields: the label fields
+        key: what the run's fields begin with
+        attribute: attribute that names the annotator
+        assigned_field: field that lists the annotators
+        unit: attribute that tells the unit, ``<key>_id`` by default
+    """
+    labels: list[Shown] = []
+    assigned: set[tuple[str, str]] = set()
+    for sample in samples.iter_samples():
+        documents: list[tuple[str, Any]] = [(sample.id, sample)]
+        if any(field.startswith("frames.") for field in fields):
+            documents = [(f"{sample.id}-{number}", frame) for number, frame in sample.frames.items()]
+        for document_id, document in documents:
+            for field in fields:
+                name = field.removeprefix("frames.")
+                try:
+                    held = document[name]
+                except (AttributeError, KeyError):
+                    continue
+                if held is None:
+                    continue
+                if attribute is None:
+                    assigned.add((document_id, name))
+                for label in getattr(held, held._LABEL_LIST_FIELD):
+                    annotator = name if attribute is None else str(label[attribute])
+                    labels.append(
+                        Shown(
+                            document_id,
+                            annotator,
+                            label.id,
+                            label.label,
+                            _get(label, unit or f"{key}_id"),
+                            _get(label, key),
+                            _get(label, f"{key}_votes"),
+                            tuple(_get(label, "bounding_box") or ()),
+                        )
+                    )
+                    if attribute is not None:
+                        assigned.add((document_id, annotator))
+            if assigned_field is not None:
+                assigned |= {(document_id, str(name)) for name in sample[assigned_field] or []}
+    return Table(labels, assigned)
+
+
+def _get(label: fo.Label, name: str) -> Any:
+    return label[name] if label.has_field(name) else None
+
+
+def keys(table: Table) -> set[tuple[str, str, str]]:
+    """Keys of all labels of a table."""
+    return {label.key for label in table.labels}

@@ -431,32 +431,20 @@ def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
         apply_decisions(dataset.skip(1))
 
 
-@pytest.fixture(scope="module")
-def decided_once(make_module_dataset):
-    """A dataset with a decision."""
-    dataset = make_module_dataset({name: [[("car", (0.1, 0.2, 0.4, 0.3))]] for name in ANNOTATORS})
+def test_what_cannot_be_applied_is_refused(make_dataset):
+    dataset = make_dataset({name: [[("car", (0.1, 0.2, 0.4, 0.3))]] for name in ANNOTATORS})
     compute_quickly(dataset)
     decide(dataset, all=True)
-    return dataset
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+    field = dataset.get_field("alice")
+    field.read_only = True
+    field.save()
+    for options, message in (
         ({"changes": "box"}, "`changes` must be one of class, geometry, attributes, delete, add, got 'box'"),
         ({"annotators": "bop"}, "did you mean 'bob'"),
         ({"gold": "alice"}, "`gold` must be a field of decisions"),
         ({"by": ""}, "`by` must be"),
         ({"run_key": "nothing"}, "must be an agreement run"),
         ({}, "must not be read-only, got alice"),
-    ],
-)
-@pytest.mark.few(2)
-def test_what_cannot_be_applied_is_refused(decided_once, options, message):
-    dataset = decided_once
-    if not options:
-        field = dataset.get_field("alice")
-        field.read_only = True
-        field.save()
-    with pytest.raises(AgreementInputError, match=message):
-        apply_decisions(dataset, **options)
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            apply_decisions(dataset, **options)

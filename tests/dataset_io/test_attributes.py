@@ -12,54 +12,58 @@ from tests.dataset_io.shaped import box, shapes_dataset
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io.families import objects
 
 TRIO = ["alice", "bob", "carol"]
 NAN = float("nan")
 
 
-def _verdict(make_dataset, values, **options):
-    """The verdict of an object drawn by three annotators, given its three ``state`` values (... for no value)."""
-    labels = {
-        name: [box(4, 3, 20, 10, **({} if value is ... else {"state": value})), box(30, 1, 5, 5, state="x")]
-        for name, value in zip(TRIO, values, strict=True)
-    }
-    dataset = shapes_dataset(make_dataset, labels)
-    compute_quickly(dataset, TRIO, attributes=["state"], **options)
-    verdicts = {dataset.first()[name].detections[0].agreement for name in TRIO}
-    assert {dataset.first()[name].detections[1].agreement for name in TRIO} == {"agreed"}
-    return verdicts.pop() if len(verdicts) == 1 else verdicts
-
-
 AGREED, CONFLICT = "agreed", "attribute_conflict"
 
-# (values of the three annotators, options, verdict)
+#: values of the three annotators (... for no value), the tolerance, and the verdict
 VALUES = [
-    (("front", "front", "front"), {}, AGREED),
-    (("front", "front", "Front"), {}, CONFLICT),
-    (("front", "front ", "front"), {}, CONFLICT),
-    ((True, True, True), {}, AGREED),
-    ((True, True, False), {}, CONFLICT),
-    ((False, None, ...), {}, AGREED),
-    ((None, ..., None), {}, AGREED),
-    ((1, 1.0, 1), {}, AGREED),
-    ((1, True, 1), {}, CONFLICT),
-    ((0, False, 0), {}, CONFLICT),
-    ((1, "1", 1), {}, CONFLICT),
-    ((1, 2, 1), {}, CONFLICT),
-    ((1, 2, 1), {"tolerance": 1}, AGREED),
-    ((1, 2, 3), {"tolerance": 1}, CONFLICT),
-    ((0.3, 0.4, 0.35), {"tolerance": 0.1}, AGREED),
-    ((0.3, 0.41, 0.35), {"tolerance": 0.1}, CONFLICT),
-    ((NAN, 5, 5.0), {}, AGREED),
-    ((2**62, 2**62, 2.0**62), {}, AGREED),
-    ((2, "two", NAN), {"tolerance": 100}, CONFLICT),
+    (("front", "front", "front"), 0, AGREED),
+    (("front", "front", "Front"), 0, CONFLICT),
+    (("front", "front ", "front"), 0, CONFLICT),
+    ((True, True, True), 0, AGREED),
+    ((True, True, False), 0, CONFLICT),
+    ((False, None, ...), 0, AGREED),
+    ((None, ..., None), 0, AGREED),
+    ((1, 1.0, 1), 0, AGREED),
+    ((1, True, 1), 0, CONFLICT),
+    ((0, False, 0), 0, CONFLICT),
+    ((1, "1", 1), 0, CONFLICT),
+    ((1, 2, 1), 0, CONFLICT),
+    ((NAN, 5, 5.0), 0, AGREED),
+    ((2**62, 2**62, 2.0**62), 0, AGREED),
+    ((1, 2, 1), 1, AGREED),
+    ((1, 2, 3), 1, CONFLICT),
+    ((0.3, 0.4, 0.35), 0.1, AGREED),
+    ((0.3, 0.41, 0.35), 0.1, CONFLICT),
+    ((2, "two", NAN), 100, CONFLICT),
 ]
 
 
-@pytest.mark.parametrize(("values", "options", "verdict"), VALUES, ids=str)
-@pytest.mark.few(3)
-def test_values_that_were_given_must_be_equal(make_dataset, values, options, verdict):
-    assert _verdict(make_dataset, values, **options) == verdict
+def test_values_that_were_given_must_be_equal(make_dataset):
+    dataset = shapes_dataset(
+        make_dataset, *({name: [box(4, 3, 20, 10), box(30, 1, 5, 5)] for name in TRIO} for _ in VALUES)
+    )
+    ids = dataset.values("id")
+    for sample_id, (values, *_) in zip(dataset.values("_id"), VALUES, strict=True):
+        stored_as = {f"{name}.detections.1.state": "x" for name in TRIO}
+        given = zip(TRIO, values, strict=True)
+        stored_as |= {f"{name}.detections.0.state": value for name, value in given if value is not ...}
+        dataset._sample_collection.update_one({"_id": sample_id}, {"$set": stored_as})
+    dataset.reload()
+    for tolerance in (0, 0.1, 1, 100):
+        chosen = [k for k, (_, of_case, _) in enumerate(VALUES) if of_case == tolerance]
+        options = {"tolerance": tolerance} if tolerance else {}
+        view = dataset.select([ids[k] for k in chosen])
+        compute_quickly(view, TRIO, attributes=["state"], overwrite=True, **options)
+        for k in chosen:
+            for name in TRIO:
+                found = [label.agreement for label in dataset[ids[k]][name].detections]
+                assert found == [VALUES[k][-1], AGREED], VALUES[k]
 
 
 def test_an_attribute_conflict_comes_after_a_class_conflict_and_before_a_miss(make_dataset):
@@ -84,11 +88,11 @@ def test_any_of_several_attributes_is_enough_and_those_not_asked_for_do_not_matt
 
 
 def test_attributes_of_older_datasets_are_found_where_they_keep_them(make_dataset):
-    def label(value):
-        return box(4, 3, 10, 10, attributes={"state": fo.CategoricalAttribute(value=value)})
-
-    dataset = shapes_dataset(make_dataset, {"alice": [label("a")], "bob": [label("b")]},
-                             {"alice": [label("a")], "bob": [box(4, 3, 10, 10, state="a")]})  # fmt: skip
+    old_a, old_b = ({"attributes": {"state": fo.CategoricalAttribute(value=value)}} for value in "ab")
+    drawn = [
+        {"alice": [box(4, 3, 10, 10, **old_a)], "bob": [box(4, 3, 10, 10, **bob)]} for bob in (old_b, {"state": "a"})
+    ]
+    dataset = shapes_dataset(make_dataset, *drawn)
     compute_quickly(dataset, ["alice", "bob"], attributes=["state"])
     assert [sample.alice.detections[0].agreement for sample in dataset] == [CONFLICT, AGREED]
 
@@ -125,23 +129,15 @@ def test_an_attribute_that_no_label_has_is_an_error(make_dataset):
 
 @pytest.mark.parametrize("value", [["a"], {"a": 1}, datetime.datetime(2020, 1, 1), float("inf")], ids=repr)
 @pytest.mark.few(2)
-def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute(make_dataset, value):
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=value)]}
-    )
-    with pytest.raises(AgreementInputError, match="got other values in 'state'; leave it out of `attributes`"):
-        compute_quickly(dataset, ["alice", "bob"], attributes=["state"])
-
-
-def test_an_attribute_that_becomes_a_list_meanwhile_is_the_same_error(make_dataset, monkeypatch):
-    from annotator_agreement.dataset_io.families import objects
-
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=["a"])]}
-    )
-    monkeypatch.setattr(objects, "check_attributes", lambda source, **_: None)
-    with pytest.raises(AgreementInputError, match="got other values in 'state'"):
-        compute_quickly(dataset, ["alice", "bob"], attributes=["state"])
+def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute_also_later(
+    make_dataset, monkeypatch, value
+):
+    drawn = {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=value)]}
+    dataset = shapes_dataset(make_dataset, drawn)
+    for _ in range(2):
+        with pytest.raises(AgreementInputError, match="got other values in 'state'; leave it out of `attributes`"):
+            compute_quickly(dataset, ["alice", "bob"], attributes=["state"], overwrite=True)
+        monkeypatch.setattr(objects, "check_attributes", lambda source, **_: None)  # changed after the check
 
 
 def test_attributes_of_labels_on_frames_are_compared(make_videos):

@@ -131,6 +131,8 @@ GOLD, DECISIONS = "agreement_gold", "agreement_gold_decisions"
 OF_DECISIONS: dict[str, Any] = {
     "a decision is null": {"$set": {f"{DECISIONS}.0": None}},
     "a decision is a text": {"$set": {f"{DECISIONS}.0": "text"}},
+    "of an earlier version, without by_rule": {"$unset": {f"{DECISIONS}.$[].by_rule": 1}},
+    "of an earlier version, with all that was replaced": {"$set": {f"{DECISIONS}.$[].replaced": {"decisions": []}}},
     "no hashes": {"$unset": {f"{DECISIONS}.0.hashes": ""}},
     "a hash too many": {"$push": {f"{DECISIONS}.0.hashes": "a"}},
     "the choice is unknown": {"$set": {f"{DECISIONS}.0.choice": "perhaps"}},
@@ -223,18 +225,7 @@ def test_the_records_are_one_file_and_the_results_hold_the_report_alone(dataset)
         assert scores[sample.id] == pytest.approx(np.nan if (s := sample.agreement_score) is None else s, nan_ok=True)
 
 
-def test_records_of_datasets_that_fiftyone_deleted_are_removed_with_the_next_run(make_dataset):
-    gone, dataset = make_dataset(random_annotators(5)), make_dataset(random_annotators(6))
-    compute_quickly(gone, ANNOTATORS)
-    left = _files()
-    gone.delete()
-    assert _files() == left
-    compute_quickly(dataset, ANNOTATORS)
-    assert not set(left) & set(_files())
-    assert len(_files()) == 1
-
-
-def test_the_report_before_an_update_of_a_dataset_that_fiftyone_deleted_is_removed_too(make_dataset):
+def test_records_and_reports_of_datasets_that_fiftyone_deleted_are_removed_with_the_next_run(make_dataset):
     gone, dataset = make_dataset(random_annotators(5)), make_dataset(random_annotators(6))
     before = stored(dataset)
     compute_quickly(gone, ANNOTATORS)
@@ -242,20 +233,33 @@ def test_the_report_before_an_update_of_a_dataset_that_fiftyone_deleted_is_remov
     sample["alice"] = fo.Detections()
     sample.save()
     update_agreement(gone)
+    left = _files()
     gone.delete()
+    assert _files() == left
     assert stored(dataset)["n_files"] == before["n_files"] + 3  # records of both, report of the first
     compute_quickly(dataset, ANNOTATORS)
+    assert not set(left) & set(_files())
+    assert len(_files()) == 1
     delete_agreement(dataset)
     assert stored(dataset) == before
 
 
-def test_a_file_with_a_name_like_ours_hinders_no_run(dataset):
-    files = gridfs.GridFS(get_db_conn())
+def test_a_file_with_a_name_like_ours_hinders_no_run_and_half_written_records_are_removed(dataset):
+    before, files = stored(dataset), gridfs.GridFS(get_db_conn())
     files.put(b"mine", _id="annotator_agreement/of a user")
     compute_quickly(dataset, ANNOTATORS)
     delete_agreement(dataset)
     assert _files() == ["annotator_agreement/of a user"]
     files.delete("annotator_agreement/of a user")
+    compute_quickly(dataset, ANNOTATORS)
+    # as if the process had died before the file was closed, and somebody then deleted the run
+    get_db_conn().fs.files.delete_one({"_id": _files()[0]})
+    with pytest.raises(AgreementInputError, match="must have its records in this database, got none"):
+        agreement_samples(dataset)
+    assert load_agreement(dataset).n_samples == 12
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert stored(dataset) == before
 
 
 def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(dataset):
@@ -268,19 +272,6 @@ def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(dataset):
         assert _files() == []
     finally:
         clone.delete()
-
-
-def test_half_written_records_are_removed(dataset):
-    before = stored(dataset)
-    compute_quickly(dataset, ANNOTATORS)
-    # as if the process had died before the file was closed, and somebody then deleted the run
-    get_db_conn().fs.files.delete_one({"_id": _files()[0]})
-    with pytest.raises(AgreementInputError, match="must have its records in this database, got none"):
-        agreement_samples(dataset)
-    assert load_agreement(dataset).n_samples == 12
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert stored(dataset) == before
 
 
 def test_runs_of_an_older_version_say_that_they_must_be_computed_again(dataset, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import by_annotator, rated_dataset
+from tests.dataset_io.same_values import assert_same
 from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import detections, frames_of, random_annotators
 
@@ -98,20 +99,6 @@ def _changes(comparison):
     return found
 
 
-def assert_same(found, expected):
-    """Equal JSON values; floats to 1e-12."""
-    if isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for name, value in expected.items():
-            assert_same(found[name], value)
-    elif isinstance(expected, list):
-        assert len(found) == len(expected)
-        for entry, value in zip(found, expected, strict=True):
-            assert_same(entry, value)
-    else:
-        assert found == (pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected)
-
-
 def _at(report, path):
     """A number of a report by its path."""
     value = report.to_dict()
@@ -130,10 +117,8 @@ def test_a_run_does_not_differ_from_itself(make, runs):
         assert {("numbers", "score.mean"), ("numbers", "alpha.pooled")} <= set(changes)
         assert comparison.options == []
         for change in changes.values():
-            assert change.a == change.b
-            if change.a is not None:
-                assert change.difference == 0.0
-            assert change.interval is None
+            assert (change.a, change.interval) == (change.b, None)
+            assert change.a is None or change.difference == 0.0
         assert (comparison.samples.n_better, comparison.samples.n_worse) == (0, 0)
 
 
@@ -231,36 +216,28 @@ def test_of_videos_whole_videos_are_resampled(make_videos):
     assert "frame_number" in comparison.to_dataframe("samples").columns
 
 
-def test_a_view_limits_the_samples_that_are_compared(boxes):
+def test_a_view_limits_the_samples_that_are_compared_and_their_order_makes_no_difference(boxes):
     view = boxes.match_tags("none", bool=False).skip(10)
     comparison = compare_agreement(view, "one", "two", resamples=0)
     report = agreement_on(view, "two")
     assert comparison.numbers["score.mean"].b == pytest.approx(report.score.mean, abs=1e-12)
     assert comparison.n_samples == report.n_rated
-
-
-@pytest.mark.long
-def test_the_order_of_samples_makes_no_difference(boxes):
     compute_agreement(boxes.shuffle(seed=1), NAMES, run_key="shuffled", iou=0.8)
     expected = compare_agreement(boxes, "one", "two", resamples=100).to_dict()
     found = compare_agreement(boxes, "one", "shuffled", resamples=100).to_dict()
-    assert_same({**found, "b": "two"}, expected)
+    assert_same({**found, "b": "two"}, expected, relative=0, absolute=1e-12)
 
 
-def test_annotators_and_fields_that_differ_are_listed(boxes):
+def test_annotators_and_options_that_differ_are_listed(boxes):
     compute_agreement(boxes, ["alice", "bob"], run_key="alice_bob", resamples=0)
-    compute_agreement(boxes, ["carol", "bob"], run_key="carol_bob", resamples=0)
+    compute_agreement(boxes, ["carol", "bob"], run_key="carol_bob", resamples=10, missing="ignore")
     comparison = compare_agreement(boxes, "alice_bob", "carol_bob", resamples=0)
     assert (comparison.annotators_only_a, comparison.annotators_only_b) == (["alice"], ["carol"])
     assert comparison.changes.get("pairs") is None
     assert [part.names for part in comparison.changes["annotators"]] == [["bob"]]
+    assert {"option": "missing", "a": "category", "b": "ignore"} in comparison.options
+    assert "resamples" not in {entry["option"] for entry in comparison.options}, "it does not change the numbers"
     assert "only in alice_bob" in comparison_text(comparison)
-
-
-def test_options_that_do_not_change_the_numbers_are_not_listed(boxes):
-    compute_agreement(boxes, NAMES, run_key="ignoring", resamples=10, missing="ignore")
-    comparison = compare_agreement(boxes, "one", "ignoring", resamples=0)
-    assert comparison.options == [{"option": "missing", "a": "category", "b": "ignore"}]
 
 
 @pytest.mark.parametrize("on_frames", [False, True])
@@ -317,29 +294,6 @@ def test_labels_set_by_decisions_are_counted_and_the_numbers_without_them_given(
     assert compare_agreement(dataset, "first", "agreement", resamples=0).decided is None
 
 
-def test_a_comparison_survives_json_and_is_shown_in_tables(boxes):
-    comparison = compare_agreement(boxes, "one", "two", resamples=50)
-    assert AgreementComparison.from_dict(json.loads(json.dumps(comparison.to_dict()))) == comparison
-    numbers = comparison.to_dataframe()
-    row = numbers.set_index("number").loc["score.mean"]
-    change = comparison.numbers["score.mean"]
-    assert [row["a"], row["difference"], row["low"]] == [change.a, change.difference, change.interval.low]
-    pairs = comparison.to_dataframe("pairs")
-    assert set(pairs["name"]) == {"alice – bob", "alice – carol", "bob – carol"}
-    with pytest.raises(AgreementInputError, match=r"`table` must be one of numbers, pairs"):
-        comparison.to_dataframe("nothing")
-    assert repr(comparison).startswith(
-        f"<AgreementComparison from 'one' to 'two': {comparison.n_samples} shared samples; "
-    )
-    shown = comparison._repr_html_()
-    assert "compared with &#39;one&#39;" in shown
-    assert f"<td>{change.difference:+.3f}" in shown.replace(' class="numeric"', "")
-    assert "alice – bob" not in shown  # the beginning alone
-    markdown = comparison_markdown(comparison)
-    assert "| Score " in markdown
-    assert "Threshold (iou): 0.5 → 0.8" in markdown
-
-
 def test_runs_that_cannot_be_compared_are_refused(make_dataset, make_videos):
     rng = np.random.default_rng(5)
     rows = [[str(rng.choice(["a", "b"])) for _ in NAMES] for _ in range(10)]
@@ -393,3 +347,21 @@ def test_runs_of_different_versions_of_the_formulas_warn_when_they_are_compared(
         assert expected in " ".join(printed.getvalue().split())
     compute_agreement(dataset, NAMES, run_key="newest", resamples=0)
     assert compare_agreement(dataset, "newer", "newest", resamples=0).formulas is None
+
+
+def test_a_comparison_survives_json_and_is_shown_in_tables(boxes):
+    comparison = compare_agreement(boxes, "one", "two", resamples=50)
+    assert AgreementComparison.from_dict(json.loads(json.dumps(comparison.to_dict()))) == comparison
+    row, change = comparison.to_dataframe().set_index("number").loc["score.mean"], comparison.numbers["score.mean"]
+    assert [row["a"], row["difference"], row["low"]] == [change.a, change.difference, change.interval.low]
+    assert set(comparison.to_dataframe("pairs")["name"]) == {"alice – bob", "alice – carol", "bob – carol"}
+    with pytest.raises(AgreementInputError, match=r"`table` must be one of numbers, pairs"):
+        comparison.to_dataframe("nothing")
+    begins = f"<AgreementComparison from 'one' to 'two': {comparison.n_samples} shared samples; "
+    assert repr(comparison).startswith(begins)
+    shown, markdown = comparison._repr_html_(), comparison_markdown(comparison)
+    assert "compared with &#39;one&#39;" in shown
+    assert f"<td>{change.difference:+.3f}" in shown.replace(' class="numeric"', "")
+    assert "alice – bob" not in shown  # the beginning alone
+    assert "| Score " in markdown
+    assert "Threshold (iou): 0.5 → 0.8" in markdown

@@ -42,31 +42,22 @@ def run_of(private_fiftyone):
         dataset.delete()
 
 
-@pytest.mark.parametrize(
-    ("alice", "bob", "of_alice", "of_bob"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
-)
-@pytest.mark.few(2)
-def test_cases(run_of, alice, bob, of_alice, of_bob) -> None:
-    found = run_of({"alice": alice, "bob": bob}).convergence()
-    by_reference = {pair.reference: pair.map for pair in found.pairs}
-    assert by_reference.get("alice") == pytest.approx(of_alice)
-    assert by_reference.get("bob") == (None if of_bob is None else pytest.approx(of_bob))
-    defined = [value for value in (of_alice, of_bob) if value is not None]
-    assert found.map == pytest.approx(np.mean(defined))
-
-
-@pytest.mark.parametrize(
-    ("labels", "reason", "said"),
-    [
+def test_cases_and_reasons_why_there_is_none(run_of) -> None:
+    for name, alice, bob, of_alice, of_bob in CASES:
+        found = run_of({"alice": alice, "bob": bob}).convergence()
+        by_reference = {pair.reference: pair.map for pair in found.pairs}
+        assert by_reference.get("alice") == pytest.approx(of_alice), name
+        assert by_reference.get("bob") == (None if of_bob is None else pytest.approx(of_bob)), name
+        assert found.map == pytest.approx(np.mean([value for value in (of_alice, of_bob) if value is not None])), name
+        assert (found.no_areas, found.areas) == (True, []), "the sizes of images are not known"
+    for labels, reason, said in (
         ({"alice": [[], []], "bob": [[], []]}, "no_objects", "nobody drew an object"),
         ({"alice": [[CAT], None], "bob": [None, [CAT]]}, "one_annotator", "no image has labels of two annotators"),
-    ],
-)
-def test_where_there_is_none_the_reason_is_said(run_of, labels, reason, said) -> None:
-    found = run_of(labels).convergence()
-    assert (found.map, found.undefined) == (None, reason)
-    assert said in found.sentence
-    assert said in repr(found)
+    ):
+        found = run_of(labels).convergence()
+        assert (found.map, found.undefined) == (None, reason)
+        assert said in found.sentence
+        assert said in repr(found)
 
 
 def _many(n_annotators: int, n_images: int):
@@ -128,16 +119,6 @@ def test_a_model_is_measured_against_every_annotator_and_changes_nothing_else(ru
         f"Annotators reach mAP {found.map:.2f} against each other, yolo {found.model.map:.2f} against them; a model "
         "near their mean can be above what they reach."
     )
-
-
-def test_a_model_that_was_nowhere_asked_is_refused_in_a_sentence(run) -> None:
-    run.dataset.set_values("yolo", [None] * len(run.dataset))
-    with pytest.raises(
-        aa.AgreementInputError, match="`model` must have labels, or empty lists, on images that an anno"
-    ):
-        run.convergence(model="yolo")
-    run.dataset.set_values("yolo", [detections([])] * len(run.dataset))
-    assert run.convergence(model="yolo").model.map == 0.0
 
 
 def test_a_model_near_the_mean_of_annotators_is_above_what_they_reach(run_of) -> None:
@@ -245,19 +226,18 @@ def test_labels_that_the_view_of_the_run_hides_do_not_count(run_of) -> None:
         cats.convergence()
 
 
-def test_without_sizes_of_images_there_are_no_numbers_by_size(run_of) -> None:
-    found = run_of({"alice": [[CAT]], "bob": [[CAT]]}).convergence()
-    assert (found.no_areas, found.areas) == (True, [])
-
-
 def test_what_cannot_be_measured_is_refused(run) -> None:
-    with pytest.raises(aa.AgreementInputError, match=r"`model` must be a field with predictions .* got 'yola'.*yolo"):
-        run.convergence(model="yola")
-    ratings = run.dataset
-    ratings.set_values("r1", [fo.Classification(label="a")] * len(ratings))
-    ratings.set_values("r2", [fo.Classification(label="a")] * len(ratings))
-    classes = aa.compute(ratings, ["r1", "r2"], run_key="classes", resamples=0)
-    with pytest.raises(
-        aa.AgreementInputError, match="Label convergence needs labels of objects, such as boxes, got Cl"
-    ):
-        classes.convergence()
+    def refused(message, of=run, **options):
+        with pytest.raises(aa.AgreementInputError, match=message):
+            of.convergence(**options)
+
+    dataset = run.dataset
+    refused(r"`model` must be a field with predictions .* got 'yola'.*yolo", model="yola")
+    for name in ("r1", "r2"):
+        dataset.set_values(name, [fo.Classification(label="a")] * len(dataset))
+    classes = aa.compute(dataset, ["r1", "r2"], run_key="classes", resamples=0)
+    refused("Label convergence needs labels of objects, such as boxes, got Cl", of=classes)
+    dataset.set_values("yolo", [None] * len(dataset))
+    refused("`model` must have labels, or empty lists, on images that an anno", model="yolo")
+    dataset.set_values("yolo", [detections([])] * len(dataset))
+    assert run.convergence(model="yolo").model.map == 0.0

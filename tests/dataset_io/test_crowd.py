@@ -33,17 +33,19 @@ def _region(kind, **attributes):
     return cut_out(image, **attributes)
 
 
-@pytest.mark.parametrize(
-    ("value", "is_crowd"),
-    [(1, True), (True, True), ("1", True), ("yes", True), (0, False), (False, False), ("0", False), ("no", False),
-     ("False", False), ("", False), (None, False), (1.0, True)],
-)  # fmt: skip
-@pytest.mark.few(3)
-def test_values_of_the_attribute_are_read_as_people_mean_them(make_dataset, value, is_crowd):
-    dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box")]})
-    dataset._sample_collection.update_one({}, {"$set": {"bob.detections.0.iscrowd": value}})
+IS_CROWD = [(1, True), (True, True), ("1", True), ("yes", True), (0, False), (False, False), ("0", False),
+            ("no", False), ("False", False), ("", False), (None, False), (1.0, True)]  # fmt: skip
+
+
+def test_values_of_the_attribute_are_read_as_people_mean_them(make_dataset):
+    samples = [{"alice": [box(6, 4, 3, 3)], "bob": [_region("box")]} for _ in range(len(IS_CROWD) + 1)]
+    samples[-1]["bob"] = [_region("box", attributes={"iscrowd": fo.BooleanAttribute(value=True)})]  # the old kind
+    dataset = shapes_dataset(make_dataset, *samples)
+    for sample_id, (value, _) in zip(dataset.values("_id"), IS_CROWD, strict=False):
+        dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"bob.detections.0.iscrowd": value}})
     compute_quickly(dataset, PAIR)
-    assert _verdicts(dataset, "alice") == ["crowd" if is_crowd else "lone"]
+    expected = [["crowd" if is_crowd else "lone"] for _, is_crowd in (*IS_CROWD, (None, True))]
+    assert dataset.values("alice.detections.agreement") == dataset.values("bob.detections.agreement") == expected
 
 
 @pytest.mark.long
@@ -64,22 +66,18 @@ def test_the_attribute_can_be_another_or_none(make_dataset):
     assert _verdicts(dataset, "bob") == ["lone"]
 
 
-def test_the_attribute_may_stand_among_the_old_kind_of_attributes(make_dataset):
-    region = _region("box", attributes={"iscrowd": fo.BooleanAttribute(value=True)})
-    dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [region]})
-    compute_quickly(dataset, PAIR)
-    assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd"], ["crowd"])
-
-
-def test_regions_of_samples_that_are_not_rated_have_no_verdict(make_dataset):
+def test_regions_of_samples_that_are_not_rated_have_no_verdict_and_deleting_leaves_nothing(make_dataset):
     dataset = shapes_dataset(
         make_dataset,
         {"alice": None, "bob": [_region("box", **CROWD)]},
         {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)]},
     )
+    before = stored(dataset)
     report = compute_quickly(dataset, PAIR)
     assert dataset.values("bob.detections.agreement") == [[None], ["crowd"]]
     assert report.n_rated == 1
+    delete_agreement(dataset, "agreement")
+    assert stored(dataset) == before
 
 
 def test_annotators_named_by_an_attribute_may_draw_regions(make_dataset):
@@ -87,14 +85,6 @@ def test_annotators_named_by_an_attribute_may_draw_regions(make_dataset):
     dataset = shapes_dataset(make_dataset, {"labels": labels})
     compute_quickly(dataset, "labels", annotator_attribute="rater")
     assert dataset.values("labels.detections.agreement") == [["crowd", "crowd", "lone"]]
-
-
-def test_deleting_a_run_with_regions_leaves_the_dataset_as_it_was(make_dataset):
-    dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)]})
-    before = stored(dataset)
-    compute_quickly(dataset, PAIR)
-    delete_agreement(dataset, "agreement")
-    assert stored(dataset) == before
 
 
 METHODS = ["optimal", "recursive", "mutual_best"]

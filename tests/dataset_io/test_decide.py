@@ -216,17 +216,6 @@ def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_e
     assert list_decisions(dataset) == []
 
 
-def test_decisions_of_an_earlier_version_are_refused_in_one_sentence(dataset):
-    decide(dataset, verdict="missed")
-    for change in ({"$unset": {"agreement_gold_decisions.$[].by_rule": 1}},
-                   {"$set": {"agreement_gold_decisions.$[].replaced": {"decisions": []}}}):  # fmt: skip
-        dataset._sample_collection.update_many({"agreement_gold_decisions": {"$ne": None}}, change)
-        with pytest.raises(AgreementInputError, match=r"or made by an earlier version; delete them with run.decisions"):
-            list_decisions(dataset)
-    delete_decisions(dataset)
-    assert decide(dataset, verdict="missed").n_decided > 0
-
-
 @pytest.mark.long
 def test_a_decision_that_replaces_two_gives_back_both_with_what_they_replaced(make_dataset):
     place, other = (0.1, 0.1, 0.4, 0.4), (0.1, 0.1, 0.4, 0.16)  # IoU 0.4
@@ -360,38 +349,37 @@ def test_what_was_drawn_edited_and_deleted_by_hand_is_recorded_as_own_labels(dat
     assert Counter(each.choice for each in list_decisions(dataset)) == {"version": 1, "consensus": n_before}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"choice": "best"}, "`choice` must be one of version, consensus, own, none, skip"),
-        ({"choice": "version"}, "`annotator` must be given with the choice \"version\""),
-        ({"annotator": "bob"}, "and only then, got 'bob' with 'consensus'"),
-        ({"choice": "version", "annotator": "bop"}, "did you mean 'bob'"),
-        ({"choice": "own"}, "`label` must be given with the choice \"own\""),
-        ({"choice": "own", "label": fo.Polyline()}, "`label` must be a Detection, got Polyline"),
-        ({"choice": "own", "label": fo.Detection(), "verdict": "lone"}, "must be for one object"),
-        ({"choice": "own", "label": fo.Detection(label="a"), "objects": "x"}, "must have a usable geometry"),
-        ({"objects": "0" * 24}, "`objects` must be match ids of the run"),
-        ({"verdict": "alone"}, "`verdict` must be one of agreed"),
-        ({"min_iou": 2}, r"`min_iou` must be None or in \[0, 1\], got 2"),
-        ({"gold": "alice"}, "`alice` must be free, but it is a field of the dataset"),
-        ({"gold": "agreement_units"}, "belongs to the run 'agreement'"),
-        ({"gold": "a b"}, "`gold` must be a name of letters"),
-        ({"gold": "g" * 101}, "`gold` must be a name of letters, digits and underscores, at most 100, got 'ggg"),
-        ({"min_votes": 2, "all": True}, "`all` must not be given together with conditions; leave one of them out"),
-        ({"all": 1}, "`all` must be True or False, got 1"),
-        ({"choice": pd.NA}, "`choice` must be one of version, consensus, own, none, skip, got <NA>"),
-        ({"choice": pd.DataFrame({"score": [1]})}, "`choice` must be one of version, consensus"),
-        ({"run_key": "nothing"}, "must be an agreement run"),
-    ],
-)  # fmt: skip
-@pytest.mark.few(3)
-def test_what_cannot_be_decided_is_refused_before_anything_is_written(dataset, options, message):
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=message):
-        decide(dataset, **options)
-    if "objects" not in options:
-        assert stored(dataset) == before
+CANNOT = [
+    ({"choice": "best"}, "`choice` must be one of version, consensus, own, none, skip"),
+    ({"choice": "version"}, "`annotator` must be given with the choice \"version\""),
+    ({"annotator": "bob"}, "and only then, got 'bob' with 'consensus'"),
+    ({"choice": "version", "annotator": "bop"}, "did you mean 'bob'"),
+    ({"choice": "own"}, "`label` must be given with the choice \"own\""),
+    ({"choice": "own", "label": fo.Polyline()}, "`label` must be a Detection, got Polyline"),
+    ({"choice": "own", "label": fo.Detection(), "verdict": "lone"}, "must be for one object"),
+    ({"choice": "own", "label": fo.Detection(label="a"), "objects": "x"}, "must have a usable geometry"),
+    ({"objects": "0" * 24}, "`objects` must be match ids of the run"),
+    ({"verdict": "alone"}, "`verdict` must be one of agreed"),
+    ({"min_iou": 2}, r"`min_iou` must be None or in \[0, 1\], got 2"),
+    ({"gold": "alice"}, "`alice` must be free, but it is a field of the dataset"),
+    ({"gold": "agreement_units"}, "belongs to the run 'agreement'"),
+    ({"gold": "a b"}, "`gold` must be a name of letters"),
+    ({"gold": "g" * 101}, "`gold` must be a name of letters, digits and underscores, at most 100, got 'ggg"),
+    ({"min_votes": 2, "all": True}, "`all` must not be given together with conditions; leave one of them out"),
+    ({"all": 1}, "`all` must be True or False, got 1"),
+    ({"choice": pd.NA}, "`choice` must be one of version, consensus, own, none, skip, got <NA>"),
+    ({"choice": pd.DataFrame({"score": [1]})}, "`choice` must be one of version, consensus"),
+    ({"run_key": "nothing"}, "must be an agreement run"),
+]  # fmt: skip
+
+
+def test_what_cannot_be_decided_is_refused_before_anything_is_written(lend):
+    for options, message in CANNOT:
+        dataset = lend(_made)
+        before = stored(dataset)
+        with pytest.raises(AgreementInputError, match=message):
+            decide(dataset, **options)
+        assert "objects" in options or stored(dataset) == before
 
 
 def test_without_a_condition_nothing_is_decided_unless_all_are_meant(dataset):
@@ -404,45 +392,34 @@ def test_without_a_condition_nothing_is_decided_unless_all_are_meant(dataset):
     assert decide(dataset, all=True).n_decided == preview.n_decided > 1
 
 
-def test_without_decisions_there_is_nothing_to_list(dataset):
+def test_without_decisions_there_is_nothing_to_list_and_decisions_are_no_annotator(dataset):
     assert list_decisions(dataset) == []
     with pytest.raises(AgreementInputError, match=r"`gold` must be a field of decisions .* there is none: run.decis"):
         delete_decisions(dataset, gold="truth")
     decide(dataset, gold="truth", all=True)
+    before = stored(dataset)
     with pytest.raises(AgreementInputError, match="got 'agreement_gold'; there are truth"):
         undo_decisions(dataset)
-
-
-def test_decisions_are_no_annotator(dataset):
-    decide(dataset, all=True)
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match="got 'agreement_gold', which holds what was decided, mostly copies"):
-        compute_quickly(dataset, ["alice", "agreement_gold"], run_key="other")
+    with pytest.raises(AgreementInputError, match="got 'truth', which holds what was decided, mostly copies"):
+        compute_quickly(dataset, ["alice", "truth"], run_key="other")
     assert stored(dataset) == before
 
 
-@pytest.mark.parametrize(
-    ("what_happened", "message"),
-    [
-        (
-            lambda dataset: dataset.delete_sample_field("agreement_gold_decisions"),
-            r"got 'agreement_gold' alone: 'agreement_gold_decisions' was deleted; bring .* back, or delete what is "
-            r"left with run\.decisions\.delete\(gold='agreement_gold'\)",
-        ),
-        (
-            lambda dataset: dataset.delete_sample_field("agreement_gold"),
-            "got 'agreement_gold_decisions' alone: 'agreement_gold' was deleted; bring",
-        ),
-        (
-            lambda dataset: dataset.rename_sample_field("agreement_gold", "truth"),
-            "'agreement_gold' was deleted, or renamed to 'truth'; rename 'truth' to 'agreement_gold', or delete what",
-        ),
-        (
-            lambda dataset: dataset.rename_sample_field("agreement_gold_decisions", "who"),
-            "was deleted, or renamed to 'who'; rename 'who' to 'agreement_gold_decisions', or delete what is left",
-        ),
-    ],
-)
+GOLD_LOG, HALF = "agreement_gold_decisions", "agreement_gold"
+RENAMED = [
+    (lambda dataset: dataset.delete_sample_field(GOLD_LOG),
+     r"got 'agreement_gold' alone: 'agreement_gold_decisions' was deleted; bring .* back, or delete what is "
+     r"left with run\.decisions\.delete\(gold='agreement_gold'\)"),
+    (lambda dataset: dataset.delete_sample_field(HALF),
+     "got 'agreement_gold_decisions' alone: 'agreement_gold' was deleted; bring"),
+    (lambda dataset: dataset.rename_sample_field(HALF, "truth"),
+     "'agreement_gold' was deleted, or renamed to 'truth'; rename 'truth' to 'agreement_gold', or delete what"),
+    (lambda dataset: dataset.rename_sample_field(GOLD_LOG, "who"),
+     "was deleted, or renamed to 'who'; rename 'who' to 'agreement_gold_decisions', or delete what is left"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what_happened", "message"), RENAMED)
 @pytest.mark.few(1)
 def test_half_of_a_field_of_decisions_is_named_and_can_be_deleted(dataset, capsys, what_happened, message):
     before = stored(dataset)

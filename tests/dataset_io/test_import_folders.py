@@ -320,7 +320,7 @@ def test_every_shape_of_labelme(tmp_path):
     assert "Not used of files: imageData (1)\nNot used of flags: night (1), blurred (1)" in said_by(summary)
 
 
-def test_polygons_of_a_group_of_labelme_are_one_label(tmp_path):
+def test_polygons_of_a_group_of_labelme_are_one_label_and_the_class_of_via_can_be_named(tmp_path):
     shapes = [_shape("polygon", (0, 0), (10, 0), (10, 10), group_id=1),
               _shape("polygon", (20, 0), (30, 0), (30, 10), group_id=1),
               _shape("polygon", (20, 10), (30, 10), (30, 20), group_id=2),
@@ -330,6 +330,12 @@ def test_polygons_of_a_group_of_labelme_are_one_label(tmp_path):
     import_annotations(dataset, {"alice": tmp_path})
     assert [(label.label, len(label.points), label.group_id) for label in dataset.first().alice.polylines] == [
         ("cat", 2, 1), ("cat", 1, 2), ("dog", 1, 1)]  # fmt: skip
+    path = written(tmp_path / "via.json", _via([_region(RECT, species="cat", colour="red")]))
+    dataset = sized(["1.jpg", "2.jpg"])
+    with pytest.raises(AgreementInputError, match=r"must be one of their attributes .* got 'kind'"):
+        import_annotations(dataset, {"alice": path}, columns={"label": "kind"})
+    import_annotations(dataset, {"alice": path}, columns={"label": "species"})
+    assert (dataset.first().alice.detections[0].label, dataset.first().alice.detections[0].colour) == ("cat", "red")
 
 
 VIA_SHAPES = [_region(RECT, name="cat", seen={"left": True, "right": True}),
@@ -379,15 +385,6 @@ def test_via_as_project_plain_and_csv(tmp_path, variant):
     assert "caption" not in said
     assert "1 images have no region: they count as looked at" in said
     assert "The class of regions is their attribute 'name'" in said
-
-
-def test_the_class_of_via_can_be_named(tmp_path):
-    path = written(tmp_path / "via.json", _via([_region(RECT, species="cat", colour="red")]))
-    dataset = sized(["1.jpg", "2.jpg"])
-    with pytest.raises(AgreementInputError, match=r"must be one of their attributes .* got 'kind'"):
-        import_annotations(dataset, {"alice": path}, columns={"label": "kind"})
-    import_annotations(dataset, {"alice": path}, columns={"label": "species"})
-    assert (dataset.first().alice.detections[0].label, dataset.first().alice.detections[0].colour) == ("cat", "red")
 
 
 def test_what_fiftyone_exports_is_read_as_fiftyone_reads_it(tmp_path):

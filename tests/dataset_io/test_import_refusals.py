@@ -10,15 +10,7 @@ import fiftyone as fo
 import pandas as pd
 import pytest
 
-from tests.dataset_io.annotation_samples import (
-    by,
-    coco,
-    dataset_of,
-    images_in,
-    label_studio_task,
-    ls_box,
-    written,
-)
+from tests.dataset_io.annotation_samples import by, coco, dataset_of, images_in, label_studio_task, ls_box, written
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError

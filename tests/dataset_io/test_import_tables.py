@@ -66,10 +66,7 @@ def test_boxes_are_read_however_columns_say_them(columns, expected):
     ("columns", "message"),
     [
         ({"bbox": ["[10, 20, 30, 40]"]}, r"two corners or a corner and a size, got some that may be either; say.*xywh"),
-        (
-            {"x_min": [1], "y_min": [2]},
-            r"must be those of a box .* got 'x_min', 'y_min'; name what",
-        ),
+        ({"x_min": [1], "y_min": [2]}, r"must be those of a box .* got 'x_min', 'y_min'; name what"),
         ({"x_center": [0.5], "bbox_w": [0.1]}, r"look like coordinates"),
         (
             {"x": [1], "y": [2], "w": [3], "h": [4], "angle": [30]},

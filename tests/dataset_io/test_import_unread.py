@@ -23,10 +23,11 @@ from tests.dataset_io.annotation_samples import (
     sized,
     written,
 )
+from tests.dataset_io.quick_runs import compute_quickly
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, export_annotations, import_annotations
+from annotator_agreement.dataset_io import export_annotations, import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -69,7 +70,7 @@ def test_what_cannot_be_read_is_not_nothing_drawn_and_the_run_says_on_how_many_i
     assert any("Some labels could not be read" in text and "bob 5" in text for text in run.report.warnings)
     if into == "fields":
         part = dataset.limit(6).select_fields(["ann", "bob"])
-        assert compute_agreement(part, ["ann", "bob"], run_key="part").run.unread == {"bob": 5}
+        assert compute_quickly(part, ["ann", "bob"], run_key="part").run.unread == {"bob": 5}
 
 
 def test_beside_labels_that_cannot_be_read_others_stay(tmp_path):
@@ -148,7 +149,7 @@ def test_boxes_of_coco_are_turned_by_their_rotation(tmp_path):
                for name, angle in (("ann", 0.0), ("bob", 90.0))]  # fmt: skip
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "c.json", coco([image], entries)))
-    run = compute_agreement(dataset, ["ann", "bob"], iou=0.1)
+    run = compute_quickly(dataset, ["ann", "bob"], iou=0.1)
     assert run.pairs[0].sq == pytest.approx(1600 / 14400)  # the mean IoU of what is matched
     assert "1 boxes are turned" in said_by(summary)
     assert dataset.first().bob.polylines[0].get_attribute_value("rotation", None) is None
@@ -260,7 +261,7 @@ def test_choices_of_a_region_and_several_classes_are_sets(tmp_path):
     task = label_studio_task("1.jpg", by("ann", *drawn("rust", "dent")), by("bob", *drawn("dent", "rust")))
     dataset = dataset_of(["1.jpg"])
     import_annotations(dataset, written(tmp_path / "e.json", [task]))
-    compute_agreement(dataset, ["ann", "bob"], attributes=["damage"])
+    compute_quickly(dataset, ["ann", "bob"], attributes=["damage"])
     assert [label.agreement for label in dataset.first().ann.detections] == ["agreed", "agreed"]
 
 
@@ -306,6 +307,6 @@ def test_nothing_is_said_on_classes_where_there_are_none(tmp_path):
     dataset = dataset_of(["1.jpg"])
     import_annotations(dataset, written(tmp_path / "e.json", [task]))
     text = io.StringIO()
-    compute_agreement(dataset, ["ann", "bob"]).print_report(file=text)
+    compute_quickly(dataset, ["ann", "bob"]).print_report(file=text)
     assert "Nothing is said about classes" in text.getvalue()
     assert "with the same classes" not in text.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -81,36 +82,6 @@ def test_masks_are_read_as_the_database_holds_them(make_dataset: Callable[..., A
 
 
 PLAIN = zlib.decompress(serialize_numpy_array(PIXELS))
-UNREADABLE = [
-    ("not compressed", PLAIN, "A mask must be stored as FiftyOne stores arrays"),
-    ("nothing", b"", "A mask must be stored as FiftyOne stores arrays"),
-    ("compressed text", zlib.compress(b"a mask"), "as FiftyOne stores arrays"),
-    ("compressed nothing", zlib.compress(b""), "A mask must be stored as FiftyOne stores arrays"),
-    ("cut off", zlib.compress(PLAIN[:-1]), "cannot reshape array of size 14"),
-    ("too long", zlib.compress(PLAIN + b"\x01"), "cannot reshape array of size 16"),
-    ("cut off before it was compressed", serialize_numpy_array(PIXELS)[:-9], "as FiftyOne stores arrays"),
-    (
-        "open bracket",
-        zlib.compress(PLAIN.replace(b"5), }", b"5 , }")),
-        "A mask must be stored as FiftyOne stores arrays",
-    ),
-    (
-        "no type",
-        zlib.compress(PLAIN.replace(b"|u1", b"<08")),
-        "A mask must be stored as FiftyOne stores arrays",
-    ),
-    ("text", "a mask", "A mask must be stored as FiftyOne stores arrays"),
-    ("one dimension", serialize_numpy_array(PIXELS[0]), "A mask must have two dimensions, got 1"),
-    ("no dimension", serialize_numpy_array(np.array(1)), "A mask must have two dimensions, got 0"),
-    ("colours", serialize_numpy_array(np.ones((2, 4, 3), np.uint8)), "A mask must have two dimensions, got 3"),
-]
-
-
-@pytest.mark.parametrize("case", UNREADABLE, ids=lambda case: case[0])
-def test_unreadable_masks_are_an_error(case: tuple) -> None:
-    _, stored, message = case
-    with pytest.raises(ValueError, match=message):
-        decode_mask(stored)
 
 
 class _Unpickled:
@@ -118,11 +89,35 @@ class _Unpickled:
         return (pytest.fail, ("a mask was unpickled",))
 
 
-def test_python_objects_in_a_mask_are_never_unpickled(tmp_path: Path) -> None:
-    path = tmp_path / "objects.npy"
-    np.save(path, np.array([[_Unpickled()]], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="pickle"):
-        decode_mask(zlib.compress(path.read_bytes()))
+def _pickled() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array([[_Unpickled()]], dtype=object), allow_pickle=True)
+    return zlib.compress(file.getvalue())
+
+
+STORE = "A mask must be stored as FiftyOne stores arrays"
+UNREADABLE = {
+    "not compressed": (PLAIN, STORE),
+    "nothing": (b"", STORE),
+    "compressed text": (zlib.compress(b"a mask"), "as FiftyOne stores arrays"),
+    "compressed nothing": (zlib.compress(b""), STORE),
+    "cut off": (zlib.compress(PLAIN[:-1]), "cannot reshape array of size 14"),
+    "too long": (zlib.compress(PLAIN + b"\x01"), "cannot reshape array of size 16"),
+    "cut off before it was compressed": (serialize_numpy_array(PIXELS)[:-9], "as FiftyOne stores arrays"),
+    "open bracket": (zlib.compress(PLAIN.replace(b"5), }", b"5 , }")), STORE),
+    "no type": (zlib.compress(PLAIN.replace(b"|u1", b"<08")), STORE),
+    "text": ("a mask", STORE),
+    "one dimension": (serialize_numpy_array(PIXELS[0]), "A mask must have two dimensions, got 1"),
+    "no dimension": (serialize_numpy_array(np.array(1)), "A mask must have two dimensions, got 0"),
+    "colours": (serialize_numpy_array(np.ones((2, 4, 3), np.uint8)), "A mask must have two dimensions, got 3"),
+    "Python objects": (_pickled(), "pickle"),
+}
+
+
+@pytest.mark.parametrize(("stored", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_unreadable_masks_are_an_error_and_nothing_is_unpickled(stored: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        decode_mask(stored)
 
 
 # from files
@@ -138,19 +133,19 @@ def test_files_that_fiftyone_writes_are_read_as_it_reads_them(mask: np.ndarray, 
     assert_array_equal(read, mask != 0)
 
 
-def test_a_file_with_colours_is_an_error(tmp_path: Path) -> None:
-    path = str(tmp_path / "colours.png")
-    assert cv2.imwrite(path, np.full((4, 6, 3), 255, np.uint8))
-    with pytest.raises(ValueError, match="A mask must have two dimensions, got 3"):
-        read_mask_file(path)
+COLOURS = cv2.imencode(".png", np.full((4, 6, 3), 255, np.uint8))[1].tobytes()
 
 
-@pytest.mark.parametrize("content", [None, b"", b"no image"], ids=["missing", "empty", "text"])
-def test_a_file_that_is_no_image_is_an_error(content: bytes | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, r"mask\.png"), (b"", r"mask\.png"), (b"no image", r"mask\.png"), (COLOURS, "two dimensions, got 3")],
+    ids=["missing", "empty", "text", "colours"],
+)
+def test_a_file_that_is_no_mask_is_an_error(content: bytes | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "mask.png"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"mask\.png"):
+    with pytest.raises(ValueError, match=message):
         read_mask_file(str(path))
 
 
@@ -174,44 +169,34 @@ def test_masks_of_any_resolution_have_the_pixels_that_fiftyone_paints(seed: int)
     assert some > 40  # the others have no pixel of the image
 
 
-# (id, box, size of the image): masks of 3 x 5 pixels
-PLACES = [
-    ("the whole image", (0, 0, 1, 1), (64, 16)),
-    ("one pixel", (0.5, 0.5, 1 / 64, 1 / 16), (64, 16)),
-    ("less than one pixel", (0.51, 0.51, 0.001, 0.01), (64, 16)),
-    ("no width", (0.5, 0.25, 0, 0.5), (64, 16)),
-    ("no height", (0.5, 0.25, 0.25, 0), (64, 16)),
-    ("one column", (0.5, 0.25, 1 / 64, 0.5), (64, 16)),
-    ("beyond the right border", (0.75, 0.25, 0.5, 0.5), (64, 16)),
-    ("beyond the upper left corner", (-0.25, -0.5, 0.5, 1), (64, 16)),
-    ("outside", (1.25, 0.25, 0.5, 0.5), (64, 16)),
-    ("outside, before the image", (-2.5, -0.25, 0.5, 0.125), (64, 16)),
-    ("around the image", (-0.5, -0.5, 2, 2), (64, 16)),
-    ("an image of one pixel", (0, 0, 1, 1), (1, 1)),
-]
+#: boxes and sizes of images for a mask of 3 x 5 pixels
+PLACES = {
+    "the whole image": ((0, 0, 1, 1), (64, 16)),
+    "one pixel": ((0.5, 0.5, 1 / 64, 1 / 16), (64, 16)),
+    "less than one pixel": ((0.51, 0.51, 0.001, 0.01), (64, 16)),
+    "no width": ((0.5, 0.25, 0, 0.5), (64, 16)),
+    "no height": ((0.5, 0.25, 0.25, 0), (64, 16)),
+    "one column": ((0.5, 0.25, 1 / 64, 0.5), (64, 16)),
+    "beyond the right border": ((0.75, 0.25, 0.5, 0.5), (64, 16)),
+    "beyond the upper left corner": ((-0.25, -0.5, 0.5, 1), (64, 16)),
+    "outside": ((1.25, 0.25, 0.5, 0.5), (64, 16)),
+    "outside, before the image": ((-2.5, -0.25, 0.5, 0.125), (64, 16)),
+    "around the image": ((-0.5, -0.5, 2, 2), (64, 16)),
+    "an image of one pixel": ((0, 0, 1, 1), (1, 1)),
+}
 
 
-@pytest.mark.parametrize("case", PLACES, ids=lambda case: case[0])
-def test_masks_at_the_borders_have_the_pixels_that_fiftyone_paints(case: tuple) -> None:
-    _, box, size = case
+def test_masks_at_the_borders_have_the_pixels_that_fiftyone_paints_and_empty_ones_none() -> None:
     mask = PIXELS.astype(bool)
-    assert_array_equal(painted(mask, box, size), painted_by_fiftyone(mask, box, size))
-
-
-def test_a_box_of_less_than_a_pixel_may_have_none() -> None:
-    boxes = np.array([[0.51, 0.51, 0.001, 0.01], [0.5, 0.5, 0.25, 0.0], [1.5, 0.5, 0.5, 0.5]])
-    masks = placed_masks([PIXELS.astype(bool)] * 3, boxes, np.full((3, 2), (64.0, 16.0)))
-    assert masks.area.tolist() == [0, 0, 0]
-    assert (masks.width * masks.height).tolist() == [0, 0, 0]
-
-
-def test_a_mask_without_pixels_covers_nothing_of_its_box() -> None:
-    boxes = np.array([[0.25, 0.25, 0.5, 0.5]] * 2)
-    masks = placed_masks([np.zeros((0, 5), np.bool_), np.zeros((0, 0), np.bool_)], boxes, np.full((2, 2), (64.0, 16.0)))
-    assert masks.area.tolist() == [0, 0]
-
-
-def test_no_masks_give_no_crops() -> None:
+    for name, (box, size) in PLACES.items():
+        assert_array_equal(painted(mask, box, size), painted_by_fiftyone(mask, box, size), err_msg=name)
+    boxes = np.array(
+        [[0.51, 0.51, 0.001, 0.01], [0.5, 0.5, 0.25, 0.0], [1.5, 0.5, 0.5, 0.5], *[[0.25, 0.25, 0.5, 0.5]] * 2]
+    )
+    given = [mask] * 3 + [np.zeros((0, 5), np.bool_), np.zeros((0, 0), np.bool_)]
+    masks = placed_masks(given, boxes, np.full((5, 2), (64.0, 16.0)))
+    assert masks.area.tolist() == [0] * 5
+    assert (masks.width * masks.height)[:3].tolist() == [0, 0, 0]
     assert len(placed_masks([], np.empty((0, 4)), np.empty((0, 2)))) == 0
 
 

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chance import examples
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import stored
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import load_agreement
 from annotator_agreement.dataset_io.labels.geometry_readers import are_usable_keypoints, read_keypoints
 
 WIDTH, HEIGHT = 400, 100
@@ -62,43 +63,52 @@ def _oks(a, b, sigmas):
     return sum(terms) / len(terms)
 
 
-def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
-    report = compute_agreement(dataset, ["alice", "bob"], iou=0.3)
-    expected = _oks(POINTS, MOVED, [0.05] * 3)
-    assert 0.3 < expected < 0.7
-    sample = dataset.first()
-    assert sample.alice.keypoints[0].agreement == "agreed"
-    assert sample.bob.keypoints[0].agreement_iou == pytest.approx(expected, abs=1e-9)
-    assert sample.agreement_score == pytest.approx(expected, abs=1e-9)
-    assert report.pairs[0].mean_iou == pytest.approx(expected, abs=1e-9)
-    assert report.localisation.measure == "OKS"
-
-
 @pytest.mark.parametrize(
     ("sigmas", "of_points"), [(None, [0.05] * 3), (0.1, [0.1] * 3), ([0.02, 0.1, 0.3], [0.02, 0.1, 0.3])]
 )
 @pytest.mark.few(2)
-def test_sigmas_are_one_for_all_points_or_one_for_each(make_dataset, sigmas, of_points):
+def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset, sigmas, of_points):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
-    report = compute_agreement(dataset, ["alice", "bob"], iou=0.1, sigmas=sigmas)
-    assert report.localisation.mean_iou == pytest.approx(_oks(POINTS, MOVED, of_points), abs=1e-9)
+    report = compute_quickly(dataset, ["alice", "bob"], iou=0.1, sigmas=sigmas)
+    expected = _oks(POINTS, MOVED, of_points)
+    assert 0.1 < expected < 0.9
+    sample = dataset.first()
+    assert sample.alice.keypoints[0].agreement == "agreed"
+    found = sample.bob.keypoints[0].agreement_iou, sample.agreement_score, report.pairs[0].mean_iou
+    assert found == pytest.approx((expected,) * 3, abs=1e-9)
+    assert report.localisation.mean_iou == pytest.approx(expected, abs=1e-9)
+    assert report.localisation.measure == "OKS"
 
 
-@pytest.mark.parametrize("sigmas", ["coco", [0.05, 0.05]])
-def test_another_number_of_points_than_sigmas_is_refused(make_dataset, sigmas):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"as many points as constants, got 2 that are not, on samples"):
-        compute_agreement(dataset, ["alice", "bob"], sigmas=sigmas)
-    assert stored(dataset) == before
+def test_options_that_do_not_fit_and_images_without_a_size_are_refused(make_dataset):
+    drawn = {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)}
+    of_three, without = _dataset(make_dataset, drawn), _dataset(make_dataset, drawn, size=None)
+    cells, number = _cells(make_dataset), r"as many points as constants, got 2 that are not, on samples"
+    size = r"must have an image size .*, got 1 without .*compute_metadata"
+    for dataset, options, message in (
+        (of_three, {"sigmas": "coco"}, number),
+        (of_three, {"sigmas": [0.05, 0.05]}, number),
+        (without, {}, size),
+        (_cells(make_dataset, size=None), {"point_radius": 0.02}, size),
+        (_cells(make_dataset, size=None), {"point_radius": 8}, size),
+        (
+            cells,
+            {"point_radius": 5, "sigmas": 0.1},
+            "`sigmas` has no effect with `point_radius`.* leave one of the two",
+        ),
+        (cells, {"point_radius": 0}, "`point_radius` must be a number above 0, or None, got 0"),
+    ):
+        before = stored(dataset)
+        with pytest.raises(AgreementInputError, match=message):
+            compute_quickly(dataset, ["alice", "bob"], **options)
+        assert stored(dataset) == before
 
 
 def test_points_that_are_not_labelled_do_not_move_an_object(make_dataset):
     alice = [POINTS[0], POINTS[1], POINTS[2], [NAN, NAN]]
     bob = [POINTS[0], POINTS[1], [NAN, NAN], [0.9, 0.9]]
     dataset = _dataset(make_dataset, {"alice": _keypoints(alice), "bob": _keypoints(bob)})
-    report = compute_agreement(dataset, ["alice", "bob"])
+    report = compute_quickly(dataset, ["alice", "bob"])
     assert dataset.first().agreement_iou == pytest.approx(1.0)
     # of the four points that anybody labelled, two are labelled by both
     assert report.localisation.visibility == pytest.approx(2 / 4)
@@ -113,23 +123,17 @@ def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
         {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS), "carol": _keypoints(half)},
         {"alice": _keypoints(POINTS), "bob": _keypoints([[x + 0.5, y] for x, y in POINTS]), "carol": None},
     )
-    report = compute_agreement(dataset, ["alice", "bob", "carol"])
+    report = compute_quickly(dataset, ["alice", "bob", "carol"])
     of_pairs = {(pair.a, pair.b): pair.visibility for pair in report.pairs}
     assert of_pairs == pytest.approx({("alice", "bob"): 1.0, ("alice", "carol"): 2 / 3, ("bob", "carol"): 2 / 3})
     assert report.localisation.visibility == pytest.approx((1 + 2 / 3 + 2 / 3) / 3, rel=0, abs=1e-15)
-
-
-def test_objects_of_different_lengths_are_compared_in_the_points_that_both_have(make_dataset):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints([*POINTS, [0.3, 0.9]])})
-    report = compute_agreement(dataset, ["alice", "bob"])
-    assert (report.localisation.mean_iou, report.localisation.visibility) == pytest.approx((1.0, 3 / 4))
 
 
 def test_objects_with_one_labelled_point_match_only_where_equal_and_the_report_says_so(make_dataset):
     no = [NAN, NAN]
     alice, bob = _keypoints([[0.5, 0.5], no], [[0.1, 0.1], no]), _keypoints([[0.5, 0.5], no], [[0.1001, 0.1], no])
     dataset = _dataset(make_dataset, {"alice": alice, "bob": bob})
-    report = compute_agreement(dataset, ["alice", "bob"])
+    report = compute_quickly(dataset, ["alice", "bob"])
     assert dataset.values("alice.keypoints.agreement") == [["agreed", "lone"]]
     assert report.n_points == 4
 
@@ -144,16 +148,20 @@ def test_unusable_points_are_refused_before_anything_is_written_or_left_out(make
     dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.1.points": points}})
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=r"Keypoints must have points .*, got 1 that are not, on samples"):
-        compute_agreement(dataset, ["alice", "bob"])
+        compute_quickly(dataset, ["alice", "bob"])
     assert stored(dataset) == before
-    report = compute_agreement(dataset, ["alice", "bob"], invalid="skip")
+    report = compute_quickly(dataset, ["alice", "bob"], invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.score.mean) == (1, 2, 1.0)
 
 
-def test_points_that_are_none_are_not_labelled(make_dataset):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
+def test_points_that_are_none_are_not_labelled_and_of_other_lengths_those_that_both_have_count(make_dataset):
+    more = [*POINTS, [0.3, 0.9]]
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(more)})
+    report = compute_quickly(dataset, ["alice", "bob"])
+    assert (report.localisation.mean_iou, report.localisation.visibility) == pytest.approx((1.0, 3 / 4))
     dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.0.points.1": [None, None]}})
-    assert compute_agreement(dataset, ["alice", "bob"]).localisation.visibility == pytest.approx(2 / 3)
+    report = compute_quickly(dataset, ["alice", "bob"], overwrite=True)
+    assert report.localisation.visibility == pytest.approx(2 / 4)
 
 
 def _cells(make_dataset, size=(WIDTH, HEIGHT)):
@@ -175,7 +183,7 @@ def test_single_points_are_compared_by_circles_in_pixels_or_shares_of_the_longer
     make_dataset, point_radius, pixels
 ):
     dataset = _cells(make_dataset)
-    report = compute_agreement(dataset, ["alice", "bob"], iou=0.4, point_radius=point_radius)
+    report = compute_quickly(dataset, ["alice", "bob"], iou=0.4, point_radius=point_radius)
     expected = [_circles(distance, pixels) for distance in (6, 2)]
     found = [label.agreement_iou for label in dataset.first().bob.keypoints]
     assert found == [pytest.approx(iou, abs=1e-6) if iou >= 0.4 else None for iou in expected]
@@ -188,27 +196,13 @@ def test_single_points_without_a_radius_are_refused_and_one_labelled_point_of_se
     dataset = _cells(make_dataset)
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=r"two points or more unless `point_radius` gives .*, got 7 that"):
-        compute_agreement(dataset, ["alice", "bob", "carol"])
+        compute_quickly(dataset, ["alice", "bob", "carol"])
     assert stored(dataset) == before
-    report = compute_agreement(dataset, ["alice", "bob"], invalid="skip")
+    report = compute_quickly(dataset, ["alice", "bob"], invalid="skip")
     assert (report.run.n_invalid, report.n_objects) == (4, 0)
     one_of_two = _keypoints([POINTS[0], [NAN, NAN]])
     seen = _dataset(make_dataset, {"alice": one_of_two, "bob": one_of_two})
-    assert compute_agreement(seen, ["alice", "bob"]).n_points == 2
-
-
-@pytest.mark.parametrize("point_radius", [0.02, 8])
-def test_single_points_need_the_size_of_the_image(make_dataset, point_radius):
-    with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without .*compute_metadata"):
-        compute_agreement(_cells(make_dataset, size=None), ["alice", "bob"], point_radius=point_radius)
-
-
-def test_a_radius_and_sigmas_are_two_answers_to_one_question(make_dataset):
-    dataset = _cells(make_dataset)
-    with pytest.raises(AgreementInputError, match=r"`sigmas` has no effect with `point_radius`.* leave one of the two"):
-        compute_agreement(dataset, ["alice", "bob"], point_radius=5, sigmas=0.1)
-    with pytest.raises(AgreementInputError, match="`point_radius` must be a number above 0, or None, got 0"):
-        compute_agreement(dataset, ["alice", "bob"], point_radius=0)
+    assert compute_quickly(seen, ["alice", "bob"]).n_points == 2
 
 
 def test_consensus_a_view_decisions_and_agreement_as_map_know_the_radius(make_dataset):
@@ -230,11 +224,11 @@ def test_consensus_a_view_decisions_and_agreement_as_map_know_the_radius(make_da
 def test_points_in_another_order_are_noticed(make_dataset):
     turned, far = [POINTS[k] for k in (2, 0, 1)], [[x + 0.5, y] for x, y in POINTS]
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS, far), "bob": _keypoints(turned, far)})
-    report = compute_agreement(dataset, ["alice", "bob"])
+    report = compute_quickly(dataset, ["alice", "bob"])
     assert [label.agreement for label in dataset.first().alice.keypoints] == ["lone", "agreed"]
     assert any("2 labels that match nothing have their points" in warning for warning in report.warnings)
     right = _dataset(make_dataset, {"alice": _keypoints(POINTS, far), "bob": _keypoints(MOVED, turned)})
-    report = compute_agreement(right, ["alice", "bob"], iou=0.3)
+    report = compute_quickly(right, ["alice", "bob"], iou=0.3)
     assert not any("in another order" in warning for warning in report.warnings)
 
 

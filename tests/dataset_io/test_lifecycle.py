@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from fiftyone import ViewField as F
 
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import random_annotators, stored
 from tools.stress.hostile_files import hostile_files
 from tools.stress.imports import at_once, killed
@@ -30,78 +30,75 @@ from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.units import units_field
 
-ANNOTATORS = ["alice", "bob", "carol"]
+
+def _made(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    return dataset
+
+
+@pytest.fixture
+def computed(lend):
+    """The example with a run."""
+    return lend(_made)
 
 
 def test_the_run_records_its_status_options_and_fields(make_dataset):
     dataset = make_dataset()
-    compute_agreement(dataset.limit(3), ANNOTATORS, iou=0.4)
+    compute_quickly(dataset.limit(3), iou=0.4)
     config = dataset.get_run_info("agreement").config
-    assert (config.method, config.status, config.schema_version) == (
-        "annotator_agreement",
-        "completed",
-        names.SCHEMA_VERSION,
-    )
-    assert config.options["iou"] == 0.4
+    found = config.method, config.status, config.schema_version, config.options["iou"]
+    assert found == ("annotator_agreement", "completed", names.SCHEMA_VERSION, 0.4)
     assert "alice.detections.agreement_id" in config.fields_written
     assert len(dataset.load_run_view("agreement")) == 3
     assert list_agreements(dataset) == ["agreement"]
 
 
-def test_deleting_leaves_the_dataset_as_it_was(make_dataset):
+def test_deleting_leaves_the_dataset_and_other_runs_as_they_were(make_dataset):
     dataset = make_dataset(random_annotators(20))
-    before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
-    assert stored(dataset) != before
-    delete_agreement(dataset, "agreement")
-    assert stored(dataset) == before
+    states = [stored(dataset)]
+    for key in ("one", "two"):
+        compute_agreement(dataset, ANNOTATORS, run_key=key)
+        states.append(stored(dataset))
+    assert states[0] != states[1]
+    delete_agreement(dataset, "two")
+    assert stored(dataset) == states[1]
+    assert load_agreement(dataset, "one").run_key == "one"
+    delete_agreement(dataset, "one")
+    assert stored(dataset) == states[0]
     assert list_agreements(dataset) == []
 
 
-def test_deleting_also_removes_what_delete_run_left_behind(make_dataset):
+def test_deleting_also_removes_what_delete_run_left_behind_and_overwriting_replaces_it(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
-    dataset.delete_run("agreement")
+    for _ in range(2):
+        compute_quickly(dataset, overwrite=True)
+        dataset.delete_run("agreement")
     with pytest.raises(AgreementInputError, match="was left behind by a run of that name"):
-        compute_agreement(dataset, ANNOTATORS)
+        compute_quickly(dataset)
     delete_agreement(dataset, "agreement")
     assert stored(dataset) == before
 
 
-def test_overwriting_replaces_a_run(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
+def test_overwriting_replaces_a_run(computed):
     with pytest.raises(AgreementInputError, match="replace it with overwrite=True"):
-        compute_agreement(dataset, ["alice", "bob"])
-    report = compute_agreement(dataset, ["alice", "bob"], overwrite=True)
-    assert load_agreement(dataset) == report
-    assert dataset.get_field("carol.detections.agreement") is None
-    assert dataset.values("carol.detections.agreement")[0] == [None, None]
-    assert dataset.first().alice.detections[0].agreement_votes == 2
+        compute_quickly(computed, ["alice", "bob"])
+    report = compute_quickly(computed, ["alice", "bob"], overwrite=True)
+    assert load_agreement(computed) == report
+    assert computed.get_field("carol.detections.agreement") is None
+    assert computed.values("carol.detections.agreement")[0] == [None, None]
+    assert computed.first().alice.detections[0].agreement_votes == 2
 
 
-def test_overwriting_works_where_there_is_nothing_to_overwrite(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS, overwrite=True)
-    dataset.delete_run("agreement")
-    compute_agreement(dataset, ANNOTATORS, overwrite=True)
-    assert list_agreements(dataset) == ["agreement"]
-
-
-def test_a_view_made_from_a_run_cannot_replace_it(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    before = stored(dataset)
-    for view in (
-        dataset.match(F("agreement_score") < 0.9),
-        dataset.filter_labels("alice", F("agreement") == "lone"),
-        dataset.sort_by("agreement_score"),
-    ):
+def test_a_view_made_from_a_run_cannot_replace_it(computed):
+    before, worst = stored(computed), computed.match(F("agreement_score") < 0.9)
+    of_run = (worst, computed.filter_labels("alice", F("agreement") == "lone"), computed.sort_by("agreement_score"))
+    for view in of_run:
         with pytest.raises(AgreementInputError, match="must not depend on the run to overwrite"):
-            compute_agreement(view, ANNOTATORS, overwrite=True)
-    assert stored(dataset) == before
-    compute_agreement(dataset.match(F("agreement_score") < 0.9), ANNOTATORS, run_key="worst")
+            compute_quickly(view, overwrite=True)
+    assert stored(computed) == before
+    compute_quickly(worst, run_key="worst")
 
 
 def test_renaming_moves_fields_and_report(make_dataset):
@@ -124,37 +121,22 @@ def test_renaming_moves_fields_and_report(make_dataset):
     assert stored(dataset) == before
 
 
-def test_renaming_leaves_null_fields_null_and_absent_fields_absent(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    collection, last = dataset._sample_collection, {"_id": ObjectId(dataset.last().id)}
-    collection.update_one(last, {"$set": {"bob": None}, "$unset": {"carol": ""}})
-    rename_agreement(dataset, "agreement", "first_round")
-    document = collection.find_one(last)
-    assert document["bob"] is None
-    assert "carol" not in document
-
-
-def test_renaming_needs_a_free_key_and_a_completed_run(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    compute_agreement(dataset, ANNOTATORS, run_key="other")
-    before = stored(dataset)
-    for key, message in (
-        ("other", "which is a run of this dataset"),
-        ("label", "`label` is a field of Detection"),
-        ("Upper", "must be lower-case letters"),
+def test_renaming_needs_a_free_key_and_a_completed_run(computed):
+    compute_quickly(computed, run_key="other")
+    before = stored(computed)
+    for old, key, message in (
+        ("agreement", "other", "which is a run of this dataset"),
+        ("agreement", "label", "`label` is a field of Detection"),
+        ("agreement", "Upper", "must be lower-case letters"),
+        ("nothing", "fresh", r"got 'nothing'; runs are 'agreement', 'other'"),
     ):
         with pytest.raises(AgreementInputError, match=message):
-            rename_agreement(dataset, "agreement", key)
-    with pytest.raises(AgreementInputError, match=r"got 'nothing'; runs are 'agreement', 'other'"):
-        rename_agreement(dataset, "nothing", "fresh")
-    assert stored(dataset) == before
-    run.Run(dataset, "other").update(status=run.RUNNING)
-    with pytest.raises(
-        AgreementInputError, match=r"Only a completed run can be renamed, got 'other' with .* 'running'"
-    ):
-        rename_agreement(dataset, "other", "fresh")
+            rename_agreement(computed, old, key)
+    assert stored(computed) == before
+    run.Run(computed, "other").update(status=run.RUNNING)
+    message = r"Only a completed run can be renamed, got 'other' with .* 'running'"
+    with pytest.raises(AgreementInputError, match=message):
+        rename_agreement(computed, "other", "fresh")
 
 
 def test_a_run_that_is_not_there_is_named_as_such(make_dataset):
@@ -162,6 +144,9 @@ def test_a_run_that_is_not_there_is_named_as_such(make_dataset):
     for call in (load_agreement, delete_agreement):
         with pytest.raises(AgreementInputError, match=r"must be an agreement run of .*, got 'nothing'; runs are none"):
             call(dataset, "nothing")
+    for call in (list_agreements, delete_agreement, load_agreement):
+        with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got NoneType"):
+            call(None)
 
 
 def test_runs_of_others_are_not_ours(make_dataset):
@@ -209,63 +194,54 @@ def test_a_cloned_dataset_can_delete_its_copy_of_a_run(make_dataset):
         clone.delete()
 
 
-def test_a_renamed_label_field_is_cleaned_all_the_same(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    dataset.rename_sample_field("alice", "alicia")
-    delete_agreement(dataset)
-    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
-    assert dataset.count_values("alicia.detections.agreement") == {None: 6}
+def test_renaming_keeps_null_and_absent_fields_and_the_indexes_and_the_sidebar_of_the_user(computed):
+    collection, last = computed._sample_collection, {"_id": ObjectId(computed.last().id)}
+    collection.update_one(last, {"$set": {"bob": None}, "$unset": {"carol": ""}})
+    computed.create_index("agreement_score")
+    computed.app_config.sidebar_groups = fo.DatasetAppConfig.default_sidebar_groups(computed)
+    computed.app_config.sidebar_groups.append(fo.SidebarGroupDocument(name="mine", paths=["agreement_score"]))
+    computed.save()
+    rename_agreement(computed, "agreement", "renamed")
+    assert "renamed_score" in computed.list_indexes()
+    mine = next(group for group in computed.app_config.sidebar_groups if group.name == "mine")
+    assert mine.paths == ["renamed_score"]
+    document = collection.find_one(last)
+    assert document["bob"] is None
+    assert "carol" not in document
 
 
 @pytest.mark.parametrize("change", ["renamed", "cloned", "deleted"])
-@pytest.mark.few(1)
-def test_renaming_a_run_follows_label_fields_that_were_changed(make_dataset, change):
-    dataset = make_dataset()
-    compute_agreement(dataset, ["alice", "bob"])
-    verdicts = dataset.values("alice.detections.agreement")
+def test_runs_are_renamed_and_deleted_with_label_fields_that_were_changed(computed, change):
+    verdicts = computed.values("alice.detections.agreement")
     if change == "renamed":
-        dataset.rename_sample_field("alice", "alicia")
+        computed.rename_sample_field("alice", "alicia")
     elif change == "cloned":
-        dataset.clone_sample_field("alice", "alicia")
+        computed.clone_sample_field("alice", "alicia")
     else:
-        dataset.delete_sample_fields(["alice", "bob"])
-    rename_agreement(dataset, "agreement", "renamed")
-    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+        computed.delete_sample_fields(["alice", "bob"])
+    rename_agreement(computed, "agreement", "renamed")
+    assert not [path for path in computed.get_field_schema(flat=True) if "agreement" in path]
     if change != "deleted":
-        assert dataset.values("alicia.detections.renamed") == verdicts
-    delete_agreement(dataset, "renamed")
-    assert not [path for path in dataset.get_field_schema(flat=True) if "renamed" in path]
+        assert computed.values("alicia.detections.renamed") == verdicts
+    delete_agreement(computed, "renamed")
+    assert not [path for path in computed.get_field_schema(flat=True) if "renamed" in path]
+    if change == "renamed":
+        assert computed.count_values("alicia.detections.renamed") == {None: 6}
 
 
 @pytest.mark.long
 def test_a_run_renamed_by_fiftyone_itself_is_still_ours(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS, run_key="first")
-    dataset.rename_run("first", "second")
-    assert load_agreement(dataset, "second").n_samples == 5
-    delete_agreement(dataset, "second")
-    assert stored(dataset) == before
-    compute_agreement(dataset, ANNOTATORS, run_key="first")
-    dataset.rename_run("first", "second")
-    rename_agreement(dataset, "second", "third")
-    assert dataset.values("third_n_units") == [2, 2, 0, 1, 1]
-    delete_agreement(dataset, "third")
-    assert stored(dataset) == before
-
-
-def test_renaming_keeps_the_indexes_and_the_sidebar_of_the_user(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    dataset.create_index("agreement_score")
-    dataset.app_config.sidebar_groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
-    dataset.app_config.sidebar_groups.append(fo.SidebarGroupDocument(name="mine", paths=["agreement_score"]))
-    dataset.save()
-    rename_agreement(dataset, "agreement", "renamed")
-    assert "renamed_score" in dataset.list_indexes()
-    mine = next(group for group in dataset.app_config.sidebar_groups if group.name == "mine")
-    assert mine.paths == ["renamed_score"]
+    for key in ("second", "third"):
+        compute_quickly(dataset, run_key="first")
+        dataset.rename_run("first", "second")
+        assert load_agreement(dataset, "second").n_samples == 5
+        if key == "third":
+            rename_agreement(dataset, "second", "third")
+            assert dataset.values("third_n_units") == [2, 2, 0, 1, 1]
+        delete_agreement(dataset, key)
+        assert stored(dataset) == before
 
 
 def test_the_first_error_reaches_the_user_even_if_it_cannot_be_recorded(make_dataset, monkeypatch, caplog):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import math
 
 import fiftyone as fo
@@ -182,40 +183,6 @@ def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
     assert "20 values that fewer images have" in parts.to_markdown()
 
 
-def test_what_a_run_wrote_does_not_divide_it(dataset):
-    run = load(dataset)
-    for field in ("agreement_score", "agreement", "alice.detections.agreement_votes"):
-        with pytest.raises(AgreementInputError, match="the numbers would choose the parts"):
-            run.by(field)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        ({}, "`field` or `views` must be given, and one of them alone"),
-        ({"field": "camera", "views": ["x"]}, "one of them alone"),
-        ({"field": "cammera"}, "got 'cammera'; did you mean 'camera'"),
-        ({"field": "nope"}, "got 'nope'; there are tags, created_at, camera, night, brightness"),
-        ({"field": ["camera"]}, "`field` must be a text, got"),
-        ({"field": "metadata"}, "must hold texts, switches, numbers, dates or classes"),
-        ({"views": ["nothing"]}, "`views` must be saved views, got 'nothing'"),
-        ({"views": []}, "`views` must be a list of views"),
-        ({"views": [5]}, "must be a FiftyOne dataset or view, got int"),
-    ],
-)
-def test_refusals(dataset, arguments, match):
-    with pytest.raises(AgreementInputError, match=match):
-        load(dataset).by(**arguments)
-
-
-def test_views_of_another_dataset_are_refused(dataset, make_dataset):
-    other = make_dataset(random_annotators(3))
-    with pytest.raises(
-        AgreementInputError, match=f"`views` must be views of '{dataset.name}', got one of '{other.name}'"
-    ):
-        load(dataset).by(views=[dataset.limit(3), other.limit(1)])
-
-
 def test_what_no_field_of_the_type_holds_is_no_value(make_dataset):
     changed = make_dataset(random_annotators(8))
     changed.add_sample_field("place", fo.StringField)
@@ -321,20 +288,13 @@ def test_the_sentence_the_figure_and_the_table_speak_of_the_same_number(make_dat
 def test_parts_without_numbers_are_named_and_have_no_row(make_dataset):
     made = make_dataset(random_annotators(12))
     made.set_values("camera", ["left"] * 10 + ["lonely"] * 2)
-    for sample in made.skip(10):
-        sample["bob"] = sample["carol"] = None
-        sample.save()
+    for name in ("bob", "carol"):
+        made.set_values(name, [*made.values(name)[:10], None, None])
     parts = compute(made, ANNOTATORS, resamples=0).by("camera")
     assert {part.name: part.n_rated for part in parts.parts}["lonely"] == 0
     text = parts.to_markdown()
     assert "| lonely" not in text
     assert "Parts without images of two annotators have no numbers: lonely." in text
-
-
-def test_no_part_of_that_name(dataset):
-    parts = load(dataset).by("camera")
-    with pytest.raises(AgreementInputError, match=r"There is no part 'lefd' by camera.*left"):
-        parts.view("lefd")
 
 
 def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
@@ -379,30 +339,46 @@ def test_values_of_labels_are_those_that_the_view_of_the_run_shows(make_dataset)
 
 
 def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
-    import io
-
     run = load(dataset)
-    parts = run.by("camera")
-    said = io.StringIO()
+    parts, said = run.by("camera"), io.StringIO()
     parts.print_report(said)
     score = next(part for part in parts.parts if part.name == "left").numbers["score.mean"]
     assert "by camera" in said.getvalue()
     assert f"{score.value:.3f} [{score.interval.low:.3f}" in said.getvalue()
-    assert f"{score.value:.3f}" in parts.to_markdown()
-    assert f"{score.value:.3f}" in parts._repr_html_()
+    page = run.export(tmp_path / "page.html", by=["camera", "taken"]).read_text(encoding="utf-8")
+    assert "by taken" in page
+    for shown in (parts.to_markdown(), parts._repr_html_(), page):
+        assert f"{score.value:.3f}" in shown
     table = parts.to_dataframe()
     assert table[(table.part == "left") & (table.number == "score.mean")]["value"].tolist() == [score.value]
     figure = parts.plot("score.mean")
     assert dict(zip(figure.data[0].customdata, figure.data[0].x, strict=True))["left"] == score.value
-    page = run.export(tmp_path / "page.html", by=["camera", "taken"]).read_text(encoding="utf-8")
-    assert "by camera" in page
-    assert "by taken" in page
-    assert f"{score.value:.3f}" in page
     assert parts.to_dict()["parts"][0]["numbers"].keys() == parts.parts[0].numbers.keys()
 
 
-def test_fields_of_an_export_must_be_texts(dataset, tmp_path):
-    run = load(dataset)
+REFUSED = [
+    ({}, "`field` or `views` must be given, and one of them alone"),
+    ({"field": "camera", "views": ["x"]}, "one of them alone"),
+    ({"field": "cammera"}, "got 'cammera'; did you mean 'camera'"),
+    ({"field": "nope"}, "got 'nope'; there are tags, created_at, camera, night, brightness"),
+    ({"field": ["camera"]}, "`field` must be a text, got"),
+    ({"field": "metadata"}, "must hold texts, switches, numbers, dates or classes"),
+    ({"views": ["nothing"]}, "`views` must be saved views, got 'nothing'"),
+    ({"views": []}, "`views` must be a list of views"),
+    ({"views": [5]}, "must be a FiftyOne dataset or view, got int"),
+    *(({"field": field}, "the numbers would choose the parts")
+      for field in ("agreement_score", "agreement", "alice.detections.agreement_votes")),
+]  # fmt: skip
+
+
+def test_what_divides_nothing_is_refused(dataset, make_dataset, tmp_path):
+    run, other = load(dataset), make_dataset(random_annotators(3))
+    message = f"`views` must be views of '{dataset.name}', got one of '{other.name}'"
+    for arguments, match in [*REFUSED, ({"views": [dataset.limit(3), other.limit(1)]}, message)]:
+        with pytest.raises(AgreementInputError, match=match):
+            run.by(**arguments)
+    with pytest.raises(AgreementInputError, match=r"There is no part 'lefd' by camera.*left"):
+        run.by("camera").view("lefd")
     for wrong in (F("camera"), 5):  # an expression of FiftyOne has entries without end
         with pytest.raises(AgreementInputError, match=r"`by` must be (a )?text"):
             run.export(tmp_path / "page.html", by=wrong)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import fiftyone as fo
 import numpy as np
 import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.test_killed import kill_everywhere
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement, rename_agreement
+from annotator_agreement.dataset_io import delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.record import run
 
@@ -43,7 +45,7 @@ def _files(folder):
 def test_deleting_leaves_everything_as_it_was(dataset, folder, in_files):
     before, files = stored(dataset), _files(folder)
     options = {"map_folder": folder} if in_files else {"disagreement_map": True}
-    compute_agreement(dataset, ANNOTATORS, boundaries=True, **options)
+    compute_quickly(dataset, ANNOTATORS, boundaries=True, **options)
     assert len(_files(folder)) == len(files) + (9 if in_files else 0)
     delete_agreement(dataset)
     assert stored(dataset) == before
@@ -51,9 +53,9 @@ def test_deleting_leaves_everything_as_it_was(dataset, folder, in_files):
 
 
 @pytest.mark.long
-def test_renaming_moves_the_heatmaps(dataset, folder):
+def test_renaming_moves_the_heatmaps_and_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
     before, files = stored(dataset), _files(folder)
-    compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder)
     report = load_agreement(dataset)
     maps = [sample.agreement_map.get_map() for sample in dataset]
     rename_agreement(dataset, "agreement", "renamed")
@@ -61,56 +63,32 @@ def test_renaming_moves_the_heatmaps(dataset, folder):
     for sample, expected in zip(dataset, maps, strict=True):
         np.testing.assert_array_equal(sample.renamed_map.get_map(), expected)
     assert load_agreement(dataset, "renamed").mean == report.mean
+    options = {"run_key": "renamed", "overwrite": True, "resamples": 0}
+    compute_quickly(dataset, ["alice", "bob"], **options)
+    assert dataset.get_field("renamed_map") is None
+    assert _files(folder) == files
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder, boundaries=True, **options)
+    assert len(_files(folder)) == len(files) + 9
     delete_agreement(dataset, "renamed")
     assert stored(dataset) == before
     assert _files(folder) == files
 
 
 @pytest.mark.long
-def test_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
-    before, files = stored(dataset), _files(folder)
-    compute_agreement(dataset, ANNOTATORS, boundaries=True, map_folder=folder)
-    compute_agreement(dataset, ["alice", "bob"], overwrite=True)
-    assert dataset.get_field("agreement_map") is None
-    assert dataset.get_field("agreement_hd95") is None
-    assert _files(folder) == files
-    compute_agreement(dataset, ANNOTATORS, overwrite=True, map_folder=folder)
-    assert len(_files(folder)) == len(files) + 9
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-    assert _files(folder) == files
-
-
-@pytest.mark.long
-def test_files_that_delete_run_left_behind_are_deleted(dataset, folder):
-    before, files = stored(dataset), _files(folder)
-    compute_agreement(dataset, ANNOTATORS, map_folder=folder)
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-    assert _files(folder) == files
-
-
-@pytest.mark.long
-def test_a_clone_does_not_delete_the_files_of_the_original(dataset, folder):
-    compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+def test_a_clone_deletes_no_files_of_the_original_which_go_with_it_also_after_delete_run(dataset, folder, tmp_path):
+    before, left = stored(dataset), _files(folder)
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder)
     files = _files(folder)
     clone = dataset.clone()
     delete_agreement(clone)
     assert clone.get_field("agreement_map") is None
     assert _files(folder) == files
     clone.delete()
+    dataset.delete_run("agreement")
     delete_agreement(dataset)
-    assert len(_files(folder)) == 3
-
-
-@pytest.mark.long
-def test_a_folder_that_is_gone_does_not_hinder_deleting(dataset, tmp_path):
-    before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS, map_folder=tmp_path / "maps")
-    for path in (tmp_path / "maps").iterdir():
-        path.unlink()
-    (tmp_path / "maps").rmdir()
+    assert (stored(dataset), _files(folder)) == (before, left)
+    compute_quickly(dataset, ANNOTATORS, map_folder=tmp_path / "gone")
+    shutil.rmtree(tmp_path / "gone")  # does not hinder deleting
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -132,7 +110,7 @@ def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):
 
     def prepare():
         dataset.reload()
-        compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+        compute_quickly(dataset, ANNOTATORS, map_folder=folder)
 
     assert kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
     assert _files(folder) == files
@@ -149,7 +127,7 @@ def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, mo
 
     monkeypatch.setattr(pixels.PixelFamily, "values", delete_then_write)
     with pytest.raises(AgreementInputError, match="was deleted or replaced while it was running"):
-        compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+        compute_quickly(dataset, ANNOTATORS, map_folder=folder)
     assert _files(folder) == files
     assert stored(dataset) == before
 
@@ -166,7 +144,7 @@ def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monk
 
     monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
     with pytest.raises(AgreementInputError, match=r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png"):
-        compute_agreement(dataset, ANNOTATORS)
+        compute_quickly(dataset, ANNOTATORS)
     assert run.Run(dataset, "agreement").config["status"] == "failed"
     delete_agreement(dataset)
     assert stored(dataset) == before

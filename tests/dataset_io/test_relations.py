@@ -10,7 +10,7 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.dataset_io.quick_runs import compute_quickly
-from tests.datasets import detections, random_annotators, stored
+from tests.datasets import random_annotators, stored, with_regions
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.matching.relations import MOST_NAMED
@@ -23,7 +23,6 @@ from annotator_agreement.dataset_io import (
 )
 
 TRIO = ["alice", "bob", "carol"]
-CROWD = {"iscrowd": 1}
 
 
 def _named(dataset, field, relation, key="agreement"):
@@ -36,28 +35,10 @@ def _named(dataset, field, relation, key="agreement"):
     return found
 
 
-def _with_regions(make_dataset, seed):
-    """Random boxes of three annotators, who also drew crowd regions, several of them on one image."""
-    rng = np.random.default_rng(seed)
-    annotators = random_annotators(25, seed=seed)
-    dataset = make_dataset({})
-    for k in range(25):
-        sample = fo.Sample(filepath=f"/images/{k}.jpg")
-        for name in TRIO:
-            labels = detections(annotators[name][k])
-            for _ in range(rng.integers(0, 3) if labels is not None else 0):
-                corner = rng.uniform(0, 0.5, 2).tolist()
-                region = fo.Detection(label="cat", bounding_box=[*corner, 0.45, 0.45], **CROWD)
-                labels.detections.append(region)
-            sample[name] = labels
-        dataset.add_sample(sample, dynamic=True)
-    return dataset
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.few(1)
 def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_dataset, seed):
-    dataset = _with_regions(make_dataset, seed)
+    dataset, *_ = with_regions(make_dataset, seed, in_one_field=False, n_samples=40)
     report = compute_quickly(dataset, TRIO)
     labels, units = report.labels(), report.units()
     n_crowd = sum(entry.n_crowd for entry in report.annotators)
@@ -111,24 +92,18 @@ def test_a_view_of_the_panel_can_be_written_by_hand(make_dataset):
     assert ours - {None} == by_hand < all_of_hers
 
 
-def test_labels_name_nobody_where_all_agree_and_one_annotator_is_not_compared(make_dataset):
-    box = [0.1, 0.1, 0.2, 0.2]
-    dataset = make_dataset({name: [[("cat", box)], None if name != "alice" else [("cat", box)]] for name in TRIO})
-    compute_quickly(dataset, TRIO)
-    for name in TRIO:
-        assert not _named(dataset, name, "missed_by")
-        assert not _named(dataset, name, "differs_from")
-
-
 def test_an_update_takes_away_the_names_of_who_drew_it_meanwhile(make_dataset):
     box, other = [0.1, 0.1, 0.2, 0.2], [0.6, 0.6, 0.2, 0.2]
+    alone = [("cat", box)]  # on the second image, where nobody is compared; on the third all agree
     dataset = make_dataset(
-        {"alice": [[("cat", box), ("cat", other)]], "bob": [[("dog", box)]], "carol": [[("cat", other)]]}
-    )
-    compute_quickly(dataset, TRIO)
+        {"alice": [[("cat", box), ("cat", other)], alone, alone], "bob": [[("dog", box)], None, alone],
+         "carol": [[("cat", other)], None, alone]}
+    )  # fmt: skip
+    compute_quickly(dataset)
     first, second = dataset.first().alice.detections
     assert (first.agreement_missed_by, first.agreement_differs_from) == (["carol"], ["bob"])
-    assert second.agreement_missed_by == ["bob"]
+    assert _named(dataset, "alice", "missed_by") == {first.id: ["carol"], second.id: ["bob"]}
+    assert _named(dataset, "alice", "differs_from") == {first.id: ["bob"]}
     sample = dataset.first()
     sample.bob.detections[0].label = "cat"
     sample.carol.detections.append(fo.Detection(label="cat", bounding_box=box))
@@ -225,11 +200,9 @@ def test_of_more_annotators_than_are_named_the_views_are_the_same(make_dataset, 
 
 def test_tags_of_more_annotators_than_are_named_have_no_view_of_a_pair(make_dataset):
     dataset = make_dataset({})
-    labels = [fo.Classification(label=f"tag{w % 3}", rater=f"w{w}") for w in range(MOST_NAMED + 1)]
-    dataset.add_sample(
-        fo.Sample(filepath="/images/0.jpg", labels=fo.Classifications(classifications=labels)), dynamic=True
-    )
-    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
+    tags = [fo.Classification(label=f"tag{w % 3}", rater=f"w{w}") for w in range(MOST_NAMED + 1)]
+    dataset.add_sample(fo.Sample("/images/0.jpg", labels=fo.Classifications(classifications=tags)), dynamic=True)
+    compute_quickly(dataset, "labels", annotator_attribute="rater")
     assert not _named(dataset, "labels", "missed_by")
     with pytest.raises(AgreementInputError, match=f"at most {MOST_NAMED} annotators"):
         view_agreement(dataset, missed_by="w2")

@@ -95,6 +95,16 @@ def test_half_of_four_are_two_and_half_of_three_are_two(make_dataset):
 
 
 def test_ties_are_left_out_and_counted_or_kept_with_all_leading_classes(dataset):
+    before, share = stored(dataset), r'`quorum` must be "majority" or a share of the annotators in \(0, 1\], got'
+    for options, message in (
+        ({"ties": "drop"}, "`ties` must be one of leave_out, keep, got 'drop'"),
+        *(({"quorum": quorum}, share)
+          for quorum in (0, -1, 1.1, math.nan, True, "half", None, fo.ViewField("x") == "y")),
+    ):  # fmt: skip
+        with pytest.raises(AgreementInputError, match=message):
+            resolve_units(dataset, **options)
+    assert stored(dataset) == before
+    values = user_values(dataset, ["agreement"])
     kept = resolve_units(dataset, quorum=0.01, ties="keep")
     tied = dataset.filter_labels("agreement_consensus", fo.ViewField("tie"))
     labels = [label for labels in tied.values("agreement_consensus.detections") for label in labels]
@@ -103,24 +113,18 @@ def test_ties_are_left_out_and_counted_or_kept_with_all_leading_classes(dataset)
     made = resolve_units(dataset, quorum=0.01, overwrite=True)
     assert (made.n_tied, made.n_labels, kept.n_tied) == (len(labels), kept.n_labels - len(labels), 0)
     assert dataset.distinct("agreement_consensus.detections.tie") == [False]
-
-
-def test_what_becomes_of_ties_is_one_of_two(dataset):
-    with pytest.raises(AgreementInputError, match="`ties` must be one of leave_out, keep, got 'drop'"):
-        resolve_units(dataset, ties="drop")
+    assert user_values(dataset, ["agreement"]) == values
 
 
 def test_samples_without_enough_votes_have_an_empty_consensus_and_others_none(make_dataset):
     dataset = make_dataset()
-    compute_agreement(dataset.limit(4), ANNOTATORS[:3], resamples=0)
+    compute_quickly(dataset.limit(4))
     resolve_units(dataset, quorum=1)
     assert dataset.values("agreement_consensus.detections.votes") == [[3, 3], [3], [], [], None]
-
-
-def test_the_annotators_own_labels_stay_as_they_are(dataset):
-    values = user_values(dataset, ["agreement"])
-    resolve_units(dataset)
-    assert user_values(dataset, ["agreement"]) == values
+    other = make_dataset()
+    other.add_sample_field("agreement_consensus", fo.StringField)
+    with pytest.raises(AgreementInputError, match="`agreement_consensus` is a field of the dataset"):
+        compute_quickly(other)
 
 
 def test_the_consensus_lives_and_dies_with_its_run(make_dataset):
@@ -143,13 +147,6 @@ def test_the_consensus_lives_and_dies_with_its_run(make_dataset):
     assert stored(dataset) == before
 
 
-def test_a_run_key_is_refused_whose_consensus_would_be_somebody_elses(make_dataset):
-    dataset = make_dataset()
-    dataset.add_sample_field("agreement_consensus", fo.StringField)
-    with pytest.raises(AgreementInputError, match="`agreement_consensus` is a field of the dataset"):
-        compute_agreement(dataset, ANNOTATORS[:3])
-
-
 @pytest.mark.long
 def test_a_copy_of_the_consensus_is_an_annotator_like_any_other(dataset):
     resolve_units(dataset)
@@ -157,29 +154,6 @@ def test_a_copy_of_the_consensus_is_an_annotator_like_any_other(dataset):
     compute_agreement(dataset, ["alice", "ground_truth"], overwrite=True, resamples=0)
     view = view_agreement(dataset, annotators="ground_truth")
     assert view.count("ground_truth.detections") == dataset.count("ground_truth.detections") > 10
-
-
-@pytest.mark.parametrize("quorum", [0, -1, 1.1, math.nan, True, "half", None, fo.ViewField("x") == "y"])
-@pytest.mark.few(2)
-def test_a_quorum_is_a_share_of_the_annotators(make_dataset, quorum):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS[:3], resamples=0)
-    before = stored(dataset)
-    with pytest.raises(
-        AgreementInputError, match=r'`quorum` must be "majority" or a share of the annotators in \(0, 1\], got'
-    ):
-        resolve_units(dataset, quorum=quorum)
-    assert stored(dataset) == before
-
-
-def test_labels_that_are_no_objects_have_no_consensus_of_units(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    compute_agreement(dataset, ["a", "b"])
-    with pytest.raises(
-        AgreementInputError, match=r"run.objects.consensus\(\) needs a run on objects, got the run 'agreement'"
-    ):
-        resolve_units(dataset)
 
 
 # ---- shapes ----
@@ -198,13 +172,10 @@ def _masks(seed=2):
 def test_pixels_are_voted_on(make_dataset, n):
     images = _masks()[:n]
     drawn = {name: [cut_out(image)] for name, image in zip(ANNOTATORS, images, strict=False)}
-    dataset = shapes_dataset(make_dataset, {**{name: [] for name in ANNOTATORS[n:]}, **drawn})
+    dataset = shapes_dataset(make_dataset, drawn)
     for name in ANNOTATORS[n:]:
         dataset.add_sample_field(name, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    sample = dataset.first()
-    for name in ANNOTATORS[n:]:
-        sample[name] = fo.Detections()
-    sample.save()
+        dataset.set_values(name, [fo.Detections()])
     compute_agreement(dataset, ANNOTATORS, iou=0.3, resamples=0)
     resolve_units(dataset, quorum=0.25, shapes="vote")
     (label,) = dataset.first().agreement_consensus.detections
@@ -261,14 +232,18 @@ def test_a_unit_of_which_no_pixel_has_enough_votes_has_the_pixels_of_the_nearest
     assert label.mask.all()
 
 
-def test_a_shape_outside_its_image_has_no_pixels_and_is_counted(make_dataset):
+def test_a_shape_outside_its_image_has_no_pixels_and_is_counted_and_images_need_a_size(make_dataset):
     outside = polygon(rectangle(WIDTH + 2, 2, 5, 5))
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [outside, polygon(rectangle(2, 2, 9, 9))], "bob": [outside.copy()]}
-    )
-    compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    labels = {"alice": [outside, polygon(rectangle(2, 2, 9, 9))], "bob": [outside.copy()]}
+    dataset = shapes_dataset(make_dataset, labels)
+    compute_quickly(dataset, ["alice", "bob"])
     made = resolve_units(dataset, quorum=0.5, shapes="vote")
     assert (made.n_labels, made.n_left_out) == (1, 1)
+    dataset = shapes_dataset(make_dataset, {name: [outside.copy()] for name in labels}, size=None)
+    compute_quickly(dataset, ["alice", "bob"])
+    for call in (resolve_units, add_units):
+        with pytest.raises(AgreementInputError, match="must have an image size"):
+            call(dataset, shapes="vote")
 
 
 def test_boxes_are_medians_also_where_pixels_are_asked_for(make_dataset):

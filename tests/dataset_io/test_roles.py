@@ -31,8 +31,12 @@ NAMES = ("alice", "bob", "carol", "gold", "yolo")
 
 
 @pytest.fixture
-def labelled(make_dataset: Any) -> fo.Dataset:
+def labelled(lend: Any) -> fo.Dataset:
     """Three annotators, a reference and a model, whose labels have a confidence."""
+    return lend(_made)
+
+
+def _made(make_dataset: Any) -> fo.Dataset:
     return make_dataset(random_annotators(40, NAMES, seed=5), _add_confidence)
 
 
@@ -249,27 +253,35 @@ def test_roles_that_cannot_be_used(labelled: fo.Dataset, options: dict[str, Any]
     assert not labelled.list_runs()
 
 
-def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
-    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold")
-    for one in report.reference.annotators:
+def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset, tmp_path: Path) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
+    for one in run.report.reference.annotators:
         for said, n in (("extra", one.n_extra), ("loose", one.n_loose), ("wrong_class", one.n_wrong_class)):
-            view = dataset_io.view_agreement(labelled, reference=said, annotators=one.name)
-            assert view.count(f"{one.name}.detections") == n
-        view = dataset_io.view_agreement(labelled, reference="missed", annotators=one.name)
+            assert run.view(reference=said, annotators=one.name).count(f"{one.name}.detections") == n
+        view = run.view(reference="missed", annotators=one.name)
         assert view.count("gold.detections") == one.n_missed
         assert not view.has_field("alice")
-    both = dataset_io.view_agreement(labelled, reference=["extra", "loose"])
-    n = sum(one.n_extra + one.n_loose for one in report.reference.annotators)
+    both = run.view(reference=["extra", "loose"])
+    n = sum(one.n_extra + one.n_loose for one in run.report.reference.annotators)
     assert sum(both.count(f"{name}.detections") for name in ("alice", "bob", "carol")) == n
-    with pytest.raises(
-        AgreementInputError, match="`reference` must be one of right, wrong_class, wrong_attribute, loose"
+    for asked, message in (
+        ({"reference": "wrong"}, "`reference` must be one of right, wrong_class, wrong_attribute, loose"),
+        ({"reference": ["missed", "extra"]}, "`reference` must be 'missed' alone"),
+        ({"model": "gold"}, r"`model` must be a model of the run 'agreement' \(yolo\), got 'gold'"),
+        (
+            {"model": "yolo", "verdict": "lone"},
+            "`verdict` must be one of right, wrong_class, loose, extra, missed, got",
+        ),
+        ({"model": "yolo", "classes": "cat"}, "`classes` must be None with `model`, got 'cat'"),
+        ({"annotators": "yolo"}, "`annotators` must be annotators, got the model 'yolo'; use model='yolo'"),
     ):
-        dataset_io.view_agreement(labelled, reference="wrong")
-    with pytest.raises(AgreementInputError, match="`reference` must be 'missed' alone"):
-        dataset_io.view_agreement(labelled, reference=["missed", "extra"])
-    dataset_io.compute_agreement(labelled, ["alice", "bob"], run_key="without")
+        with pytest.raises(AgreementInputError, match=message):
+            run.view(**asked)
+    without = aa.compute(labelled, ["alice", "bob"], run_key="without", resamples=0)
     with pytest.raises(AgreementInputError, match="`reference` must be None for a run without a reference"):
-        dataset_io.view_agreement(labelled, "without", reference="extra")
+        without.view(reference="extra")
+    with pytest.raises(AgreementInputError, match=r"needs a reference and labels that are no semantic masks, got none"):
+        without.decisions.export_against("bob", tmp_path / "list.csv", reference=True)
 
 
 @pytest.mark.long
@@ -321,25 +333,6 @@ def test_numbers_of_a_model_in_the_panel_lead_to_its_labels(labelled: fo.Dataset
         assert {name: _n(view, name) for name in ("alice", "bob", "carol", "yolo") if _n(view, name)} == dict.fromkeys(
             fields, n
         )
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ({"model": "gold"}, r"`model` must be a model of the run 'agreement' \(yolo\), got 'gold'"),
-        (
-            {"model": "yolo", "verdict": "lone"},
-            "`verdict` must be one of right, wrong_class, loose, extra, missed, got",
-        ),
-        ({"model": "yolo", "classes": "cat"}, "`classes` must be None with `model`, got 'cat'"),
-        ({"annotators": "yolo"}, "`annotators` must be annotators, got the model 'yolo'; use model='yolo'"),
-    ],
-)
-@pytest.mark.few(2)
-def test_views_of_a_model_that_are_refused(labelled: fo.Dataset, asked: dict[str, Any], message: str) -> None:
-    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
-    with pytest.raises(AgreementInputError, match=message):
-        run.view(**asked)
 
 
 def test_tables_have_the_numbers_and_the_labels(labelled: fo.Dataset) -> None:
@@ -455,45 +448,30 @@ def _of_reference(report: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["alice", "carol"])
-@pytest.mark.few(1)
 def test_the_list_to_send_has_all_that_the_reference_says_against_somebody(
-    labelled: fo.Dataset, tmp_path: Path, name: str
+    labelled: fo.Dataset, tmp_path: Path
 ) -> None:
-    run = aa.compute(labelled, list(NAMES[:3]), reference="gold", progress=False)
-    own = next(each for each in run.reference.annotators if each.name == name)
-    table = pd.read_csv(run.decisions.export_against(name, tmp_path / "list.csv", reference=True))
-    counts = table["remark"].value_counts().to_dict()
-    expected = {"wrong class": own.n_wrong_class, "loose": own.n_loose, "extra": own.n_extra}
-    missed = set(
-        labelled.filter_labels("gold", F("agreement_missed_by").contains(name)).values(
-            "gold.detections.id", unwind=True
-        )
-    )
-    assert {each: counts.get(each, 0) for each in expected} == expected
-    assert own.n_missed == len(missed) == counts["missed"] + own.n_loose
-    said = dict(
-        zip(
-            *labelled.values([f"{name}.detections.{each}" for each in ("id", "agreement_reference")], unwind=True),
-            strict=True,
-        )
-    )
-    listed = table.dropna(subset="label_id")
-    assert {row.label_id: row.remark.replace(" ", "_") for row in listed.itertuples()} == {
-        key: value for key, value in said.items() if value not in (None, "right")
-    }
-    page = run.decisions.export_against(name, tmp_path / "list.html", reference=True).read_text("utf-8")
-    assert f"{name} against the reference gold" in page
-    assert page.count("<tr>") == len(table) + 1
+    run = aa.compute(labelled, list(NAMES[:3]), reference="gold", resamples=0, progress=False)
+    for name in ("alice", "carol"):
+        own = next(each for each in run.reference.annotators if each.name == name)
+        table = pd.read_csv(run.decisions.export_against(name, tmp_path / f"{name}.csv", reference=True))
+        counts = table["remark"].value_counts().to_dict()
+        expected = {"wrong class": own.n_wrong_class, "loose": own.n_loose, "extra": own.n_extra}
+        assert {each: counts.get(each, 0) for each in expected} == expected
+        missed = labelled.filter_labels("gold", F("agreement_missed_by").contains(name)).count("gold.detections")
+        assert own.n_missed == missed == counts["missed"] + own.n_loose
+        paths = [f"{name}.detections.{each}" for each in ("id", "agreement_reference")]
+        said = dict(zip(*labelled.values(paths, unwind=True), strict=True))
+        listed = table.dropna(subset="label_id")
+        assert {row.label_id: row.remark.replace(" ", "_") for row in listed.itertuples()} == {
+            key: value for key, value in said.items() if value not in (None, "right")
+        }
+        page = run.decisions.export_against(name, tmp_path / f"{name}.html", reference=True).read_text("utf-8")
+        assert f"{name} against the reference gold" in page
+        assert page.count("<tr>") == len(table) + 1
     view = labelled.limit(5)
     part = pd.read_csv(run.on(view).decisions.export_against(name, tmp_path / "part.csv", reference=True))
     assert part["sample_id"].tolist() == [each for each in table["sample_id"] if each in set(view.values("id"))]
-
-
-def test_a_run_without_a_reference_lists_nothing_against_one(labelled: fo.Dataset, tmp_path: Path) -> None:
-    run = aa.compute(labelled, list(NAMES[:3]), progress=False)
-    with pytest.raises(AgreementInputError, match=r"needs a reference and labels that are no semantic masks, got none"):
-        run.decisions.export_against("bob", tmp_path / "list.csv", reference=True)
 
 
 def test_of_two_labels_drawn_loosely_for_one_of_the_reference_the_nearer_is_loose_and_the_other_extra(

@@ -21,8 +21,7 @@ from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.reports.role_sections import person_sentence
 
-NAMES = ["alice", "bob", "carol"]
-TAGS = list("abcdef")
+NAMES, TAGS = ["alice", "bob", "carol"], list("abcdef")
 
 
 def _tags(names: list[str], rng: Any) -> fo.Classifications:
@@ -171,7 +170,7 @@ def masked(make_dataset: Any) -> fo.Dataset:
     return dataset
 
 
-def _both_masks(dataset: fo.Dataset, name: str, other: str) -> list[tuple[np.ndarray, np.ndarray]]:
+def _both_roles(dataset: fo.Dataset, name: str, other: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """The pixels that are not ignored, of the images that both have."""
     pairs = zip(dataset.values(f"{name}.mask"), dataset.values(f"{other}.mask"), strict=True)
     kept = [(own, true, (own != IGNORED) & (true != IGNORED)) for own, true in pairs if own is not None is not true]
@@ -190,7 +189,7 @@ def test_numbers_of_masks_are_those_of_scikit_learn(masked: fo.Dataset, empty: s
     assert report.reference.n_without == sum(mask is None for mask in masked.values("gold.mask"))
     for role, name in ((report.reference, "gold"), (report.models[0], "net")):
         for one in role.annotators:
-            images = _both_masks(masked, one.name, name)
+            images = _both_roles(masked, one.name, name)
             own, true = (np.concatenate(side) for side in zip(*images, strict=True))
             assert (one.n_samples, one.n_labels, one.n_right) == (len(images), len(own), int((own == true).sum()))
             assert one.accuracy == pytest.approx(accuracy_score(true, own), abs=1e-12)

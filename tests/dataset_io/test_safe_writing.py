@@ -11,10 +11,11 @@ import fiftyone as fo
 import pymongo
 import pytest
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, delete_agreement, list_agreements, load_agreement
+from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io.jobs import compute
 from annotator_agreement.dataset_io.run import read, settle, work_through
 
@@ -42,6 +43,18 @@ def _assert_consistent(dataset, run_key):
                 assert {label[run_key] for _, label in members} == {"agreed"}
 
 
+@pytest.fixture
+def before_the_first_write(before_each_write):
+    """Call a function once, before anything is written."""
+
+    def install(action):
+        done = []
+        before_each_write(lambda batch: done or (done.append(True), action()))
+        return done
+
+    return install
+
+
 def _edit(dataset, sample_id, kind):
     """What an editor does to one sample, in another process as far as this one's objects are concerned."""
     sample = dataset[str(sample_id)]
@@ -62,19 +75,12 @@ def _edit(dataset, sample_id, kind):
 
 @pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign", "change"])
 @pytest.mark.few(2)
-def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_each_write, kind):
+def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_the_first_write, kind):
     dataset = make_dataset()
     edited = dataset.first().id
-    edits = []
-
-    def edit_once(batch):
-        if not edits:
-            edits.append(kind)
-            _edit(dataset, edited, kind)
-
-    before_each_write(edit_once)
-    report = compute_agreement(dataset, ANNOTATORS)
-    assert edits == [kind]
+    done = before_the_first_write(lambda: _edit(dataset, edited, kind))
+    report = compute_quickly(dataset, ANNOTATORS)
+    assert done
     assert (report.run.n_changed, report.n_samples) == (0, 5)
     _assert_consistent(dataset, "agreement")
     sample = dataset[edited]
@@ -85,38 +91,25 @@ def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_each_w
     }[kind]  # fmt: skip
 
 
-def test_an_edit_that_leaves_no_time_stamp_cannot_shift_values(make_dataset, before_each_write):
+def test_an_edit_that_leaves_no_time_stamp_cannot_shift_values(make_dataset, before_the_first_write):
     dataset = make_dataset()
     sample_id = dataset.values("_id")[1]
-    done = []
-
-    def reverse_once(batch):
-        if not done:
-            done.append(True)
-            labels = dataset._sample_collection.find_one({"_id": sample_id})["alice"]["detections"]
-            dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"alice.detections": labels[::-1]}})
-
-    before_each_write(reverse_once)
-    compute_agreement(dataset, ANNOTATORS)
+    labels = dataset._sample_collection.find_one({"_id": sample_id})["alice"]["detections"]
+    change = {"$set": {"alice.detections": labels[::-1]}}
+    before_the_first_write(lambda: dataset._sample_collection.update_one({"_id": sample_id}, change))
+    compute_quickly(dataset, ANNOTATORS)
     _assert_consistent(dataset, "agreement")
     assert dataset.values("alice.detections.agreement")[1] == ["missed", "class_conflict"]
 
 
 @pytest.mark.parametrize(("before", "after"), [([], None), (None, [])])
-def test_a_list_and_null_are_told_apart_without_a_time_stamp(make_dataset, before_each_write, before, after):
+def test_a_list_and_null_are_told_apart_without_a_time_stamp(make_dataset, before_the_first_write, before, after):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.4))]
     dataset = make_dataset({"alice": [boxes, boxes], "bob": [boxes, before], "carol": [boxes, boxes]})
     sample_id = dataset.values("_id")[1]
-    done = []
-
-    def change_once(batch):
-        if not done:
-            done.append(True)
-            stored_as = None if after is None else {"_cls": "Detections", "detections": after}
-            dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"bob": stored_as}})
-
-    before_each_write(change_once)
-    compute_agreement(dataset, ANNOTATORS)
+    change = {"$set": {"bob": None if after is None else {"_cls": "Detections", "detections": after}}}
+    before_the_first_write(lambda: dataset._sample_collection.update_one({"_id": sample_id}, change))
+    compute_quickly(dataset, ANNOTATORS)
     assert dataset.values("agreement_n_annotators")[1] == (2 if after is None else 3)
     assert dataset.values("alice.detections.agreement")[1] == ["agreed" if after is None else "missed"]
 
@@ -127,7 +120,7 @@ def test_a_single_label_and_null_are_told_apart_without_a_time_stamp(make_datase
     dataset.add_samples([fo.Sample(f"/images/{k}.jpg", **labels) for k in range(2)])
     sample_id = dataset.values("_id")[1]
     before_each_write(lambda _: dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"bob": None}}))
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     assert dataset.values("agreement_n_annotators") == [3, 2]
 
 
@@ -154,7 +147,7 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
     written = settle.write
     monkeypatch.setattr(settle, "stored_samples", edited_at_once)
     monkeypatch.setattr(settle, "write", refuse_once)
-    compute_agreement(dataset, ANNOTATORS, invalid="skip")
+    compute_quickly(dataset, ANNOTATORS, invalid="skip")
     found = dataset._sample_collection.find_one({"_id": first})
     of_run = {name: value for name, value in found.items() if name.startswith("agreement")}
     assert of_run == {"agreement_n_annotators": 1, "agreement_n_units": 1}
@@ -169,7 +162,7 @@ def test_nothing_is_counted_by_statistics_which_are_wrong_after_a_crash(make_vid
     # what a collection of frames says after a crash; MongoDB's fast count is that of the last checkpoint
     monkeypatch.setattr(pymongo.collection.Collection, "estimated_document_count", lambda *_, **__: 0)
     assert dataset.count("frames") == 0
-    report = compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    report = compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
     assert (report.n_samples, report.run.n_videos) == (6, 2)
 
 
@@ -190,13 +183,13 @@ def test_a_sample_without_room_is_found_before_anything_is_written(make_dataset)
     before = stored(dataset)
     message = rf"must have room for what is written.*got 1 samples without \(ids {sample_id}\)"
     with pytest.raises(AgreementInputError, match=message) as caught:
-        compute_agreement(dataset, ANNOTATORS)
+        compute_quickly(dataset, ANNOTATORS)
     assert len(str(caught.value)) < 2_000
     assert stored(dataset) == before
-    assert compute_agreement(dataset.limit(1), ANNOTATORS).n_samples == 1
+    assert compute_quickly(dataset.limit(1), ANNOTATORS).n_samples == 1
     delete_agreement(dataset)
     dataset, _ = _large_dataset(make_dataset, 1_500)
-    assert compute_agreement(dataset, ANNOTATORS).n_samples == 2
+    assert compute_quickly(dataset, ANNOTATORS).n_samples == 2
 
 
 @pytest.mark.long
@@ -208,7 +201,7 @@ def test_of_a_run_that_found_no_room_while_it_wrote_nothing_is_left(make_dataset
     with pytest.raises(
         AgreementInputError, match=rf"must have room for what is written.*\(ids {sample_id}\)"
     ) as caught:
-        compute_agreement(dataset, ANNOTATORS)
+        compute_quickly(dataset, ANNOTATORS)
     assert len(str(caught.value)) < 2_000
     assert list_agreements(dataset) == []
     assert stored(dataset) == before
@@ -223,35 +216,25 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
         restless.save()
 
     before_each_write(touch)
-    report = compute_agreement(dataset, ANNOTATORS)
+    report = compute_quickly(dataset, ANNOTATORS)
     assert (report.run.n_changed, report.n_samples, report.score.n) == (1, 4, 2)
     assert dataset.values("agreement_n_annotators") == [None, 3, 3, 2, 1]
     assert len(restless.tags) == 1 + work_through.MAX_ATTEMPTS
     report.print_report()
 
 
-def test_a_sample_deleted_meanwhile_is_counted(make_dataset, before_each_write):
+def test_a_sample_deleted_meanwhile_is_counted(make_dataset, before_the_first_write):
     dataset = make_dataset()
-    first = dataset.first().id
-    before_each_write(lambda batch: dataset.delete_samples([first]) if len(dataset) == 5 else None)
-    report = compute_agreement(dataset, ANNOTATORS)
+    before_the_first_write(lambda: dataset.delete_samples(dataset.limit(1)))
+    report = compute_quickly(dataset, ANNOTATORS)
     assert (report.run.n_changed, report.n_samples) == (1, 4)
 
 
-def test_an_edit_in_a_view_is_seen(make_dataset, before_each_write):
+def test_an_edit_in_a_view_is_seen(make_dataset, before_the_first_write):
     dataset = make_dataset()
-    first = dataset.first().id
-    edits = []
-
-    def edit_once(batch):
-        if not edits:
-            edits.append(True)
-            _edit(dataset, first, "delete")
-
-    before_each_write(edit_once)
+    before_the_first_write(lambda: _edit(dataset, dataset.first().id, "delete"))
     view = dataset.filter_labels("alice", fo.ViewField("label") == "dog", only_matches=False)
-    report = compute_agreement(view, ANNOTATORS)
-    assert report.n_samples == 5
+    assert compute_quickly(view, ANNOTATORS).n_samples == 5
     assert dataset.values("alice.detections.agreement")[0] == ["agreed"]
 
 
@@ -269,14 +252,14 @@ def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
         while "READY" not in editor.stdout.readline():
             assert editor.poll() is None
         for k in range(4):
-            compute_agreement(dataset, ANNOTATORS, run_key=f"run_{k}")
+            compute_quickly(dataset, ANNOTATORS, run_key=f"run_{k}")
     finally:
         output, _ = editor.communicate("stop")
     assert int(output.split()[-1]) > 10
     for document in dataset._sample_collection.find({}):
         for label in (document.get("alice") or {}).get("detections") or []:
             assert {"_id", "label", "bounding_box"} <= set(label), "an index past the end of the list"
-    compute_agreement(dataset, ANNOTATORS, run_key="last")
+    compute_quickly(dataset, ANNOTATORS, run_key="last")
     _assert_consistent(dataset, "last")
 
 
@@ -293,7 +276,7 @@ def test_a_run_that_is_deleted_while_it_runs_stops_and_leaves_nothing(make_datas
 
     before_each_write(delete_at_the_third)
     with pytest.raises(AgreementInputError, match="'agreement' was deleted or replaced while it was running"):
-        compute_agreement(dataset, ANNOTATORS)
+        compute_quickly(dataset, ANNOTATORS)
     assert stored(dataset) == before
 
 
@@ -305,45 +288,35 @@ def test_a_run_that_is_replaced_while_it_runs_leaves_the_new_one_alone(make_data
 
     def replace(bar):
         if not replaced:
-            replaced.append(compute_agreement(dataset, ["alice", "bob"], overwrite=True))
+            replaced.append(compute_quickly(dataset, ["alice", "bob"], overwrite=True))
 
     with pytest.raises(AgreementInputError, match="was deleted or replaced while it was running"):
-        compute_agreement(dataset, ANNOTATORS, progress=replace)
+        compute_quickly(dataset, ANNOTATORS, progress=replace)
     assert load_agreement(dataset) == replaced[0]
     for sample in dataset._sample_collection.find({}):
         assert not [label for label in (sample.get("carol") or {}).get("detections") or [] if "agreement" in label]
 
 
-def test_a_sample_that_is_tried_again_is_counted_once(make_dataset, before_each_write):
+def test_a_sample_that_is_tried_again_is_counted_once(make_dataset, before_the_first_write):
     dataset = make_dataset()
     for sample in dataset.iter_samples(autosave=True):
         boxes = [fo.Detection(label="cat", bounding_box=[0, 0, size, 0.5], rater="ann") for size in (0.5, -0.5)]
         sample["labels"] = fo.Detections(detections=boxes)
         sample["raters"] = ["bea"]
-    tried = []
-
-    def touch_all_once(batch):
-        if not tried:
-            tried.append(True)
-            for sample in fo.load_dataset(dataset.name).iter_samples(autosave=True):
-                sample.tags.append("touched")
-
-    before_each_write(touch_all_once)
-    report = compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters", invalid="skip")
+    touched = {"$push": {"tags": "touched"}, "$currentDate": {"last_modified_at": True}}
+    before_the_first_write(lambda: dataset._sample_collection.update_many({}, touched))
+    report = compute_quickly(dataset, "labels", annotator_attribute="rater", assigned_field="raters", invalid="skip")
     assert (report.n_samples, report.run.n_invalid, report.run.n_added_assignments) == (5, 5, 5)
 
 
-@pytest.mark.parametrize("call", ["load", "refused"])
-def test_unsaved_edits_survive_what_does_not_write(make_dataset, call):
+def test_unsaved_edits_survive_what_does_not_write(make_dataset):
     dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     sample = dataset.first()
     sample.tags.append("unsaved")
-    if call == "load":
-        load_agreement(dataset)
-    else:
-        with pytest.raises(AgreementInputError, match="must be new"):
-            compute_agreement(dataset, ANNOTATORS)
+    load_agreement(dataset)
+    with pytest.raises(AgreementInputError, match="must be new"):
+        compute_quickly(dataset, ANNOTATORS)
     assert sample.tags == ["unsaved"]
     sample.save()
     assert dataset.count_sample_tags() == {"unsaved": 1}

@@ -7,16 +7,11 @@ import dataclasses
 import fiftyone as fo
 import pytest
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators
 
 from annotator_agreement.agreement.settings.errors import AgreementInputError
-from annotator_agreement.dataset_io import (
-    agreement_on,
-    compute_agreement,
-    delete_agreement,
-    load_agreement,
-    view_agreement,
-)
+from annotator_agreement.dataset_io import agreement_on, delete_agreement, load_agreement, view_agreement
 
 NAMES = ("alice_1", "alice_2", "bob")
 SESSIONS = {"alice_1": "alice", "alice_2": "alice"}
@@ -56,8 +51,8 @@ def numbers(report) -> list[tuple]:
 
 
 def test_fields_of_one_person_stay_apart_and_are_compared_as_sessions(in_fields) -> None:
-    plain = compute_agreement(in_fields, list(NAMES), run_key="plain")
-    report = compute_agreement(in_fields, list(NAMES), annotators=SESSIONS)
+    plain = compute_quickly(in_fields, list(NAMES), run_key="plain")
+    report = compute_quickly(in_fields, list(NAMES), annotators=SESSIONS)
     assert [entry.name for entry in report.annotators] == SHOWN
     assert [entry.person for entry in report.annotators] == ["alice", "alice", None]
     assert [(pair.a, pair.b, pair.intra) for pair in report.pairs] == [
@@ -77,9 +72,9 @@ def test_fields_of_one_person_stay_apart_and_are_compared_as_sessions(in_fields)
 
 
 def test_values_of_the_attribute_may_be_sessions(in_fields, in_an_attribute) -> None:
-    expected = compute_agreement(in_fields, list(NAMES), annotators=SESSIONS)
+    expected = compute_quickly(in_fields, list(NAMES), annotators=SESSIONS)
     persons = {"8": "alice", "9": "alice", "10": "bob"}
-    report = compute_agreement(
+    report = compute_quickly(
         in_an_attribute, "labels", annotator_attribute="rater", assigned_field="raters", annotators=persons
     )
     assert [entry.name for entry in report.annotators] == ["alice (8)", "alice (9)", "bob"]
@@ -95,13 +90,13 @@ def test_values_of_the_attribute_may_be_sessions(in_fields, in_an_attribute) -> 
 
 
 def test_values_that_are_not_mapped_are_not_compared(in_an_attribute) -> None:
-    report = compute_agreement(
+    report = compute_quickly(
         in_an_attribute, "labels", annotator_attribute="rater", annotators={"10": "bob", "8": "alice"}
     )
     assert [entry.name for entry in report.annotators] == ["alice", "bob"]
     assert report.sessions is None
     with pytest.raises(AgreementInputError, match="`annotators` must be found in `rater`, got 11; found are 10, 8, 9"):
-        compute_agreement(
+        compute_quickly(
             in_an_attribute,
             "labels",
             annotator_attribute="rater",
@@ -118,8 +113,8 @@ def test_other_label_types_keep_the_sessions_apart(make_dataset, kind) -> None:
         made = [fo.Classification(label=label) for label in labels]
         values = made if kind == "classes" else [fo.Classifications(classifications=[entry]) for entry in made]
         dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **dict(zip(NAMES, values, strict=True))))
-    plain = compute_agreement(dataset, list(NAMES), run_key="plain")
-    report = compute_agreement(dataset, list(NAMES), annotators=SESSIONS)
+    plain = compute_quickly(dataset, list(NAMES), run_key="plain")
+    report = compute_quickly(dataset, list(NAMES), annotators=SESSIONS)
     assert [(pair.a, pair.b) for pair in report.pairs] == [(SHOWN[0], SHOWN[1]), (SHOWN[0], "bob"), (SHOWN[1], "bob")]
     assert report.score == plain.score
     assert [pair.score for pair in report.pairs] == [pair.score for pair in plain.pairs]

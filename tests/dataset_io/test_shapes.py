@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from bson import Decimal128, Int64, ObjectId
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import HEIGHT, SIZE, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.settings.config import make_config
-from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.families import open_family
 from annotator_agreement.dataset_io.labels.geometry_readers import BoxReader
 from annotator_agreement.dataset_io.labels.shape_readers import PolylineReader
@@ -46,13 +46,13 @@ def test_a_label_without_a_shape_is_a_box_or_unusable(make_dataset):
         make_dataset,
         {"alice": [cut_out(image_with(2, 2, 10, 8)), box(20, 10, 10, 8)], "bob": [polygon(rectangle(20, 10, 10, 8))]},
     )
-    report = compute_agreement(dataset, PAIR)
+    report = compute_quickly(dataset, PAIR)
     assert dataset.values("alice.detections.agreement") == [["lone", "agreed"]]
     assert report.n_objects == 3
     assert_refused(
         dataset, r'masks \(needed with geometry="shape"\).* got 1 that are not', PAIR, geometry="shape", run_key="s"
     )
-    assert compute_agreement(dataset, PAIR, geometry="shape", run_key="s", invalid="skip").run.n_invalid == 1
+    assert compute_quickly(dataset, PAIR, geometry="shape", run_key="s", invalid="skip").run.n_invalid == 1
 
 
 KINDS = {
@@ -75,7 +75,7 @@ def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset, 
 def test_a_unit_may_have_members_of_all_kinds(make_dataset):
     labels = {"alice": KINDS["box"](3), "bob": KINDS["mask"](4), "carol": KINDS["polygon"](5)}
     dataset = shapes_dataset(make_dataset, {field: [label] for field, label in labels.items()})
-    report = compute_agreement(dataset, TRIO)
+    report = compute_quickly(dataset, TRIO)
     for field in TRIO:
         listed = dataset.first()[field]
         (label,) = listed[listed._LABEL_LIST_FIELD]
@@ -99,7 +99,7 @@ def test_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
         {"alice": [polygon(bow_tie)], "bob": [polygon(rectangle(0, 0, 8, 12))]},
         {"alice": [polygon(bow_tie), polygon(rectangle(20, 0, 4, 4))], "bob": []},
     )
-    report = compute_agreement(dataset, PAIR, iou=0.3)
+    report = compute_quickly(dataset, PAIR, iou=0.3)
     assert report.localisation.mean_iou == pytest.approx(48 / 96, rel=1e-12)
     assert report.n_repaired == 2
 
@@ -128,7 +128,7 @@ def test_polygons_overlap_as_fiftyone_finds_them_one_by_one(make_dataset):
         labels[field] = [polygon(ring.tolist()) for ring in rings]
     expected = foui.compute_ious(labels["alice"], labels["bob"])
     dataset = shapes_dataset(make_dataset, labels)
-    report = compute_agreement(dataset, PAIR, iou=0.05)
+    report = compute_quickly(dataset, PAIR, iou=0.05)
     sample = dataset.first()
     partner = {label.agreement_id: k for k, label in enumerate(sample.bob.polylines)}
     matched = [(i, partner[a.agreement_id]) for i, a in enumerate(sample.alice.polylines) if a.agreement_votes == 2]
@@ -143,7 +143,7 @@ def test_polygons_overlap_as_fiftyone_finds_them_one_by_one(make_dataset):
 def test_polygons_need_no_image_size_unless_pixels_are_counted(make_dataset):
     labels = {"alice": [polygon(rectangle(2, 2, 10, 8))], "bob": [polygon(rectangle(2, 2, 10, 4))]}
     dataset = shapes_dataset(make_dataset, labels, labels, size=None)
-    assert compute_agreement(dataset, PAIR).localisation.mean_iou == pytest.approx(1 / 2, rel=1e-12)
+    assert compute_quickly(dataset, PAIR).localisation.mean_iou == pytest.approx(1 / 2, rel=1e-12)
     ids = dataset.values("id")
     message = rf"image size .* got 2 without \(ids {ids[0]}, {ids[1]}\); run dataset.compute_metadata\(\) first"
     for options in ({"rasterize": "pillow"}, {"line_tolerance": 2}):
@@ -159,27 +159,25 @@ def _line(*points, **attributes):
 
 def test_open_lines_are_refused_or_compared_within_a_tolerance(make_dataset):
     dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [_line((0, 5), (30, 5))], "bob": [_line((0, 6), (15, 6), (15, 20))]},
+        make_dataset, {"alice": [_line((0, 5), (30, 5))], "bob": [_line((0, 6), (15, 6), (15, 20))]}
     )
     assert_refused(dataset, "be closed or filled unless `line_tolerance` is given, got 2 that are not", PAIR)
-    skipped = compute_agreement(dataset, PAIR, invalid="skip", run_key="skipped")
+    skipped = compute_quickly(dataset, PAIR, invalid="skip", run_key="skipped")
     assert (skipped.run.n_invalid, skipped.n_objects) == (2, 0)
     # of 30 px some 15 run along the other, of 29 px likewise 15 and the first of those that turn away; the ends of a
     # line reach past those of its neighbour
     assert iou_of_the_only_object(dataset, line_tolerance=2.0) == pytest.approx(16 / (30 + 29 - 16), abs=0.03)
     # boxes of 30 x 0 and 15 x 14
-    compute_agreement(dataset, PAIR, geometry="box", overwrite=True)
+    compute_quickly(dataset, PAIR, geometry="box", overwrite=True)
     assert dataset.values("alice.polylines.agreement") == [["lone"]]
 
 
 def test_equal_lines_agree_exactly_and_share_nothing_with_regions(make_dataset):
     zigzag = [(1, 1), (10, 7.3), (20, 2), (33, 17)]
     dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [_line(*zigzag)], "bob": [_line(*zigzag[::-1])], "carol": [box(0, 0, 40, 20)]},
+        make_dataset, {"alice": [_line(*zigzag)], "bob": [_line(*zigzag[::-1])], "carol": [box(0, 0, 40, 20)]}
     )
-    report = compute_agreement(dataset, TRIO, line_tolerance=1.0)
+    report = compute_quickly(dataset, TRIO, line_tolerance=1.0)
     assert report.localisation.mean_iou == pytest.approx(1.0, rel=0, abs=1e-12)
     assert dataset.values("carol.detections.agreement") == [["lone"]]
 
@@ -194,9 +192,9 @@ def test_an_object_is_matched_to_its_mask_not_to_its_box(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(0, 0, 20, 10, mask=upper)], "bob": [box(0, 0, 20, 10, mask=lower)]}
     )
-    compute_agreement(dataset, PAIR, iou=0.01)
+    compute_quickly(dataset, PAIR, iou=0.01)
     assert dataset.values("alice.detections.agreement") == [["lone"]]
-    compute_agreement(dataset, PAIR, iou=0.01, geometry="box", overwrite=True)
+    compute_quickly(dataset, PAIR, iou=0.01, geometry="box", overwrite=True)
     assert dataset.values("alice.detections.agreement") == [["agreed"]]
 
 
@@ -209,7 +207,7 @@ def test_masks_need_image_sizes(make_dataset):
     )  # fmt: skip
     second = dataset.values("id")[1]
     assert_refused(dataset, rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", PAIR)
-    assert compute_agreement(dataset, PAIR, geometry="box").n_objects == 3
+    assert compute_quickly(dataset, PAIR, geometry="box").n_objects == 3
     dataset._sample_collection.update_one({"_id": ObjectId(second)}, {"$set": {"metadata": {"width": 0, "height": 9}}})
     assert_refused(dataset, "got 1 without", PAIR, run_key="zero")
 
@@ -230,7 +228,7 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_data
     assert_refused(
         dataset, f"Files of masks must exist, got 2 that do not .*gone.png.* on samples {second}, {third}", PAIR
     )
-    report = compute_agreement(dataset, PAIR, invalid="skip")
+    report = compute_quickly(dataset, PAIR, invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
 
 
@@ -240,7 +238,7 @@ def test_files_of_annotators_who_were_not_chosen_do_not_matter(make_dataset):
     labels.append(box(1, 1, 4, 4, rater="zoe", mask_path="/nowhere/gone.png"))
     dataset = shapes_dataset(make_dataset, {"labels": labels})
     options = {"annotator_attribute": "rater"}
-    assert compute_agreement(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
+    assert compute_quickly(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
     assert_refused(dataset, "Files of masks must exist, got 1", "labels", run_key="all_of_them", **options)
 
 
@@ -250,7 +248,7 @@ def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}
     )
-    report = compute_agreement(dataset, PAIR)
+    report = compute_quickly(dataset, PAIR)
     assert dataset.values("bob.detections.agreement") == [["lone", "lone"]]
     assert (report.run.n_invalid, report.score.mean, report.localisation.mean_iou) == (0, 0.0, None)
 
@@ -370,7 +368,7 @@ def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the
     first, second = box(4, 3, 20, 10), box(4, 3, 20, 9.5)
     assert first.id < second.id
     dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": []})
-    compute_agreement(dataset, PAIR)
+    compute_quickly(dataset, PAIR)
     assert _verdicts(dataset, "alice") == ["duplicate", "lone"]
 
 
@@ -378,7 +376,7 @@ def test_a_duplicate_outside_the_view_is_none(make_dataset):
     first, second = box(4, 3, 20, 10, confident=True), box(4, 3, 20, 9.5, confident=False)
     dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": [box(30, 3, 5, 5, confident=True)]})
     view = dataset.filter_labels("alice", fo.ViewField("confident") == False)  # noqa: E712
-    compute_agreement(view, PAIR)
+    compute_quickly(view, PAIR)
     assert [getattr(label, "agreement", None) for label in dataset.first().alice.detections] == ["lone", None]
 
 
@@ -397,8 +395,8 @@ def test_scribbled_polygons_are_refused_or_left_out_before_they_take_minutes(mak
         sample[name] = fo.Polylines(polylines=lines)
     dataset.add_sample(sample)
     with pytest.raises(AgreementInputError, match="cross themselves at most 2,000 times"):
-        compute_agreement(dataset, ["alice", "bob"], resamples=0)
-    report = compute_agreement(dataset, ["alice", "bob"], resamples=0, invalid="skip", overwrite=True)
+        compute_quickly(dataset, ["alice", "bob"])
+    report = compute_quickly(dataset, ["alice", "bob"], invalid="skip", overwrite=True)
     assert (report.n_objects, report.n_units) == (2, 1)
 
 
@@ -408,7 +406,7 @@ def test_scribbled_polygons_are_refused_or_left_out_before_they_take_minutes(mak
 def iou_of_the_only_object(dataset, fields=PAIR, **options):
     """IoU of the only object, as it is written on both labels."""
     options = {"iou": 1e-6, "overwrite": True, **options}
-    report = compute_agreement(dataset, fields, **options)
+    report = compute_quickly(dataset, fields, **options)
     value = report.localisation.mean_iou
     for field in fields:
         of_labels = dataset.first()[field]
@@ -420,7 +418,7 @@ def assert_refused(dataset, match, *arguments, **options):
     """The run is refused with a message, and nothing was written."""
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=match):
-        compute_agreement(dataset, *arguments, **options)
+        compute_quickly(dataset, *arguments, **options)
     assert stored(dataset) == before
 
 

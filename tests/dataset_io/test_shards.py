@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -19,7 +20,7 @@ from pymongo.errors import AutoReconnect
 from tests.chance import few
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import rated_dataset
-from tests.datasets import random_annotators
+from tests.datasets import detections, random_annotators
 from tools.dev.private_fiftyone import PrivateFiftyOne
 from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
@@ -92,16 +93,10 @@ def boxes(make_dataset):
     return make_dataset(random_annotators(30, seed=5))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.long
-def test_boxes_are_the_same_in_any_order_and_done_twice(boxes, seed):
-    assert_same(boxes, ANNOTATORS, Shuffled(seed), resamples=50)
-
-
-def test_threads_and_processes_give_the_same(boxes, processes):
+def test_any_order_tasks_done_twice_threads_and_processes_give_the_same(boxes, processes):
     with ThreadPoolExecutor(3) as threads:
-        assert_same(boxes, ANNOTATORS, threads, resamples=50)
-    assert_same(boxes, ANNOTATORS, processes, resamples=50)
+        for executor in (Shuffled(1), threads, processes):
+            assert_same(boxes, ANNOTATORS, executor, resamples=50)
 
 
 @pytest.mark.long
@@ -116,9 +111,9 @@ def test_a_reference_and_models_are_the_same(boxes):
     assert_same(boxes, ANNOTATORS[1:], Shuffled(11), resamples=50, **roles)
 
 
-@pytest.mark.parametrize("kind", few(["Classification", "FloatField", "Classifications", "StringField"], 2))
+@pytest.mark.parametrize("kind", few(["masks", "Classification", "FloatField", "Classifications", "StringField"], 2))
 @pytest.mark.long
-def test_ratings_and_tags_are_the_same(make_dataset, kind):
+def test_masks_ratings_and_tags_are_the_same(make_dataset, kind):
     rng = random.Random(7)
 
     def value():
@@ -126,49 +121,28 @@ def test_ratings_and_tags_are_the_same(make_dataset, kind):
             return rng.sample(["b", "a", "d", "c", "zebra"], rng.randrange(4))
         return rng.choice([0.5, 1.25, 3.0, None]) if kind == "FloatField" else rng.choice(["b", "a", "d", "c", None])
 
-    dataset = rated_dataset(make_dataset, {name: [value() for _ in range(30)] for name in ANNOTATORS}, kind)
+    if kind == "masks":
+        dataset = masked_dataset(make_dataset, random_masks(14))
+    else:
+        dataset = rated_dataset(make_dataset, {name: [value() for _ in range(30)] for name in ANNOTATORS}, kind)
     assert_same(dataset, ANNOTATORS, Shuffled(8), resamples=50)
 
 
 @pytest.mark.long
-def test_masks_are_the_same(make_dataset):
-    dataset = masked_dataset(make_dataset, random_masks(14))
-    assert_same(dataset, ANNOTATORS, Shuffled(9), resamples=50)
-
-
-@pytest.mark.long
-def test_frames_are_the_same_and_no_video_is_divided(make_videos):
-    labels = random_annotators(40, seed=3)
-    lengths = [3, 6, 1, 5, 9, 2, 7, 4, 3]
-    starts = [sum(lengths[:k]) for k in range(len(lengths))]
+def test_frames_and_groups_are_the_same_and_no_video_or_group_is_divided(make_videos, make_dataset):
+    labels, starts = random_annotators(40, seed=3), [0, 3, 9, 10, 15, 24, 26, 33, 37, 40]
     videos = [
-        {name: labels[name][start : start + n] for name in ANNOTATORS} for start, n in zip(starts, lengths, strict=True)
+        {name: [detections(each) for each in labels[name][start:end]] for name in ANNOTATORS}
+        for start, end in itertools.pairwise(starts)
     ]
-    from tests.datasets import detections
-
-    videos = [{name: [detections(entry) for entry in rows] for name, rows in video.items()} for video in videos]
-    dataset = make_videos(videos)
-    assert_same(dataset, [f"frames.{name}" for name in ANNOTATORS], Shuffled(10), resamples=50)
-
-
-@pytest.mark.long
-def test_groups_are_the_same_and_no_group_is_divided(make_dataset):
-    from tests.datasets import detections
-
-    labels, dataset = random_annotators(30, seed=2), make_dataset({})
+    assert_same(make_videos(videos), [f"frames.{name}" for name in ANNOTATORS], Shuffled(10), resamples=50)
+    dataset = make_dataset({})
     dataset.add_group_field("group", default="left")
     groups = [fo.Group() for _ in range(10)]
-    dataset.add_samples(
-        [
-            fo.Sample(
-                filepath=f"/images/{side}{k}.jpg",
-                group=group.element(side),
-                **{name: detections(labels[name][3 * k + place]) for name in ANNOTATORS},
-            )
-            for place, side in enumerate(("left", "middle", "right"))
-            for k, group in enumerate(groups)
-        ]
-    )
+    for place, side in enumerate(("left", "middle", "right")):
+        for k, group in enumerate(groups):
+            drawn = {name: detections(labels[name][3 * k + place]) for name in ANNOTATORS}
+            dataset.add_sample(fo.Sample(f"/images/{side}{k}.jpg", group=group.element(side), **drawn))
     assert_same(dataset, ANNOTATORS, Shuffled(11), resamples=50)
 
 
@@ -257,16 +231,15 @@ def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_conti
     compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
 
 
-def test_an_executor_without_futures_is_refused(boxes):
-    with pytest.raises(AgreementInputError, match=r"returns a concurrent.futures.Future, got .* builtins.object"):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd("no future"))
-
-
-def test_an_executor_that_was_shut_down_fails_the_run_with_a_sentence(boxes):
-    with ThreadPoolExecutor(1) as executor:
+def test_an_executor_without_futures_and_one_that_was_shut_down_fail_the_run_with_a_sentence(boxes):
+    with ThreadPoolExecutor(1) as shut_down:
         pass
-    with pytest.raises(AgreementInputError, match=r"take no more tasks \(RuntimeError: cannot .*start another one"):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
+    for executor, message in (
+        (Odd("no future"), r"returns a concurrent.futures.Future, got .* builtins.object"),
+        (shut_down, r"take no more tasks \(RuntimeError: cannot .*start another one"),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor, overwrite=True)
 
 
 def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it(boxes):
@@ -354,21 +327,11 @@ def test_labels_that_cannot_be_compared_are_refused_as_by_one_process(boxes):
     assert Run(boxes, "agreement").status == FAILED
 
 
-@pytest.mark.parametrize("status", ["completed", "none"])
-def test_only_runs_that_did_not_complete_are_continued(boxes, status):
-    if status == "completed":
-        compute_agreement(boxes, ANNOTATORS, resamples=0)
-    message = (
-        "`resume` needs a run that was shared out .* 'completed'" if status == "completed" else "must be an agreement"
-    )
-    with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, resume=True)
-
-
-@pytest.mark.parametrize(("workers", "executor"), [(0, None), (1.5, None), ("2", None), (1_001, None), (1, 3)])
-def test_what_is_no_engine_is_refused(boxes, workers, executor):
-    with pytest.raises(AgreementInputError, match=r"`workers` must be a whole|`executor` must be a concurrent.futures"):
-        compute_agreement(boxes, ANNOTATORS, workers=workers, executor=executor)
+def test_only_runs_that_did_not_complete_are_continued(boxes):
+    for message in ("must be an agreement", "`resume` needs a run that was shared out .* 'completed'"):
+        with pytest.raises(AgreementInputError, match=message):
+            compute_agreement(boxes, ANNOTATORS, resamples=0, resume=True)
+        compute_agreement(boxes, ANNOTATORS, resamples=0, overwrite=True)
 
 
 class Client(Executor):
@@ -378,31 +341,32 @@ class Client(Executor):
         return ThreadPoolExecutor(1)
 
 
-@pytest.mark.parametrize(
-    ("executor", "got"),
-    [(Client(), r"Client; .* client.get_executor\(\)"), (Client, r"the class Client; call it: Client\(\)")],
-)
-def test_what_gives_an_executor_is_refused_with_the_way_to_get_it(boxes, executor, got):
+def test_what_is_no_engine_is_refused_with_the_way_to_get_one(boxes):
     before = without_runs(boxes)
-    with pytest.raises(AgreementInputError, match=f"`executor` must be a concurrent.futures.Executor, .* got .*{got}"):
-        compute_agreement(boxes, ANNOTATORS, executor=executor)
+    is_one = "`executor` must be a concurrent.futures.Executor, .* got .*"
+    for options, message in (
+        *(({"workers": value}, "`workers` must be a whole") for value in (0, 1.5, "2", 1_001)),
+        ({"executor": 3}, "`executor` must be a concurrent.futures"),
+        ({"executor": Client()}, is_one + r"Client; .* client.get_executor\(\)"),
+        ({"executor": Client}, is_one + r"the class Client; call it: Client\(\)"),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            compute_agreement(boxes, ANNOTATORS, **options)
     assert without_runs(boxes) == before
 
 
-def test_workers_with_other_software_refuse(boxes, monkeypatch):
-    monkeypatch.setattr(share, "versions", lambda: {"numpy": "1.0"})
-    with pytest.raises(AgreementInputError, match=r"Workers must have the software .*, got numpy 1.0"):
-        compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
-
-
-@pytest.mark.long
-def test_workers_of_another_database_refuse(boxes, monkeypatch):
+def test_workers_with_other_software_or_of_another_database_refuse(boxes, monkeypatch):
     class Elsewhere:
         datasets = get_db_conn().nothing
 
-    monkeypatch.setattr(share, "database", Elsewhere)
-    with pytest.raises(AgreementInputError, match="Workers must be connected to the database with the dataset"):
-        compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
+    for name, value, message in (
+        ("versions", lambda: {"numpy": "1.0"}, r"Workers must have the software .*, got numpy 1.0"),
+        ("database", Elsewhere, "Workers must be connected to the database with the dataset"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(share, name, value)
+            with pytest.raises(AgreementInputError, match=message):
+                compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None), overwrite=True)
 
 
 @pytest.mark.long

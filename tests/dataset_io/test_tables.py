@@ -380,41 +380,24 @@ def test_frames_have_a_row_each_in_their_order(make_videos):
     assert list(table["score"]) == [1.0, 0.0, 1.0]
 
 
-def test_a_sample_that_was_deleted_keeps_its_row_without_a_file(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    gone = dataset.first().id
-    dataset.delete_samples([gone])
-    table = agreement_samples(dataset)
-    assert len(table) == 5
-    assert list(table["id"][table["filepath"].isna()]) == [gone]
-
-
-def test_of_a_view_only_its_samples_have_rows(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
-    view = dataset.skip(1).limit(3)
-    assert list(agreement_samples(view)["id"]) == sorted(view.values("id"))
-
-
-def test_a_report_gives_the_table_of_its_samples(make_dataset):
+def test_a_report_gives_the_table_of_its_samples_also_of_a_view_and_of_deleted_ones(make_dataset):
     dataset = make_dataset()
     report = compute_agreement(dataset, ANNOTATORS)
     wanted = agreement_samples(dataset)
     assert_frame_equal(report.to_dataframe("samples"), wanted)
     assert_frame_equal(load_agreement(dataset).to_dataframe("samples"), wanted)
-    view = dataset[:1]
+    view = dataset.skip(1).limit(3)
     assert_frame_equal(agreement_on(view).to_dataframe("samples"), agreement_samples(view))
-    assert len(agreement_samples(view)) == 1
+    assert list(agreement_samples(view)["id"]) == sorted(view.values("id"))
     assert "samples" not in report.to_dict()
-
-
-def test_the_summary_of_a_report_with_samples_has_numbers_only(make_dataset):
-    report = compute_agreement(make_dataset(), ANNOTATORS)
     summary = report.to_dataframe("summary")
-    assert report.samples is not None
     assert summary["value"].dtype == np.float64
     assert not any(name.startswith("samples") for name in summary["number"])
+    gone = dataset.first().id
+    dataset.delete_samples([gone])
+    table = agreement_samples(dataset)
+    assert len(table) == 5
+    assert list(table["id"][table["filepath"].isna()]) == [gone]
 
 
 # ---- the order of the samples in which fixing them would change most ----

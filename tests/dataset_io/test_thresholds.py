@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.shaped import box, polygon, rectangle, shapes_dataset
 from tests.datasets import detections
 
@@ -93,7 +94,6 @@ def _temporal(make_dataset: Any) -> fo.Dataset:
 
 
 KINDS = {"boxes": _boxes, "polygons": _polygons, "masks": _masks, "keypoints": _keypoints, "temporal": _temporal}
-each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def _fields(kind: str) -> dict[str, str]:
@@ -109,11 +109,12 @@ def _same(found: Any, expected: float | None) -> None:
     assert found == pytest.approx(np.nan if expected is None else expected, rel=0, abs=1e-12, nan_ok=True)
 
 
-@each_kind
-def test_every_threshold_has_the_numbers_of_a_run_at_it(make_dataset: Any, kind: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(3)
+def test_thresholds_and_rules_have_the_numbers_of_runs_with_them_also_on_a_part(make_dataset: Any, kind: str) -> None:
     dataset = KINDS[kind](make_dataset)
     run = _compute(dataset, kind, iou=0.6)
-    found = run.thresholds().set_index("threshold")
+    found, rules, suggested = run.thresholds().set_index("threshold"), run.rules(), run.threshold_from_data()
     assert len(found) == 18
     for threshold in (0.3, 0.6, 0.75):
         other = _compute(dataset, kind, iou=threshold, run_key="other", overwrite=True)
@@ -122,39 +123,22 @@ def test_every_threshold_has_the_numbers_of_a_run_at_it(make_dataset: Any, kind:
         for name, value in (("f1", other.existence.f1), ("score", other.score.mean), ("alpha", other.alpha.pooled)):
             _same(found[name][threshold], value)
     assert found["n_units"][0.3] < found["n_units"][0.75]
-
-
-@each_kind
-def test_every_rule_has_the_alpha_of_a_run_under_it(make_dataset: Any, kind: str) -> None:
-    dataset = KINDS[kind](make_dataset)
-    found = _compute(dataset, kind).rules()
-    own = found[found["no_labels"] == "not_assigned"]
+    own = rules[rules["no_labels"] == "not_assigned"]
     assert len(own) == 4 * 2 * 2 * 2
     for row in (0, 13, 22, 31):
-        rules = {name: own[name][row] for name in RULES}
-        other = _compute(dataset, kind, run_key="other", overwrite=True, **rules)
-        _same(own["pooled"][row], other.alpha.pooled if rules["undefined"] == "none" else own["pooled"][row])
+        of_row = {name: own[name][row] for name in RULES}
+        other = _compute(dataset, kind, iou=0.6, run_key="other", overwrite=True, **of_row)
+        _same(own["pooled"][row], other.alpha.pooled if of_row["undefined"] == "none" else own["pooled"][row])
         _same(own["mean"][row], other.alpha.mean)
         assert own["n_defined"][row] == other.alpha.n_defined
-
-
-@each_kind
-def test_the_threshold_from_the_data_is_the_one_that_auto_takes(make_dataset: Any, kind: str) -> None:
-    dataset = KINDS[kind](make_dataset)
-    found = _compute(dataset, kind).threshold_from_data()
-    assert (found.n_samples, len(found.halves), sum(found.observed)) == (14, 2, found.n_observed)
-    assert 0 < found.threshold < 1
-    assert _compute(dataset, kind, iou="auto", run_key="auto").config["iou"] == round(found.threshold, 2)
-
-
-@each_kind
-def test_a_part_has_the_numbers_of_a_run_on_it(make_dataset: Any, kind: str) -> None:
-    dataset = KINDS[kind](make_dataset)
+    assert (suggested.n_samples, len(suggested.halves), sum(suggested.observed)) == (14, 2, suggested.n_observed)
+    assert 0 < suggested.threshold < 1
+    auto = _compute(dataset, kind, iou="auto", run_key="auto")
+    assert auto.config["iou"] == round(suggested.threshold, 2)
     part = dataset.limit(8)
-    of_part, alone = _compute(dataset, kind).on(part), _compute(part, kind, run_key="alone")
+    of_part, alone = run.on(part), _compute(part, kind, iou=0.6, run_key="alone")
     for table in ("thresholds", "rules"):
-        found, expected = getattr(of_part, table)(), getattr(alone, table)()
-        pd.testing.assert_frame_equal(found, expected, rtol=0, atol=1e-12)
+        pd.testing.assert_frame_equal(getattr(of_part, table)(), getattr(alone, table)(), rtol=0, atol=1e-12)
     assert of_part.threshold_from_data() == alone.threshold_from_data()
 
 
@@ -192,8 +176,10 @@ def test_boxes_are_those_of_the_run_and_shapes_are_read_as_they_are_now(
         assert after.equals(again.thresholds())
 
 
-def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset: Any) -> None:
-    report = _compute(_boxes(make_dataset)).report
+def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset: Any, tmp_path: Any) -> None:
+    dataset = _boxes(make_dataset)
+    run = _compute(dataset)
+    report = run.report
     assert not {"thresholds", "rules", "data_threshold"} & report.to_dict().keys()
     short, full = io.StringIO(), io.StringIO()
     report.print_report(file=short)
@@ -205,6 +191,16 @@ def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset
     assert list(f1.y) == report.to_dataframe("thresholds")["f1"].tolist()
     with pytest.raises(AgreementInputError, match="thresholds need a report that was loaded from a dataset"):
         plot_thresholds(type(report).from_dict(report.to_dict()))
+    page = run.export(tmp_path / "report.html").read_text(encoding="utf-8")
+    for part in ("Thresholds side by side", "Alpha of objects under other rules", "figure-thresholds"):
+        assert part in page
+    run.export(tmp_path, format="csv", overwrite=True)
+    assert {"thresholds.csv", "rules.csv", "best_matches.csv"} <= {path.name for path in tmp_path.iterdir()}
+    without = _compute(dataset, method="mutual_best", run_key="without")  # a method without a threshold has no others
+    assert len(without.thresholds()) == 0
+    assert set(without.rules()["method"]) == {"mutual_best", "optimal", "recursive"}
+    with pytest.raises(AgreementInputError, match="objects are matched without a threshold"):
+        without.plot_thresholds()
 
 
 def test_shapes_that_can_no_longer_be_read_are_a_sentence(make_dataset: Any, tmp_path: Any) -> None:
@@ -220,31 +216,13 @@ def test_shapes_that_can_no_longer_be_read_are_a_sentence(make_dataset: Any, tmp
     run.export(tmp_path / "report.html")
 
 
-def test_the_page_and_the_tables_have_them(make_dataset: Any, tmp_path: Any) -> None:
-    run = _compute(_boxes(make_dataset))
-    page = run.export(tmp_path / "report.html").read_text(encoding="utf-8")
-    for part in ("Thresholds side by side", "Alpha of objects under other rules", "figure-thresholds"):
-        assert part in page
-    run.export(tmp_path, format="csv", overwrite=True)
-    assert {"thresholds.csv", "rules.csv", "best_matches.csv"} <= {path.name for path in tmp_path.iterdir()}
-
-
-def test_a_method_without_a_threshold_has_no_others(make_dataset: Any) -> None:
-    run = _compute(_boxes(make_dataset), method="mutual_best")
-    assert len(run.thresholds()) == 0
-    assert set(run.rules()["method"]) == {"mutual_best", "optimal", "recursive"}
-    with pytest.raises(AgreementInputError, match="objects are matched without a threshold"):
-        run.plot_thresholds()
-
-
 def test_labels_that_are_not_matched_have_none(make_dataset: Any) -> None:
-    dataset = make_dataset({name: [[]] * 3 for name in ANNOTATORS})
-    for name, ratings in (("first", ["car", "bus", "car"]), ("second", ["car", "car", "bus"])):
-        dataset.set_values(name, [fo.Classification(label=rating) for rating in ratings])
-    compute_agreement(dataset, ["first", "second"], resamples=0, progress=False)
+    given = {"first": ["car", "bus", "car"], "second": ["car", "car", "bus"]}
+    dataset = rated_dataset(make_dataset, given, "Classification")
+    run = aa.compute(dataset, list(given), resamples=0, progress=False)
     for method in ("thresholds", "rules", "threshold_from_data"):
         with pytest.raises(AgreementInputError, match=r"need labels of objects, such as boxes, got Classification in"):
-            getattr(aa.load(dataset), method)()
+            getattr(run, method)()
 
 
 # ---- ``iou="auto"``: the threshold that the labels suggest, found before a run ----
@@ -265,10 +243,14 @@ def _noisy_labels(n_samples: int, seed: int = 4) -> dict[str, list]:
     return annotators
 
 
-@pytest.fixture
-def noisy(make_dataset):
-    """60 samples of three annotators."""
+def _noisy(make_dataset):
     return make_dataset(_noisy_labels(60))
+
+
+@pytest.fixture
+def noisy(lend):
+    """60 samples of three annotators."""
+    return lend(_noisy)
 
 
 def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
@@ -288,46 +270,31 @@ def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
     assert given.config["iou_from_data"] is False
 
 
-def test_the_order_of_the_samples_changes_nothing(noisy):
-    found = compute_agreement(noisy, ANNOTATORS, iou="auto")
+def test_a_view_decides_by_its_own_labels_and_order_and_batches_of_bounded_size_change_nothing(noisy, monkeypatch):
+    together = compute_agreement(noisy, ANNOTATORS, iou="auto", resamples=0).config["iou"]
     reverse = noisy.sort_by("filepath", reverse=True)
-    assert compute_agreement(reverse, ANNOTATORS, iou="auto", run_key="reverse").config["iou"] == found.config["iou"]
+    found = compute_agreement(reverse, ANNOTATORS, iou="auto", run_key="reverse", resamples=0)
+    assert found.config["iou"] == together
     assert load(noisy).threshold_from_data() == load(noisy, "reverse").threshold_from_data()
-
-
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [("BATCH_SAMPLES", 7), ("BATCH_LABELS", 14), ("BATCH_LABEL_PAIRS", 7), ("BATCH_PAIRS", 21)],
-)
-@pytest.mark.few(1)
-def test_labels_are_compared_in_batches_of_bounded_size(noisy, monkeypatch, limit, value):
-    together = compute_agreement(noisy, ANNOTATORS, iou="auto").config["iou"]
-    sizes = []
-    of_batch = thresholds.without_crowd
-
-    def note(batch):
-        sizes.append(batch.n_samples)
-        return of_batch(batch)
-
-    monkeypatch.setattr(read, limit, value)
-    monkeypatch.setattr(thresholds, "without_crowd", note)
-    assert compute_agreement(noisy, ANNOTATORS, iou="auto", run_key="apart").config["iou"] == together
-    assert max(sizes) <= 7
-    assert len(sizes) > len(noisy) // 7
-
-
-def test_a_view_decides_by_its_own_labels(noisy):
-    few = noisy.limit(20)
-    report = compute_agreement(few, ANNOTATORS, iou="auto")
-    suggested = load(noisy).threshold_from_data()
-    assert suggested.n_samples == 20
-    assert report.config["iou"] == round(suggested.threshold, 2)
+    few = compute_agreement(noisy.limit(20), ANNOTATORS, iou="auto", run_key="few", resamples=0)
+    suggested = load(noisy, "few").threshold_from_data()
+    assert (suggested.n_samples, few.config["iou"]) == (20, round(suggested.threshold, 2))
+    sizes, of_batch = [], thresholds.without_crowd
+    monkeypatch.setattr(thresholds, "without_crowd", lambda batch: (sizes.append(batch.n_samples), of_batch(batch))[1])
+    for limit, value in (("BATCH_SAMPLES", 7), ("BATCH_LABELS", 14), ("BATCH_LABEL_PAIRS", 7), ("BATCH_PAIRS", 21)):
+        with monkeypatch.context() as patch:
+            patch.setattr(read, limit, value)
+            sizes.clear()
+            apart = compute_agreement(noisy, ANNOTATORS, iou="auto", run_key="apart", resamples=0, overwrite=True)
+        assert apart.config["iou"] == together
+        assert max(sizes) <= 7
+        assert len(sizes) > len(noisy) // 7
 
 
 def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, caplog):
     dataset = make_dataset({name: [[("car", (0.1, 0.2, 0.3, 0.1))], []] for name in ANNOTATORS})
     with caplog.at_level(logging.WARNING):
-        report = compute_agreement(dataset, ANNOTATORS, iou="auto")
+        report = compute_agreement(dataset, ANNOTATORS, iou="auto", resamples=0)
     suggested = load(dataset).threshold_from_data()
     assert (report.config["iou"], suggested.threshold, suggested.reason) == (0.5, None, "no_variation")
     assert "suggest no matching threshold (no_variation); 0.5 is used" in caplog.text

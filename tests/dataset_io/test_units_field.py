@@ -12,7 +12,7 @@ import pytest
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import assert_facts, documents_of, facts_of, median_box, nearest, units_in, units_of
-from tests.datasets import detections, random_annotators, stored
+from tests.datasets import detections, join_fields, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement
@@ -62,20 +62,13 @@ def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
 
 def test_units_of_one_field_with_several_annotators(make_dataset):
     dataset = make_dataset(random_annotators(15, seed=2))
-    for sample in dataset.iter_samples(autosave=True):
-        every = []
-        for name in ANNOTATORS:
-            for label in sample[name].detections if sample[name] else []:
-                copied = label.copy()
-                copied["rater"] = name
-                every.append(copied)
-        sample["labels"] = fo.Detections(detections=every)
-    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
+    join_fields(dataset, ANNOTATORS, "labels")
+    compute_quickly(dataset, "labels", annotator_attribute="annotator")
     add_units(dataset)
     for document in documents_of(dataset):
         members = {}
         for label in document["labels"]["detections"]:
-            members.setdefault(label["agreement_id"], {})[label["rater"]] = label
+            members.setdefault(label["agreement_id"], {})[label["annotator"]] = label
         found = units_in(document)
         assert set(found) == set(members)
         for unit_id, unit in found.items():
@@ -83,22 +76,20 @@ def test_units_of_one_field_with_several_annotators(make_dataset):
             assert unit["bounding_box"] == pytest.approx(median_box(members[unit_id]), abs=1e-12)
 
 
-def test_names_that_stand_for_others_count_as_one_class(make_dataset):
+CLASSES = {
+    "names that stand for others": (["Car ", "car", "bus"], "car", ["car", "car", "bus"]),
+    "no class": ([None, None, "bus"], None, ["(no label)", "(no label)", "bus"]),
+}
+
+
+@pytest.mark.parametrize(("given", "label", "classes"), CLASSES.values(), ids=CLASSES)
+def test_every_label_has_a_vote_for_the_class_that_it_stands_for(make_dataset, given, label, classes):
     place = (0.1, 0.2, 0.4, 0.3)
-    dataset = make_dataset({"alice": [[("Car ", place)]], "bob": [[("car", place)]], "carol": [[("bus", place)]]})
+    dataset = make_dataset({name: [[(own, place)]] for name, own in zip(ANNOTATORS, given, strict=True)})
     compute_quickly(dataset, aliases={"Car ": "car"})
     add_units(dataset)
     (unit,) = dataset.first().agreement_units.detections
-    assert (unit.label, unit.classes, unit.tie, unit.verdict) == ("car", ["car", "car", "bus"], False, "class_conflict")
-
-
-def test_a_label_without_a_class_has_a_vote_like_any_other(make_dataset):
-    place = (0.1, 0.2, 0.4, 0.3)
-    dataset = make_dataset({"alice": [[(None, place)]], "bob": [[(None, place)]], "carol": [[("bus", place)]]})
-    compute_quickly(dataset)
-    add_units(dataset)
-    (unit,) = dataset.first().agreement_units.detections
-    assert (unit.label, unit.classes, unit.tie) == (None, ["(no label)", "(no label)", "bus"], False)
+    assert (unit.label, unit.classes, unit.tie, unit.verdict) == (label, classes, False, "class_conflict")
 
 
 def test_crowd_regions_are_no_units(make_dataset):
@@ -132,12 +123,16 @@ def _images():
     return images
 
 
-def test_units_of_masks_are_the_mask_nearest_to_the_rest(make_dataset):
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.few(1)
+def test_units_of_masks_are_the_mask_nearest_to_the_rest_which_stays_in_its_file(make_dataset, tmp_path, in_files):
     images = _images()
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [cut_out(images[0])], "bob": [cut_out(images[1]), cut_out(images[3])], "carol": [cut_out(images[2])]},
-    )
+    drawn = {"alice": [0], "bob": [1, 3], "carol": [2]}
+    labels = {name: [cut_out(images[k]) for k in of] for name, of in drawn.items()}
+    for name, of in labels.items():
+        for k, label in enumerate(of if in_files else ()):
+            label.export_mask(str(tmp_path / f"{name}{k}.png"), update=True)
+    dataset = shapes_dataset(make_dataset, labels)
     compute_quickly(dataset)
     add_units(dataset)
     (document,) = documents_of(dataset)
@@ -145,31 +140,16 @@ def test_units_of_masks_are_the_mask_nearest_to_the_rest(make_dataset):
     assert len(found) == 2
     for unit_id, members in units_of(document, LISTS).items():
         expected = nearest(members)
-        assert (found[unit_id]["bounding_box"], found[unit_id]["mask"]) == (expected["bounding_box"], expected["mask"])
-    assert dataset.first().agreement_units.detections[0].mask.dtype == bool
-
-
-@pytest.mark.long
-def test_masks_in_files_stay_in_their_files(make_dataset, tmp_path):
-    images = _images()
-    labels = {name: cut_out(images[k]) for k, name in enumerate(ANNOTATORS)}
-    for name, label in labels.items():
-        label.export_mask(str(tmp_path / f"{name}.png"), update=True)
-    dataset = shapes_dataset(make_dataset, {name: [label] for name, label in labels.items()})
-    compute_quickly(dataset)
-    add_units(dataset)
-    (document,) = documents_of(dataset)
-    ((unit_id, members),) = units_of(document, LISTS).items()
-    assert units_in(document)[unit_id]["mask_path"] == nearest(members)["mask_path"]
-    assert "mask" not in units_in(document)[unit_id]
+        for name in ("bounding_box", "mask", "mask_path"):
+            assert found[unit_id].get(name) == expected.get(name)
+    assert (dataset.first().agreement_units.detections[0].mask is None) == in_files
 
 
 @pytest.mark.long
 def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
     places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 2.5, 12, 9)]
     dataset = shapes_dataset(
-        make_dataset,
-        {name: [polygon(rectangle(*places[k]), filled=k > 0)] for k, name in enumerate(ANNOTATORS)},
+        make_dataset, {name: [polygon(rectangle(*places[k]), filled=k > 0)] for k, name in enumerate(ANNOTATORS)}
     )
     compute_quickly(dataset)
     add_units(dataset)
@@ -186,15 +166,8 @@ def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
 
 @pytest.mark.long
 def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(make_dataset):
-    places = {"alice": (3, 2, 12, 9), "bob": (4, 2, 12, 9), "carol": (4, 3, 13, 9)}
-    dataset = shapes_dataset(
-        make_dataset,
-        {
-            "alice": [box(*places["alice"])],
-            "bob": [polygon(rectangle(*places["bob"]))],
-            "carol": [box(*places["carol"])],
-        },
-    )
+    alice, bob, carol = box(3, 2, 12, 9), polygon(rectangle(4, 2, 12, 9)), box(4, 3, 13, 9)
+    dataset = shapes_dataset(make_dataset, {"alice": [alice], "bob": [bob], "carol": [carol]})
     compute_quickly(dataset)
     add_units(dataset)
     (unit,) = dataset.first().agreement_units.detections
@@ -272,29 +245,19 @@ def _painted(label, size=(WIDTH, HEIGHT)):
 
 
 @pytest.mark.long
-def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have(make_dataset):
+def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have_and_boxes_and_lines_have_none(make_dataset):
     images = _images()
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [cut_out(images[0])], "bob": [cut_out(images[1]), cut_out(images[3])], "carol": [cut_out(images[2])]},
-    )
+    drawn = {"alice": [0], "bob": [1, 3], "carol": [2]}
+    dataset = shapes_dataset(make_dataset, {name: [cut_out(images[k]) for k in of] for name, of in drawn.items()})
     compute_quickly(dataset)
     add_units(dataset, shapes="vote")
     units = {len(unit.annotators): unit for unit in dataset.first().agreement_units.detections}
     assert (_painted(units[3]) == (images[:3].sum(axis=0) >= 2)).all()
     assert (_painted(units[1]) == images[3]).all()
-
-
-@pytest.mark.long
-def test_boxes_have_no_pixels_to_vote_on(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    add_units(dataset, shapes="vote")
-    assert dataset.values("agreement_units.detections.mask", unwind=True) == [None] * 6
-
-
-@pytest.mark.long
-def test_lines_have_no_pixels(make_dataset):
+    boxes = make_dataset()
+    compute_quickly(boxes)
+    add_units(boxes, shapes="vote")
+    assert boxes.values("agreement_units.detections.mask", unwind=True) == [None] * 6
     line = [[(0.1, 0.2), (0.6, 0.7)]]
     lines = {name: [fo.Polyline(label="lane", points=line)] for name in ("alice", "bob")}
     dataset = shapes_dataset(make_dataset, lines)

@@ -10,22 +10,46 @@ import pytest
 from bson import ObjectId
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
-from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
 from tests.datasets import random_annotators, stored, user_values
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     add_units,
-    compute_agreement,
+    agreement_patches,
     delete_agreement,
     list_agreements,
     load_agreement,
     rename_agreement,
+    resolve_units,
 )
 from annotator_agreement.dataset_io.record import run, sample_index
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.units import changing, units_field
+
+
+def _made(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    return dataset
+
+
+def _made_with_units(make_dataset):
+    dataset = _made(make_dataset)
+    add_units(dataset)
+    return dataset
+
+
+@pytest.fixture
+def computed(lend):
+    """The example with a run."""
+    return lend(_made)
+
+
+@pytest.fixture
+def with_units(lend):
+    """The example with a run and its units."""
+    return lend(_made_with_units)
 
 
 def _set(dataset, update, **options):
@@ -44,43 +68,36 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.few(2)
-def test_a_unit_whose_labels_changed_is_left_out_and_counted(make_dataset, change):
-    dataset = make_dataset()
-    compute_quickly(dataset)
+def test_a_unit_whose_labels_changed_is_left_out_and_counted(computed, change):
     update = CHANGES[change]
     if change == "copied":
-        label = next(documents_of(dataset))["alice"]["detections"][0]
+        label = next(documents_of(computed))["alice"]["detections"][0]
         update = {"$push": {"alice.detections": {**label, "_id": ObjectId()}}}
-    _set(dataset, update)
-    made = add_units(dataset)
+    _set(computed, update)
+    made = add_units(computed)
     assert (made.n_left_out, made.n_labels) == (1, 5)
-    assert dataset.values("agreement_units.detections.label")[0] == ["dog"]
+    assert computed.values("agreement_units.detections.label")[0] == ["dog"]
 
 
 def test_a_label_given_to_somebody_else_leaves_its_unit(make_dataset):
     dataset = make_dataset({})
     labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.4, 0.3], rater=name) for name in ANNOTATORS]
     dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
-    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
-    _set(dataset, {"$set": {"labels.detections.0.rater": "dave"}})
-    assert add_units(dataset).n_left_out == 1
-    _set(dataset, {"$set": {"labels.detections.0.rater": "bob"}})
-    assert add_units(dataset, overwrite=True).n_left_out == 1
-    _set(dataset, {"$set": {"labels.detections.0.rater": "alice"}})
-    assert add_units(dataset, overwrite=True).n_left_out == 0
+    compute_quickly(dataset, "labels", annotator_attribute="rater")
+    for name, n_left_out in (("dave", 1), ("bob", 1), ("alice", 0)):
+        _set(dataset, {"$set": {"labels.detections.0.rater": name}})
+        assert add_units(dataset, overwrite=name != "dave").n_left_out == n_left_out
 
 
-def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    sample = dataset.first()
+def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(computed):
+    sample = computed.first()
     for name in ("alice", "bob"):
         sample[name].detections[0].label = "lynx"
         sample[name].detections[0].bounding_box = [0.2, 0.1, 0.2, 0.4]
     sample.carol.detections.append(fo.Detection(label="new", bounding_box=[0.8, 0.8, 0.1, 0.1]))
     sample.save()
-    made = add_units(dataset)
-    unit = dataset.first().agreement_units.detections[0]
+    made = add_units(computed)
+    unit = computed.first().agreement_units.detections[0]
     assert made.n_left_out == 0
     assert (unit.label, unit.verdict, unit.mean_iou) == ("lynx", "agreed", pytest.approx(1.0))
     assert unit.bounding_box == pytest.approx([0.2, 0.1, 0.2, 0.4])
@@ -89,7 +106,7 @@ def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(ma
 # ---- life ----
 
 
-def test_units_are_renamed_with_the_run(make_dataset):
+def test_units_are_renamed_and_removed_with_the_run(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
     compute_quickly(dataset)
@@ -106,125 +123,77 @@ def test_units_are_renamed_with_the_run(make_dataset):
     assert stored(dataset) == before
 
 
-def test_a_view_of_units_cannot_be_the_view_of_a_run_that_replaces_them(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    add_units(dataset)
-    view = dataset.match(fo.ViewField("agreement_units.detections").length() > 0)
+def test_units_are_made_anew_only_on_request_and_are_neither_an_annotator_nor_a_view_for_the_run(with_units):
+    view = with_units.match(fo.ViewField("agreement_units.detections").length() > 0)
     with pytest.raises(AgreementInputError, match="a view that uses `agreement_units`"):
         compute_quickly(view, overwrite=True)
-
-
-def test_units_are_made_anew_only_on_request(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    add_units(dataset)
-    sample = dataset.first()
+    with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
+        compute_quickly(with_units, ["alice", "agreement_units"], run_key="other")
+    sample = with_units.first()
     sample.agreement_units.detections[0].tags.append("mine")
     sample.save()
     with pytest.raises(AgreementInputError, match="must be new, but it exists already; replace it with overwrite=True"):
-        add_units(dataset)
-    assert dataset.count_label_tags("agreement_units") == {"mine": 1}
-    add_units(dataset, overwrite=True)
-    assert dataset.count_label_tags("agreement_units") == {}
-
-
-def test_units_cannot_be_an_annotator(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    add_units(dataset)
-    with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
-        compute_agreement(dataset, ["alice", "agreement_units"], run_key="other")
+        add_units(with_units)
+    assert with_units.count_label_tags("agreement_units") == {"mine": 1}
+    add_units(with_units, overwrite=True)
+    assert with_units.count_label_tags("agreement_units") == {}
 
 
 @pytest.mark.parametrize("state", ["declared", "undeclared"])
-def test_a_field_of_that_name_that_is_somebody_elses_is_left_alone(make_dataset, state):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    if state == "declared":
-        dataset.add_sample_field("agreement_units", fo.StringField)
-    else:
-        dataset._sample_collection.update_one({"_id": dataset.first()._id}, {"$set": {"agreement_units": "mine"}})
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match="`agreement_units` must be free"):
-        add_units(dataset)
-    assert stored(dataset) == before
-
-
-def test_labels_that_are_no_objects_have_no_units(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    compute_agreement(dataset, ["a", "b"])
-    with pytest.raises(
-        AgreementInputError, match=r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class"
-    ):
-        add_units(dataset)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_arguments_are_checked_and_a_field_of_that_name_that_is_somebody_elses_is_left_alone(computed, state):
+    before = stored(computed)
+    for options, message in (
         ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
         ({"shapes": "mean"}, "`shapes` must be one of medoid, vote, got 'mean'"),
         ({"overwrite": 1}, "`overwrite` must be True or False, got 1"),
-    ],
-)
-@pytest.mark.few(2)
-def test_unusable_arguments_are_refused_before_anything_is_written(make_dataset, options, message):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=message):
-        add_units(dataset, **options)
-    assert stored(dataset) == before
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            add_units(computed, **options)
+    assert stored(computed) == before
+    if state == "declared":
+        computed.add_sample_field("agreement_units", fo.StringField)
+    else:
+        _set(computed, {"$set": {"agreement_units": "mine"}})
+    before = stored(computed)
+    with pytest.raises(AgreementInputError, match="`agreement_units` must be free"):
+        add_units(computed)
+    assert stored(computed) == before
 
 
-def test_pixels_need_the_sizes_of_images(make_dataset):
-    labels = {name: [polygon(rectangle(3, 2, 12, 9))] for name in ("alice", "bob")}
-    dataset = shapes_dataset(make_dataset, labels, size=None)
-    compute_quickly(dataset, ["alice", "bob"])
-    with pytest.raises(AgreementInputError, match="must have an image size"):
-        add_units(dataset, shapes="vote")
+def test_labels_that_are_no_objects_have_no_units_no_consensus_and_no_patches(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
+    compute_quickly(dataset, ["a", "b"])
+    for call, message in (
+        (add_units, r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class"),
+        (resolve_units, r"run.objects.consensus\(\) needs a run on objects, got the run 'agreement'"),
+        (agreement_patches, "The run must be on objects to show them one by one, got 'agreement' on Class"),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            call(dataset)
 
 
 # ---- while somebody works on the dataset ----
 
 
-def test_a_sample_edited_meanwhile_is_read_again(make_dataset, before_each_write):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    edits = []
-
-    def edit_once(batch):
-        if not edits:
-            edits.append(True)
-            sample = fo.load_dataset(dataset.name).first()
-            sample.alice.detections[0].label = sample.bob.detections[0].label = "lynx"
-            sample.save()
-
-    before_each_write(edit_once)
-    assert add_units(dataset).n_changed == 0
-    assert dataset.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
-    assert dataset.first().alice.detections[0].label == "lynx"
-
-
-def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, before_each_write, monkeypatch):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    stamp = datetime(2030, 1, 1)
-    monkeypatch.setattr(sample_index, "now", lambda: stamp)
-    batches = []
+@pytest.mark.parametrize("at_once", [False, True], ids=["later", "in the millisecond of our own write"])
+def test_a_sample_edited_meanwhile_is_read_again(computed, before_each_write, monkeypatch, at_once):
+    stamp, batches = datetime(2030, 1, 1), []
+    if at_once:
+        monkeypatch.setattr(sample_index, "now", lambda: stamp)
 
     def edit_once(batch):
         if not batches:
             lynx = {f"{name}.detections.0.label": "lynx" for name in ("alice", "bob")}
-            _set(dataset, {"$set": {**lynx, "last_modified_at": stamp}})
+            when = {"$set": {**lynx, "last_modified_at": stamp}}
+            _set(computed, when if at_once else {"$set": lynx, "$currentDate": {"last_modified_at": True}})
         batches.append(batch)
 
     before_each_write(edit_once)
-    assert add_units(dataset).n_changed == 0
+    assert add_units(computed).n_changed == 0
     assert len(batches) == 2
-    assert dataset.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
+    assert computed.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
+    assert computed.values("alice.detections.label")[0][0] == "lynx"
 
 
 def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each_write, monkeypatch):
@@ -245,20 +214,17 @@ def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each
     assert stored(dataset) == before
 
 
-def test_units_that_were_not_finished_are_made_again_without_being_asked(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-
+def test_units_that_were_not_finished_are_made_again_without_being_asked(computed):
     def fail(*arguments):
         raise RuntimeError("no more")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(changing, "swap", fail)
         with pytest.raises(RuntimeError, match="no more"):
-            add_units(dataset)
-    assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "failed"
-    assert add_units(dataset).n_labels == 6
-    assert units_field.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"
+            add_units(computed)
+    assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "failed"
+    assert add_units(computed).n_labels == 6
+    assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "completed"
 
 
 @pytest.mark.long

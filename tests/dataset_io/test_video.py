@@ -12,13 +12,7 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, frames_of, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import (
-    compute_agreement,
-    delete_agreement,
-    list_agreements,
-    load_agreement,
-    rename_agreement,
-)
+from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 
@@ -33,9 +27,7 @@ CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))
 def _tracks(*frames):
     """Frames of boxes, each ``{track: x}``; a track of None has no index."""
     return [
-        None
-        if boxes is None
-        else fo.Detections(
+        fo.Detections(
             detections=[
                 fo.Detection(
                     label="car", bounding_box=[x, 0.1, 0.1, 0.2], **({} if track is None else {"index": track})
@@ -88,10 +80,7 @@ def test_every_frame_is_compared_like_an_image(make_videos, make_dataset):
     images.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(images))
     dataset = make_videos(videos, (200, 100))
     # the frames of a video are resampled together, images one by one
-    expected, report = (
-        compute_quickly(images, ANNOTATORS, resamples=0),
-        compute_quickly(dataset, FIELDS, resamples=0),
-    )
+    expected, report = (compute_quickly(images, ANNOTATORS), compute_quickly(dataset, FIELDS))
     for name in NUMBERS:
         assert _by_frame(dataset, f"agreement_{name}") == images.values(f"agreement_{name}"), name
     for field in ANNOTATORS:
@@ -129,7 +118,10 @@ def test_videos_get_means_sums_and_the_most_annotators(make_videos):
 def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     before = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
+    sample = dataset.first()
+    frame = sample.frames[1]
     compute_quickly(dataset, FIELDS[:2])
+    assert (sample.agreement_score, frame.agreement_score) == (1.0, 1.0), "those in memory show what was written"
     on_samples, on_frames = dataset.get_field_schema(flat=True), dataset.get_frame_field_schema(flat=True)
     of_labels = {
         f"{name}.detections.agreement{suffix}"
@@ -185,7 +177,7 @@ def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys)
     assert load_agreement(dataset) == report
 
 
-def test_tracks_that_keep_their_partner(make_videos):
+def test_tracks_that_keep_their_partner(make_videos, capsys):
     # video 1: alice's track 1 is bob's track 5 on two frames, then his track 6; track 2 is alone on one of three
     # video 2: the same numbers are other tracks
     dataset = make_videos(
@@ -201,11 +193,8 @@ def test_tracks_that_keep_their_partner(make_videos):
     of_alice, of_bob = (2 + 2 + 1) / 7, (2 + 2 + 1 + 1) / 6
     assert report.pairs[0].track_consistency == pytest.approx((of_alice + of_bob) / 2)
     assert report.track_consistency == report.pairs[0].track_consistency
-
-
-def test_without_indexes_there_is_no_track_consistency(make_videos, capsys):
-    dataset = make_videos([{"alice": _tracks({None: 0.1}), "bob": _tracks({3: 0.1})}])
-    report = compute_quickly(dataset, FIELDS[:2])
+    without = make_videos([{"alice": _tracks({None: 0.1}), "bob": _tracks({3: 0.1})}])
+    report = compute_quickly(without, FIELDS[:2])
     assert (report.track_consistency, report.pairs[0].track_consistency) == (None, None)
     report.print_report()
     assert "track" not in capsys.readouterr().out
@@ -256,34 +245,29 @@ def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
 
 def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
-    for name in ("alice", "bob"):
-        dataset.add_sample_field(f"{name}_spans", fo.EmbeddedDocumentField, embedded_doc_type=fo.TemporalDetections)
-    sample = dataset.first()
-    for name in ("alice", "bob"):
-        sample[f"{name}_spans"] = fo.TemporalDetections(detections=[fo.TemporalDetection(label="run", support=[1, 1])])
-    sample.save()
+    spans = ["alice_spans", "bob_spans"]
+    for name in spans:
+        made = fo.TemporalDetection(label="run", support=[1, 1])
+        dataset.add_sample_field(name, fo.EmbeddedDocumentField, embedded_doc_type=fo.TemporalDetections)
+        dataset.set_values(name, [fo.TemporalDetections(detections=[made])])
     compute_quickly(dataset, FIELDS[:2])
-    compute_quickly(dataset, ["alice_spans", "bob_spans"], run_key="spans")
+    compute_quickly(dataset, spans, run_key="spans")
     assert (dataset.values("agreement_score"), dataset.values("spans_score")) == ([1.0], [1.0])
     with pytest.raises(AgreementInputError, match="'agreement', which is a run of this dataset"):
-        compute_quickly(dataset, ["alice_spans", "bob_spans"])
-
-
-def test_frames_in_memory_show_what_was_written(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
-    sample = dataset.first()
-    frame = sample.frames[1]
-    compute_quickly(dataset, FIELDS[:2])
-    assert (sample.agreement_score, frame.agreement_score) == (1.0, 1.0)
+        compute_quickly(dataset, spans)
 
 
 # ---- views ----
 
 
-def test_a_view_of_some_frames_leaves_the_others_alone(make_videos):
+def test_a_view_of_some_frames_leaves_the_others_alone_and_one_of_none_is_refused(make_videos):
     labels = {"alice": frames_of([CAT], [CAT], [CAT]), "bob": frames_of([CAT], [], [CAT])}
     dataset = make_videos([labels, labels])
     report = compute_quickly(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
+    none = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
+    with pytest.raises(AgreementInputError, match="Agreement needs frames, got videos without any"):
+        compute_quickly(none, FIELDS[:2], run_key="none")
+    assert list_agreements(dataset) == ["agreement"]
     assert (report.n_samples, report.run.n_videos) == (2, 1)
     assert dataset.values("frames.agreement_score") == [[None, 0.0, 1.0], [None, None, None]]
     assert dataset.values("agreement_score") == [0.5, None]
@@ -301,14 +285,6 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2]]
 
 
-def test_a_view_without_frames_is_refused(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
-    view = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
-    with pytest.raises(AgreementInputError, match="Agreement needs frames, got videos without any"):
-        compute_quickly(view, FIELDS[:2])
-    assert not list_agreements(dataset)
-
-
 # ---- one field for all annotators ----
 
 
@@ -318,7 +294,7 @@ def _rated(*names):
     )
 
 
-def test_assigned_annotators_are_listed_on_the_video(make_videos):
+def test_assigned_annotators_are_listed_on_the_video_or_everybody_is_assigned_to_frames_with_labels(make_videos):
     dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}, {"labels": [_rated("ann", "cid")]}])
     dataset.set_values("raters", [["ann", "bea"], ["ann"]])
     report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
@@ -326,12 +302,8 @@ def test_assigned_annotators_are_listed_on_the_video(make_videos):
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 2], [2]]
     assert dataset.values("frames.labels.detections.agreement") == [[["agreed"] * 2, ["lone"], None], [["agreed"] * 2]]
     assert (report.run.coverage, report.run.n_added_assignments) == ("given", 1)
-
-
-def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos):
-    dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}])
-    report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater")
-    assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0]]
+    report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater", run_key="assumed")
+    assert dataset.values("frames.assumed_n_annotators") == [[3, 3, 0], [3]]
     assert report.run.coverage == "assumed"
 
 
@@ -341,34 +313,30 @@ def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos)
 CAT_INPUT = ("cat", (0.1, 0.1, 0.2, 0.4))
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (["frames.alice", "alice"], r"must all be fields of samples, or all of frames \(frames.…\), got frames.alice"),
-        (["frames.alice", "frames.nobody"], r"got 'frames.nobody', which does not exist; .*frames.alice"),
-        (["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can be comp"),
-    ],
-)
-@pytest.mark.few(2)
-def test_fields_that_cannot_be_compared_are_refused(make_videos, fields, message):
+def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
     dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
     dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(dataset, fields)
-
-
-def test_names_that_belong_to_a_run_must_be_free_on_frames_too(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
+    absent = r"got 'frames.nobody', which does not exist; .*frames.alice"
+    for samples, fields, message in (
+        (dataset, ["frames.alice", "alice"], r"must all be fields of samples, or all of frames \(frames.…\), got fram"),
+        (dataset, ["frames.alice", "frames.nobody"], absent),
+        (dataset, ["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can"),
+        (make_dataset(), FIELDS, r"got 'frames\.alice', which does not exist"),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            compute_quickly(samples, fields)
+    field = dataset.get_field("frames.bob")
+    field.read_only = True
+    field.save()
+    with pytest.raises(AgreementInputError, match=r"must not be read-only, got frames\.bob"):
+        compute_quickly(dataset, FIELDS[:2])
+    field.read_only = False
+    field.save()
     dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=r"`frames\.agreement_units` is a field of the dataset"):
-        compute_agreement(dataset, FIELDS[:2])
+        compute_quickly(dataset, FIELDS[:2])
     assert stored(dataset) == before
-
-
-def test_frames_of_a_dataset_of_images_do_not_exist(make_dataset):
-    with pytest.raises(AgreementInputError, match=r"got 'frames\.alice', which does not exist"):
-        compute_agreement(make_dataset(), FIELDS)
 
 
 def test_unusable_labels_are_refused_with_their_frame(make_videos):
@@ -379,9 +347,9 @@ def test_unusable_labels_are_refused_with_their_frame(make_videos):
     )
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=rf"got 1 that are not, on samples {video} \(frame 2\)"):
-        compute_agreement(dataset, FIELDS[:2])
+        compute_quickly(dataset, FIELDS[:2])
     assert stored(dataset) == before
-    report = compute_agreement(dataset, FIELDS[:2], invalid="skip")
+    report = compute_quickly(dataset, FIELDS[:2], invalid="skip")
     assert report.run.n_invalid == 1
     assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"]]]
 
@@ -392,19 +360,10 @@ def test_pixels_need_the_size_of_the_frames(make_videos):
     videos = [{"alice": [points], "bob": [moved]}, {"alice": [None], "bob": [None]}]
     without = make_videos(videos, size=None)
     with pytest.raises(AgreementInputError, match=f"got 1 without .ids {without.first().id}."):
-        compute_agreement(without, FIELDS[:2])
+        compute_quickly(without, FIELDS[:2])
     # 2 pixels apart; the box around the points has 20 x 40 pixels
-    report = compute_agreement(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
+    report = compute_quickly(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
     assert report.localisation.mean_iou == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
-
-
-def test_read_only_frame_fields_are_refused(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
-    field = dataset.get_field("frames.bob")
-    field.read_only = True
-    field.save()
-    with pytest.raises(AgreementInputError, match=r"must not be read-only, got frames\.bob"):
-        compute_agreement(dataset, FIELDS[:2])
 
 
 # ---- frames are edited, and videos added or deleted, while a run is in progress ----
@@ -423,7 +382,7 @@ def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, bef
             sample.save()
 
     before_each_write(edit_once)
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     assert (report.run.n_changed, report.n_samples) == (0, 2)
     assert dataset.values("frames.bob.detections.agreement") == [[["lone", "agreed"], ["agreed"]]]
     assert dataset.values("frames.agreement_score") == [[pytest.approx(2 / 3), 1.0]]
@@ -441,7 +400,7 @@ def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkey
         return original(self)
 
     monkeypatch.setattr(frames_module.VideoScores, "write", write)
-    compute_agreement(dataset, FIELDS[:2])
+    compute_quickly(dataset, FIELDS[:2])
     assert dataset._sample_collection.count_documents({}) == 2
     assert dataset.values("agreement_score") == [1.0, 1.0]
 
@@ -472,7 +431,7 @@ def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_b
         other.add_sample(sample)
 
     while_it_begins(add)
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (3, 2)
     # bob has a label list on the first frame, so that he is assigned to the second as well
     assert dataset.values("frames.agreement_n_annotators") == [[2], [2, 2]]
@@ -498,9 +457,9 @@ def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_
     while_it_begins(add)
     if size is None:
         with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
-            compute_agreement(dataset, FIELDS[:2], iou=0.1)
+            compute_quickly(dataset, FIELDS[:2], iou=0.1)
     else:
-        compute_agreement(dataset, FIELDS[:2], iou=0.1)
+        compute_quickly(dataset, FIELDS[:2], iou=0.1)
         assert dataset.values("agreement_iou")[1] == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
 
 
@@ -510,6 +469,6 @@ def test_frames_whose_video_is_gone_are_left_out(make_videos):
     dataset = make_videos(videos)
     orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
     dataset._frame_collection.insert_one(orphan)
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (2, 2)
     assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, rename_agreement, view_agreement
+from annotator_agreement.dataset_io import rename_agreement, view_agreement
 from annotator_agreement.dataset_io.record import run
 
 NAMES = ["alice", "bob", "carol"]
@@ -19,7 +20,7 @@ NAMES = ["alice", "bob", "carol"]
 
 def _made(make_dataset):
     dataset = make_dataset(random_annotators(10))
-    compute_agreement(dataset, NAMES)
+    compute_quickly(dataset, NAMES)
     return dataset
 
 
@@ -90,7 +91,7 @@ def test_what_does_not_concern_the_labels_is_named(make_dataset, stored, asked, 
     else:
         given = ["a", "b", "a"] if stored != "Classifications" else [["a"], [], ["a", "b"]]
         dataset = rated_dataset(make_dataset, {"alice": given, "bob": given[::-1]}, stored)
-    compute_agreement(dataset, ["alice", "bob"])
+    compute_quickly(dataset, ["alice", "bob"])
     with pytest.raises(AgreementInputError, match=message):
         view_agreement(dataset, **asked)
 
@@ -123,7 +124,7 @@ def test_a_view_without_a_compared_field_is_named(dataset):
 
 def test_of_two_annotators_none_can_miss_what_two_others_drew(make_dataset):
     dataset = make_dataset({"a": [[("cat", [0, 0, 0.5, 0.5])]], "b": [[]]})
-    compute_agreement(dataset, ["a", "b"])
+    compute_quickly(dataset, ["a", "b"])
     with pytest.raises(AgreementInputError, match="use annotators='b', verdict='lone' for what only the other one has"):
         view_agreement(dataset, missed_by="a")
     assert len(view_agreement(dataset, annotators="a", verdict="lone")) == 1
@@ -192,7 +193,7 @@ def rated(request, make_dataset):
     table = _classes()
     stored = {"alice": "Classification", "bob": "StringField", "carol": "Classification"}
     dataset = rated_dataset(make_dataset, table, stored if request.param == "mixed" else request.param)
-    return dataset, table, compute_agreement(dataset, NAMES), request.param
+    return dataset, table, compute_quickly(dataset, NAMES), request.param
 
 
 @pytest.mark.few(2)
@@ -215,7 +216,7 @@ def test_verdicts_of_classes_show_as_many_samples_as_the_report_counts(rated):
 def test_numbers_disagree_by_the_tolerance_of_the_run(make_dataset, stored, tolerance):
     table = _numbers()
     dataset = rated_dataset(make_dataset, table, stored)
-    report = compute_agreement(dataset, NAMES, tolerance=tolerance)
+    report = compute_quickly(dataset, NAMES, tolerance=tolerance)
     for pair in report.pairs:
         n = pair.n_samples - round(pair.score * pair.n_samples)
         expected = _where(

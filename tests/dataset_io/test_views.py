@@ -8,106 +8,79 @@ import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import EXAMPLE, detections, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     add_units,
     agreement_patches,
-    compute_agreement,
     configure_agreement_app,
     delete_agreement,
     load_agreement,
     resolve_units,
 )
 
-ANNOTATORS = ["alice", "bob", "carol"]
+
+def _of_class(dataset, name):
+    view = dataset.view()
+    for field in ANNOTATORS:
+        view = view.filter_labels(field, F("label") == name, only_matches=False)
+    return view
 
 
-def test_a_filtered_label_view_is_about_the_labels_it_contains(make_dataset):
+def test_a_filtered_view_is_about_the_labels_it_contains_and_none_and_empty_stay_apart(make_dataset):
     dataset = make_dataset()
-    view = dataset
-    for name in ANNOTATORS:
-        view = view.filter_labels(name, F("label") == "dog", only_matches=False)
-    report = compute_agreement(view, ANNOTATORS)
-    assert report.n_objects == 7
+    assert compute_quickly(_of_class(dataset, "dog")).n_objects == 7
     assert dataset.values("alice.detections.agreement") == [[None, "agreed"], [None, "missed"], [], ["lone"], [None]]
     assert dataset.values("bob.detections.agreement")[1] == ["lone", "missed"]
     second = dataset.skip(1).first()
     assert second.bob.detections[1].agreement_id == second.alice.detections[1].id
-
-
-def test_none_and_empty_stay_apart_in_a_filtered_view(make_dataset):
-    dataset = make_dataset()
-    view = dataset
-    for name in ANNOTATORS:
-        view = view.filter_labels(name, F("label") == "nothing", only_matches=False)
-    report = compute_agreement(view, ANNOTATORS)
-    assert dataset.values("agreement_n_annotators") == [3, 3, 3, 2, 1]
-    assert (report.n_objects, report.n_empty) == (0, 4)
-    assert report.alpha.pooled is None
+    report = compute_quickly(_of_class(dataset, "nothing"), run_key="nothing")
+    assert dataset.values("nothing_n_annotators") == [3, 3, 3, 2, 1]
+    assert (report.n_objects, report.n_empty, report.alpha.pooled) == (0, 4, None)
     assert Counter(report.alpha.undefined) == Counter({"no_objects": 4, "one_annotator": 1})
-
-
-def test_a_limited_view_leaves_the_other_samples_alone(make_dataset):
-    dataset = make_dataset()
-    report = compute_agreement(dataset.limit(2), ANNOTATORS)
-    assert report.n_samples == 2
-    assert [value is None for value in dataset.values("agreement_n_annotators")] == [False, False, True, True, True]
 
 
 def test_a_sorted_view_gives_the_same_report(make_dataset):
     dataset = make_dataset(random_annotators(30))
-    plain = compute_agreement(dataset, ANNOTATORS, run_key="plain")
-    by_path = compute_agreement(dataset.sort_by("filepath", reverse=True), ANNOTATORS, run_key="by_path")
-    assert plain.score.mean == by_path.score.mean
-    assert plain.alpha == by_path.alpha
-    assert plain.worst_samples == by_path.worst_samples
-    assert dataset.values("plain_score") == dataset.values("by_path_score")
-    assert dataset.values("bob.detections.plain_id") == dataset.values("bob.detections.by_path_id")
+    views = {"plain": dataset, "by_path": dataset.sort_by("filepath", reverse=True)}
+    plain, by_path = (compute_quickly(view, run_key=key) for key, view in views.items())
+    for name in ("score", "alpha", "worst_samples"):
+        assert getattr(plain, name) == getattr(by_path, name)
+    for path in ("{}_score", "bob.detections.{}_id"):
+        assert dataset.values(path.format("plain")) == dataset.values(path.format("by_path"))
 
 
-def test_a_repeated_sample_counts_once(make_dataset):
+def test_samples_that_are_left_out_or_chosen_by_chance_once_or_repeated(make_dataset):
     dataset = make_dataset()
-    report = compute_agreement(dataset.concat(dataset.limit(2)), ANNOTATORS)
-    assert (report.n_samples, report.run.n_repeated) == (5, 2)
-    assert report.score.n == 3
+    report = compute_quickly(dataset.concat(dataset.limit(2)), run_key="twice")
+    assert (report.n_samples, report.run.n_repeated, report.score.n) == (5, 2, 3)
+    assert compute_quickly(dataset.limit(2), run_key="limited").n_samples == 2
+    assert [value is None for value in dataset.values("limited_n_annotators")] == [False, False, True, True, True]
+    by_chance = dataset.take(3).match({"filepath": {"$ne": "$sample"}})
+    assert compute_quickly(by_chance, run_key="by_chance").n_samples == 3
+    two = dataset.select_fields(["alice", "bob"])
+    assert compute_quickly(two, ["alice", "bob"], run_key="two").n_rated == 4
+    assert dataset.values("two_n_annotators") == [2, 2, 2, 2, 1]
+    with pytest.raises(AgreementInputError, match="'carol', which does not exist"):
+        compute_quickly(two, run_key="other")
+    report = compute_quickly(dataset.skip(4), run_key="unrated")  # completes with reasons
+    assert (report.n_samples, report.n_rated, report.pairs) == (1, 0, [])
+    assert (report.score.mean, report.alpha.pooled, report.alpha.mean) == (None, None, None)
+    assert Counter(report.alpha.undefined) == Counter({"one_annotator": 1})
+    report.print_report()
 
 
 def test_classes_mapped_by_a_view_are_the_ones_compared(make_dataset):
     dataset = make_dataset()
-    view = dataset.map_labels("alice", {"cat": "dog"}).map_labels("bob", {"cat": "dog"}).map_labels(
-        "carol", {"cat": "dog"}
-    )  # fmt: skip
-    report = compute_agreement(view, ANNOTATORS)
+    view = dataset.view()
+    for name in ANNOTATORS:
+        view = view.map_labels(name, {"cat": "dog"})
+    report = compute_quickly(view)
     assert dataset.values("alice.detections.agreement")[1] == ["agreed", "missed"]
     assert dataset.values("alice.detections.label")[1] == ["cat", "dog"]
     assert report.class_given_match.percent_agreement == 1.0
-
-
-def test_a_view_of_selected_fields_works(make_dataset):
-    dataset = make_dataset()
-    report = compute_agreement(dataset.select_fields(["alice", "bob"]), ["alice", "bob"])
-    assert report.n_rated == 4
-    assert dataset.values("agreement_n_annotators") == [2, 2, 2, 2, 1]
-    with pytest.raises(AgreementInputError, match="'carol', which does not exist"):
-        compute_agreement(dataset.select_fields(["alice", "bob"]), ANNOTATORS, run_key="other")
-
-
-def test_a_view_without_a_rated_sample_completes_with_reasons(make_dataset):
-    dataset = make_dataset()
-    report = compute_agreement(dataset.skip(4), ANNOTATORS)
-    assert (report.n_samples, report.n_rated) == (1, 0)
-    assert (report.score.mean, report.alpha.pooled, report.alpha.mean) == (None, None, None)
-    assert Counter(report.alpha.undefined) == Counter({"one_annotator": 1})
-    assert report.pairs == []
-    report.print_report()
-
-
-def test_a_patches_view_is_refused(make_dataset):
-    dataset = make_dataset()
-    with pytest.raises(AgreementInputError, match=f"got a patches view of '{dataset.name}'; pass that dataset"):
-        compute_agreement(dataset.to_patches("alice"), ANNOTATORS)
 
 
 @pytest.mark.parametrize("kind", ["frames", "clips"])
@@ -119,35 +92,28 @@ def test_a_view_of_parts_of_videos_is_refused(make_dataset, kind):
     dataset.add_sample(sample)
     view = dataset.to_frames() if kind == "frames" else dataset.to_clips([[(1, 2)]])
     with pytest.raises(AgreementInputError, match=f"got a {kind} view of '{dataset.name}'; pass that dataset"):
-        compute_agreement(view, ["alice", "bob"])
-    assert compute_agreement(dataset, ["alice", "bob"]).n_rated == 1
+        compute_quickly(view, ["alice", "bob"])
+    assert compute_quickly(dataset, ["alice", "bob"]).n_rated == 1
 
 
-def test_an_empty_view_is_refused(make_dataset):
+DRAWN = [
+    ([{"$sample": {"size": 3}}], "sample"),
+    ([{"$match": {"$expr": {"$lt": [{"$rand": {}}, 0.5]}}}], "rand"),
+    ([{"$unionWith": {"coll": "none", "pipeline": [{"$sample": {"size": 3}}]}}], "sample"),
+]
+
+
+def test_views_that_cannot_be_compared_are_refused(make_dataset):
     dataset = make_dataset()
-    with pytest.raises(AgreementInputError, match="Agreement needs samples, got an empty view"):
-        compute_agreement(dataset.match(F("filepath") == "nowhere"), ANNOTATORS)
+    anew = r"a view with \${}, which draws anew .* dataset.take\(300"
+    for view, message in (
+        (dataset.to_patches("alice"), f"got a patches view of '{dataset.name}'; pass that dataset"),
+        (dataset.match(F("filepath") == "nowhere"), "Agreement needs samples, got an empty view"),
+        *((dataset.mongo(stages), anew.format(name)) for stages, name in DRAWN),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            compute_quickly(view)
     assert not dataset.list_runs()
-
-
-@pytest.mark.parametrize(
-    ("drawn", "name"),
-    [
-        ([{"$sample": {"size": 3}}], "sample"),
-        ([{"$match": {"$expr": {"$lt": [{"$rand": {}}, 0.5]}}}], "rand"),
-        ([{"$unionWith": {"coll": "none", "pipeline": [{"$sample": {"size": 3}}]}}], "sample"),
-    ],
-)
-def test_a_view_that_draws_anew_at_every_reading_is_refused(make_dataset, drawn, name):
-    dataset = make_dataset()
-    with pytest.raises(AgreementInputError, match=rf"a view with \${name}, which draws anew .* dataset.take\(300"):
-        compute_agreement(dataset.mongo(drawn), ANNOTATORS)
-    assert not dataset.list_runs()
-
-
-def test_a_view_that_takes_samples_by_chance_once_is_compared(make_dataset):
-    dataset = make_dataset().take(3).match({"filepath": {"$ne": "$sample"}})
-    assert compute_agreement(dataset, ANNOTATORS).n_samples == 3
 
 
 # ---- grouped datasets: the samples of all slices are compared, each with its own labels ----
@@ -176,7 +142,7 @@ def _values(dataset, path):
 
 
 def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
-    report = compute_agreement(grouped, ANNOTATORS)
+    report = compute_quickly(grouped, ANNOTATORS)
     assert report.n_samples == 6
     assert _values(grouped, "agreement_n_units") == {"left": [2, 2, 0], "right": [0, 2, 2]}
     assert _values(grouped, "bob.detections.agreement") == {
@@ -188,40 +154,29 @@ def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
 
 
 @pytest.mark.long
-def test_an_active_slice_without_samples_hides_nothing(grouped):
-    for sample in grouped.select_group_slices("left"):
-        grouped.delete_samples(sample.id)
-    assert (grouped.group_slice, len(grouped)) == ("left", 0)
-    assert compute_agreement(grouped, ANNOTATORS).n_samples == 3
-
-
-@pytest.mark.long
-def test_slices_can_be_chosen(grouped):
-    report = compute_agreement(grouped.select_group_slices("right"), ANNOTATORS)
-    assert report.n_samples == 3
+def test_slices_can_be_chosen_and_an_active_one_without_samples_hides_nothing(grouped):
+    assert compute_quickly(grouped.select_group_slices("right"), ANNOTATORS).n_samples == 3
     assert _values(grouped, "agreement_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
+    grouped.delete_samples(grouped.select_group_slices("left").values("id"))
+    assert (grouped.group_slice, len(grouped)) == ("left", 0)
+    assert compute_quickly(grouped, ANNOTATORS, overwrite=True).n_samples == 3
 
 
 @pytest.mark.long
-def test_slices_of_different_media_are_refused(grouped):
+def test_slices_of_different_media_are_refused_with_those_that_have_the_fields(grouped):
     group = fo.Group()
     grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
     before = stored(grouped)
     message = r"one media type, got cloud \(point-cloud\), left \(image\), right \(image\) of .*choose slices first"
     with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(grouped, ANNOTATORS)
+        compute_quickly(grouped, ANNOTATORS)
     assert stored(grouped) == before
-    assert compute_agreement(grouped.select_group_slices(media_type="image"), ANNOTATORS).n_samples == 6
-
-
-@pytest.mark.long
-def test_the_slices_to_choose_are_those_that_have_the_fields(grouped):
-    group = fo.Group()
-    sample = fo.Sample(filepath="/videos/top.mp4", group=group.element("top"))
+    assert compute_quickly(grouped.select_group_slices(media_type="image"), ANNOTATORS).n_samples == 6
+    sample = fo.Sample(filepath="/videos/top.mp4", group=fo.Group().element("top"))
     sample.frames[1] = fo.Frame(alice=detections([]), bob=detections([]))
     grouped.add_sample(sample)
     with pytest.raises(AgreementInputError, match=r"choose slices first: .*\(media_type='video'\)"):
-        compute_agreement(grouped, ["frames.alice", "frames.bob"])
+        compute_quickly(grouped, ["frames.alice", "frames.bob"], run_key="frames")
 
 
 @pytest.mark.long
@@ -237,7 +192,7 @@ def test_frames_of_videos_in_groups_are_compared(make_dataset):
             samples.append(sample)
     dataset.add_samples(samples)
     before = stored(dataset)
-    report = compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    report = compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
     assert (report.n_samples, report.run.n_videos) == (4, 4)
     assert _values(dataset, "agreement_n_units") == {"left": [2, 2], "right": [0, 2]}
     assert _values(dataset, "frames.agreement_n_units") == {"left": [[2], [2]], "right": [[0], [2]]}
@@ -251,7 +206,7 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_c
     grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
     before = stored(grouped)
     images = grouped.select_group_slices(media_type="image")
-    compute_agreement(images, ANNOTATORS)
+    compute_quickly(images, ANNOTATORS)
     add_units(images)
     n_units = sum(map(sum, _values(grouped, "agreement_n_units").values()))
     for samples in (images, grouped):
