@@ -13,7 +13,7 @@ RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
 VERSION = "1.1.0"
 #: version of what a run stores
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 #: version of the formulas; raise it when a number of the same labels with the same options changes, by a correction or
 #: another definition, so that comparing an older run with a newer one says so. Rounding, new numbers, and what only
 #: looks different do not count

@@ -20,6 +20,7 @@ from ..objects.records import ObjectRecords, unit_ids
 from ..pixels.meaning import MaskValues, are_classes
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
+from ..roles.role_labels import compared_roles
 from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext
 from ..tags.compute import TagRecords
@@ -148,23 +149,48 @@ def _label_ids(records: Records) -> dict[str, list[str | None]]:
     return {"label_id": id_texts(records.column("label_id"))} if "label_id" in records.parts[0] else {}
 
 
-def uncounted_labels(records: Records, context: ReportContext) -> dict[str, Any]:
-    """Columns of the labels that make no unit: crowd regions, what lies within them, and tags that somebody gave again.
+def other_labels(records: Records, context: ReportContext) -> tuple[dict[str, Any], list[Any] | None]:
+    """The labels that make no unit: those of roles, crowd regions, what lies within them, and tags given again.
 
-    Columns: ``row`` (of the sample), ``annotator``, ``label``, ``label_id``, and ``verdict``, None for tags. Empty for
-    other labels.
+    Returns:
+        columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one),
+        ``annotator`` (number of the annotator, or role), ``role`` in runs with roles, ``label``, ``verdict`` (of labels
+        of roles what all annotators together say of it, None where nobody should have drawn it; None for tags given
+        again), ``label_id`` unless they are plain values, ``area`` of objects of roles; empty for other labels. And
+        what the reference says of every label of annotators; None without roles
     """
     if "n_uncounted" not in records.parts[0]:
-        return {}
+        return {}, None
+    n, (sample, *_), roles = records.n_annotators, records.labels(), compared_roles(records, context)
     row = np.repeat(np.arange(records.n_samples), records.column("n_uncounted"))
-    is_crowd = isinstance(records, ObjectRecords) & (records.sample_values().n_annotators[row] >= 2)
-    return {
+    who, value = records.column("uncounted_annotator").astype(np.int64), records.column("uncounted_category")
+    of_objects, unit, first = isinstance(records, ObjectRecords), np.arange(len(sample)), len(sample)
+    is_crowd = of_objects & (who < n) & (records.sample_values().n_annotators[row] >= 2)
+    verdict, drawn = np.array([None, CROWD], object)[is_crowd.astype(np.int64)], np.full(len(row), -1)
+    if of_objects:
+        n_units = records.column("n_units").astype(np.int64)
+        unit = records.column("unit").astype(np.int64) + (np.cumsum(n_units) - n_units)[sample]
+    said = None if not roles else [None] * first
+    for compared in roles:
+        asked, of_role = compared.matched_by(range(n))
+        verdict[asked - first], drawn[compared.own - first] = of_role, compared.most_matched(unit)
+        said = said if compared.is_model else compared.said()[:first].tolist()
+    columns = {
         "row": row,
-        "annotator": np.array([*context.annotators, None], object)[records.column("uncounted_annotator")],
-        "label": np.array([*context.class_names, None], object)[records.column("uncounted_category")],
-        "label_id": id_texts(records.column("uncounted_label_id")),
-        "verdict": np.array([None, CROWD], object)[is_crowd.astype(np.int64)],
+        "drawn": drawn,
+        "annotator": who,
+        "label": value if value.dtype.kind == "f" else np.array([*context.names_of_codes, None], object)[value],
+        "verdict": verdict,
     }
+    if roles:
+        words = ["annotator"] * n + ["model" if each.is_model else "reference" for each in roles]
+        columns["role"] = np.array(words, object)[who]
+    if "uncounted_label_id" in records.parts[0]:
+        columns["label_id"] = np.array([*id_texts(records.column("uncounted_label_id")), None], object)[:-1]
+    if "uncounted_area" in records.parts[0]:
+        columns["area"] = np.where(who < n, np.nan, records.column("uncounted_area").astype(np.float64))
+    order = np.argsort(who < n, kind="stable")
+    return {name: column[order] for name, column in columns.items()}, said
 
 
 def costs_of_pairs(records: Records) -> NDArray[np.float64]:

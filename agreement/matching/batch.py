@@ -48,6 +48,10 @@ class Batch:
         kept: dict[str, Any] = {name: None if column is None else column[samples] for name, column in known.items()}
         return dataclasses.replace(self._with(rows, np.repeat(np.arange(len(samples)), n_objects[samples])), **kept)
 
+    def of_first(self, n: int) -> Batch:
+        """The batch of the first annotators alone; those behind them are the roles of a run."""
+        return dataclasses.replace(self.among(self.objects.annotator < n), assigned=self.assigned[:, :n])
+
     def among(self, rows: BoolArray) -> Batch:
         """The batch with all samples, but only the objects in a mask ``(N,)``."""
         return self._with(rows, self.objects.sample[rows])

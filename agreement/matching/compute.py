@@ -36,6 +36,7 @@ class MatchedBatch(Tables):
     batch: Batch  #: the objects that count
     counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
     matching: Matching  #: unit of every object
+    others: IntArray  #: rows of the objects of the original batch that make no unit, and that a run keeps
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:

@@ -5,7 +5,7 @@ Every number is a quotient of two columns, summed over meetings: an annotator an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ import numpy as np
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import iou_from_areas
-from ...metrics.numeric.arrays import FloatArray, IntArray, distinct, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 from ..matching.tables import MEASURES
 from ..objects.sizes import SIZES
 from ..pixels.meaning import MaskValues, are_classes
@@ -56,8 +56,9 @@ _OF_MODELS = {
 }
 #: classes and sizes of annotators with intervals, at most
 MAX_RESAMPLED = 200
-#: a column, and the part (class, size or attribute; -1: none), annotator, sample and value (None: 1) of what it sums
-Entry = tuple[str, IntArray, IntArray, IntArray, FloatArray | None]
+#: what is summed of some rows: annotator, sample, part (class, size or attribute; -1: none), and the values of columns
+#: (None: 1)
+Summed = tuple[IntArray, IntArray, IntArray, Mapping[str, FloatArray | IntArray | BoolArray | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +84,18 @@ def formula(columns: Mapping[str, FloatArray], names: Sequence[str]) -> FloatArr
     return np.stack([ratio(factor * columns[above], columns[below]) for factor, above, below in chosen], axis=-1)
 
 
-def table_of(entries: Sequence[Entry], parts: Sequence[str], compared: Comparison) -> RoleTable:
-    """Sum entries by annotator, part and sample."""
-    n_samples, n = compared.both.shape
-    kept = [part >= 0 for _, part, *_ in entries]
-    keys = [
-        ((annotator * len(parts) + part) * n_samples + sample)[known]
-        for (_, part, annotator, sample, _), known in zip(entries, kept, strict=True)
-    ]
+def table_of(summed: Iterable[Summed], parts: Sequence[str], compared: Comparison) -> RoleTable:
+    """Sum columns by annotator, part and sample."""
+    (n_samples, n), rows = compared.both.shape, list(summed)
+    kept = [part >= 0 for *_, part, _ in rows]
+    keys = [((annotator * len(parts) + part) * n_samples + sample)[known]
+            for (annotator, sample, part, _), known in zip(rows, kept, strict=True)]  # fmt: skip
     found, row = distinct(np.concatenate([np.empty(0, np.int64), *keys]), n * len(parts) * n_samples)
     columns = {name: np.zeros(len(found)) for name in COLUMNS}
     ends = pairwise(np.cumsum([0, *map(len, keys)]).tolist())
-    for (name, *_, values), known, (start, end) in zip(entries, kept, ends, strict=True):
-        columns[name] += np.bincount(row[start:end], None if values is None else values[known], len(found))
+    for (*_, values), known, (start, end) in zip(rows, kept, ends, strict=True):
+        for name, column in values.items():
+            columns[name] += np.bincount(row[start:end], None if column is None else column[known], len(found))
     return RoleTable(parts, found // n_samples, found % n_samples, columns)
 
 
@@ -111,10 +111,10 @@ def role_tables(compared: Comparison) -> dict[str, RoleTable]:
         parts["classes"] = compared.labels.names
     if compared.labels.kind == "objects":
         parts["sizes"] = SIZES
-    found = {part: table_of(_entries(compared, part), names, compared) for part, names in parts.items()}
+    found = {part: table_of(_summed(compared, part), names, compared) for part, names in parts.items()}
     if compared.attributes:
         names = [each.values.name for each in compared.attributes]
-        found["attributes"] = table_of(list(_attribute_entries(compared)), names, compared)
+        found["attributes"] = table_of(_summed_of_attributes(compared), names, compared)
     return found
 
 
@@ -132,61 +132,49 @@ def part_of_labels(compared: Comparison, part: str) -> IntArray:
     return size
 
 
-def _of_pairs(
-    compared: Comparison, name: str, part: IntArray, rows: IntArray, values: FloatArray | None = None
-) -> Entry:
-    """A column of some pairs, rows ``(Q,)``; parts are those of labels ``(L,)``, values of these pairs."""
-    label = compared.pairs.label[rows]
-    return name, part[label], compared.annotator[rows], compared.labels.sample[label], values
-
-
-def _entries(compared: Comparison, part: str) -> list[Entry]:
+def _summed(compared: Comparison, part: str) -> Iterator[Summed]:
     """What is summed of labels; of classes only pairs of equal ones match."""
     if compared.labels.kind == "masks":
-        return _mask_entries(compared, part)
+        yield from _summed_of_masks(compared, part)
+        return
     labels, pairs, judged, code = compared.labels, compared.pairs, compared.judged, part_of_labels(compared, part)
-    own = code[judged], labels.who[judged], labels.sample[judged], None
-    wanted = code[compared.wanted], compared.wanted_of, labels.sample[compared.wanted], None
-    right = np.flatnonzero(pairs.kind == RIGHT)
-    matched = right if part == "classes" else compared.matched
-    found: list[Entry] = [("n_labels", *own), ("n_reference", *wanted), ("n_both", *own), ("n_both", *wanted)]
-    of_pairs: list[tuple[str, IntArray, FloatArray | None]] = [
-        ("n_matched", matched, None),
-        ("n_right", right, None),
-        ("n_loose", np.flatnonzero(pairs.kind == LOOSELY), None),
-        ("iou", matched, pairs.iou[matched]),
-        ("iou_right", right, pairs.iou[right]),
-    ]
-    boxes = None
-    if not part and compared.who >= compared.both.shape[1]:
-        boxes = labels.boxes
-        if labels.kind == "numbers":
-            error: FloatArray = labels.value[pairs.drawn[matched]] - labels.value[pairs.label[matched]]
-            of_pairs += [("n_numbers", matched, None), ("error", matched, error)]
-            of_pairs.append(("absolute_error", matched, np.abs(error)))
+    wanted, sample = compared.wanted, labels.sample
+
+    def of_pairs(rows: IntArray, **columns: FloatArray | BoolArray | None) -> Summed:
+        label = pairs.label[rows]
+        return compared.annotator[rows], sample[label], code[label], columns
+
+    yield labels.who[judged], sample[judged], code[judged], {"n_labels": None, "n_both": None}
+    yield compared.wanted_of, sample[wanted], code[wanted], {"n_reference": None, "n_both": None}
+    yield of_pairs(np.flatnonzero(pairs.kind == LOOSELY), n_loose=None)
+    matched = np.flatnonzero(pairs.kind == RIGHT) if part == "classes" else compared.matched
+    right, iou = pairs.kind[matched] == RIGHT, pairs.iou[matched]
+    yield of_pairs(matched, n_matched=None, n_right=right, iou=iou, iou_right=iou * right)
+    boxes = labels.boxes if not part and compared.who >= compared.both.shape[1] else None
+    if labels.kind == "numbers":
+        yield of_pairs(matched, **_errors(labels.value[pairs.drawn[matched]] - labels.value[pairs.label[matched]]))
     if boxes is not None:  # offsets from those of the role in per cent of its size
         true = boxes[pairs.label[matched]]
         rows = matched[(true[:, 2:] > true[:, :2]).all(axis=1)]
         drawn, true = boxes[pairs.drawn[rows]], boxes[pairs.label[rows]]
         size = 100.0 * (np.sqrt(box_area(drawn) / box_area(true)) - 1.0)
         offsets = 100.0 * (drawn - true) / np.tile(true[:, 2:] - true[:, :2], 2)
-        of_pairs.append(("n_boxes", rows, None))
-        of_pairs += [(name, rows, values) for name, values in zip(MEASURES, (size, *offsets.T), strict=True)]
-    return found + [_of_pairs(compared, name, code, rows, values) for name, rows, values in of_pairs]
+        yield of_pairs(rows, n_boxes=None, **dict(zip(MEASURES, (size, *offsets.T), strict=True)))
 
 
-def _attribute_entries(compared: Comparison) -> Iterator[Entry]:
+def _errors(error: FloatArray) -> dict[str, FloatArray | None]:
+    """Columns of the differences of numbers."""
+    return {"n_numbers": None, "error": error, "absolute_error": np.abs(error)}
+
+
+def _summed_of_attributes(compared: Comparison) -> Iterator[Summed]:
     """What is summed of attributes of matched labels."""
     for place, each in enumerate(compared.attributes):
-        part = np.full(len(compared.labels.who), place)
-        yield _of_pairs(compared, "n_labels", part, each.rows)
-        yield _of_pairs(compared, "n_both", part, each.rows)
-        yield _of_pairs(compared, "n_right", part, each.rows[~each.differ])
+        numbers, part = each.values.numbers, np.full(len(each.rows), place)
+        where = compared.annotator[each.rows], compared.labels.sample[compared.pairs.label[each.rows]], part
+        yield *where, {"n_labels": None, "n_both": None, "n_right": ~each.differ}
         if each.are_numbers:
-            error = each.values.numbers[each.own] - each.values.numbers[each.true]
-            yield _of_pairs(compared, "n_numbers", part, each.rows)
-            yield _of_pairs(compared, "error", part, each.rows, error)
-            yield _of_pairs(compared, "absolute_error", part, each.rows, np.abs(error))
+            yield *where, _errors(numbers[each.own] - numbers[each.true])
 
 
 def mask_areas(compared: Comparison) -> dict[str, IntArray]:
@@ -203,7 +191,7 @@ def mask_areas(compared: Comparison) -> dict[str, IntArray]:
     return {"sample": sample, "place": np.unique(columns["value"], return_inverse=True)[1], **columns}
 
 
-def _mask_entries(compared: Comparison, part: str) -> list[Entry]:
+def _summed_of_masks(compared: Comparison, part: str) -> Iterator[Summed]:
     """What is summed of masks, whose pixels are labels: all that both have are matched, and right where equal.
 
     Classes are the values without the background, and a pixel is matched in all of them.
@@ -211,23 +199,21 @@ def _mask_entries(compared: Comparison, part: str) -> list[Entry]:
     (n_samples, n), areas, context = compared.both.shape, mask_areas(compared), compared.labels.context
     annotator, sample = areas["annotator"], areas["sample"]
     is_class = are_classes(areas["value"], MaskValues.from_dict(context.details).background)
+    drawn, wanted, shared = (areas[name].astype(np.float64) for name in ("drawn", "wanted", "shared"))
+    columns = {"n_labels": drawn, "n_reference": wanted, "n_both": drawn + wanted, "n_right": shared}
     place = np.where(is_class, areas["place"], -1) if part else 0 * sample
-    pixels = {name: areas[name].astype(np.float64) for name in ("drawn", "wanted", "shared")}
-    columns = [("n_labels", "drawn"), ("n_reference", "wanted"), ("n_both", "drawn"), ("n_both", "wanted")]
-    columns += [("n_right", "shared"), ("n_matched", "shared" if part else "drawn")]
-    found: list[Entry] = [(name, place, annotator, sample, pixels[of]) for name, of in columns]
+    yield annotator, sample, place, {**columns, "n_matched": shared if part else drawn}
     if part:
-        return found
+        return
     # mean IoU of the classes that the role or the annotator used, on every sample that both have
     cell, n_cells = sample * n + annotator, n_samples * n
-    iou = iou_from_areas(pixels["shared"], pixels["drawn"], pixels["wanted"])
+    iou = iou_from_areas(shared, drawn, wanted)
     n_classes = np.bincount(cell[is_class], minlength=n_cells)
     mean = sums_by(cell[is_class], iou[is_class], n_cells) / np.where(n_classes > 0, n_classes, np.nan)
     if context.config.empty == "agree":
         mean[(n_classes == 0) & (np.bincount(cell, minlength=n_cells) > 0)] = 1.0
     defined = np.flatnonzero(~np.isnan(mean))
-    where = np.zeros(len(defined), np.int64), defined % n, defined // n
-    return [*found, ("n_images", *where, None), ("iou_of_images", *where, mean[defined])]
+    yield defined % n, defined // n, 0 * defined, {"n_images": None, "iou_of_images": mean[defined]}
 
 
 def values_of_images(compared: Comparison) -> FloatArray:
@@ -236,7 +222,7 @@ def values_of_images(compared: Comparison) -> FloatArray:
     Undefined:
         nan where the role or the annotator is not there, and where it is undefined, as neither has a label
     """
-    table = table_of(_entries(compared, ""), [""], compared)
+    table = table_of(_summed(compared, ""), [""], compared)
     values = np.full(compared.both.shape, np.nan)
     values[table.sample, table.group] = formula(table.columns, compared.kind.of_image[:1])[:, 0]
     return values

@@ -14,7 +14,7 @@ from ..statistics.numbers import GroupNumbers, Joined, Key, ratio
 from ..statistics.report import number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
 from .numbers import RoleTable, part_of_labels, role_tables
-from .role_labels import Comparison, Labels
+from .role_labels import Comparison
 
 #: annotators who are left out, those with most images; all others remain
 MAX_LEFT_OUT = 100
@@ -66,13 +66,10 @@ def person_comparison(
     own = np.zeros((n_samples, n, 5))
     own[tables[""].sample, tables[""].group] = _values(tables[""])
     columns[:, :, 0] = np.where(assigned[..., None], own.sum(axis=1)[:, None] - own[:, chosen], 0.0)
-    left_out = []  # each against all others, with the rows of their samples
-    for number_of, annotator in enumerate(chosen.tolist()):
-        rows = np.flatnonzero(shared[:, annotator])
-        found = role_tables(Comparison.of(Labels.of(labels.records.take(rows), context, labels.size_rule), annotator))
-        values = _values(found[""])
-        columns[rows, number_of, 1] = np.column_stack([sums_by(found[""].sample, each, len(rows)) for each in values.T])
-        left_out.append((rows, found))
+    left_out = [role_tables(Comparison.of(labels, k, shared[:, k])) for k in chosen.tolist()]  # against all others
+    for k, found in enumerate(left_out):
+        values = _values(found[""]).T
+        columns[:, k, 1] = np.column_stack([sums_by(found[""].sample, each, n_samples) for each in values])
     sums, of_model = columns[..., :3].reshape(*assigned.shape, 6), labels.sample[model.own]
     names = [context.annotators[k] for k in chosen.tolist()]
     sample, place = np.nonzero(assigned)
@@ -91,9 +88,8 @@ def person_comparison(
         weight = assigned.sum(axis=1)[tables[part].sample] - np.isin(annotator, chosen)
         weight = np.where(shared[tables[part].sample, annotator], weight, 0)
         sides = [(place * n_samples + tables[part].sample, 0, _values(tables[part]) * weight[:, None])]
-        for rows, found in left_out:
-            table = found[part]
-            sides.append(((table.group % len(titles)) * n_samples + rows[table.sample], 3, _values(table)))
+        others = [found[part] for found in left_out]
+        sides += [((each.group % len(titles)) * n_samples + each.sample, 3, _values(each)) for each in others]
         cells, row = distinct(np.concatenate([key for key, _, _ in sides]), len(titles) * n_samples)
         of_both, start = np.zeros((len(cells), 6)), 0
         for key, side, values in sides:

@@ -70,47 +70,45 @@ def role_names(context: ReportContext) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True)
 class Labels:
-    """All ``L`` labels of a run: first those of the ``R`` annotators, then those of roles, who have the numbers from
-    ``R`` on. Pixels of masks are none."""
+    """All ``L`` labels of a run: first those of the ``R`` annotators, then those that make no unit, as those of roles,
+    who have the numbers from ``R`` on. Pixels of masks are none."""
 
     records: Records
     context: ReportContext
     kind: str  #: key of ``KINDS``
     present: BoolArray  #: shape ``(S, R + roles)``, who was asked, or has labels, on every sample
     sample: IntArray  #: shape ``(L,)``
-    who: IntArray  #: shape ``(L,)``, who gave it
+    #: shape ``(L,)``, who gave it; ``R + roles`` for labels of annotators that make no unit
+    who: IntArray
     value: NDArray[Any]  #: shape ``(L,)``, the number, or the place of the class among ``names``
     names: list[str]  #: of all classes, first of those of annotators
-    rule: SizeRule | None = None  #: of sizes, where not that of these records
 
     @classmethod
-    def of(cls, records: Records, context: ReportContext, rule: SizeRule | None = None) -> Labels:
+    def of(cls, records: Records, context: ReportContext) -> Labels:
         """The labels of records."""
         kinds = {ObjectRecords: "objects", TagRecords: "tags", PixelRecords: "masks"}
         kind = kinds.get(type(records), "numbers" if context.details.get("numbers") else "classes")
         present = unpacked(records.column("role_present"), len(role_names(context)))
         present, none = np.column_stack([records.assigned, present]), np.empty(0, np.int64)
-        names = list(dict.fromkeys([*context.class_names, *context.role_class_names]))
+        names = list(dict.fromkeys(context.names_of_codes))
         if kind == "masks":
             return cls(records, context, kind, present, none, none, none, names)
         sample, annotator, value = records.labels()
-        of_roles, theirs = (records.column(name) for name in ("n_role_labels", "role_category"))
+        value, others = np.r_[value, records.column("uncounted_category")], records.column("uncounted_annotator")
         if kind != "numbers":
             place = {name: k for k, name in enumerate(names)}
-            codes = [np.array([place[name] for name in given], np.int64)
-                     for given in (context.class_names, context.role_class_names)]  # fmt: skip
-            value, theirs = codes[0][value.astype(np.int64)], codes[1][theirs]
-        sample = np.r_[sample, np.repeat(np.arange(records.n_samples), of_roles)]
-        who = np.r_[annotator, records.n_annotators + records.column("role").astype(np.int64)]
-        return cls(records, context, kind, present, sample, who, np.r_[value, theirs], names, rule)
+            value = np.array([place[name] for name in context.names_of_codes], np.int64)[value.astype(np.int64)]
+        sample = np.r_[sample, np.repeat(np.arange(records.n_samples), records.column("n_uncounted"))]
+        who = np.r_[annotator, np.where(others < records.n_annotators, present.shape[1], others).astype(np.int64)]
+        return cls(records, context, kind, present, sample, who, value, names)
 
     def more(self, name: str) -> NDArray[Any] | None:
-        """A column of all labels, of annotators and of roles; None where one of them has none."""
-        columns, of_roles = self.records.parts[0], f"role_{name.removesuffix('_xyxy')}"
-        if name not in columns or of_roles not in columns:
+        """A column of all labels; None without one."""
+        columns, of_others = self.records.parts[0], f"uncounted_{name.removesuffix('_xyxy')}"
+        if name not in columns or of_others not in columns:
             return None
-        own = self.records.column(name).astype(columns[of_roles].dtype)
-        return np.concatenate([own, self.records.column(of_roles)])
+        own = self.records.column(name).astype(columns[of_others].dtype)
+        return np.concatenate([own, self.records.column(of_others)])
 
     @cached_property
     def boxes(self) -> FloatArray | None:
@@ -119,29 +117,22 @@ class Labels:
         return None if found is None else found.astype(np.float64)
 
     @cached_property
-    def size_rule(self) -> SizeRule | None:
-        """Rule that divides labels into small, medium and large; None of labels that are no objects."""
-        return self.rule or (
-            SizeRule.of(self.records, self.context.config) if isinstance(self.records, ObjectRecords) else None
-        )
-
-    @cached_property
     def sizes(self) -> IntArray:
         """Index into ``SIZES`` of every label, shape ``(L,)``; -1 without a size."""
-        area, boxes, rule = self.more("area"), self.boxes, self.size_rule
+        area, boxes, records, config = self.more("area"), self.boxes, self.records, self.context.config
+        rule = SizeRule.of(records, config) if isinstance(records, ObjectRecords) else None
         if area is None or boxes is None or rule is None or rule.limits is None:
             return np.full(len(self.sample), -1)
-        visibility = self.records.parts[0].get("visibility")
-        areas = own_areas(area.astype(np.float64), boxes, visibility, self.context.config)
+        areas = own_areas(area.astype(np.float64), boxes, records.parts[0].get("visibility"), config)
         if rule.unit == "px²" and not rule.in_pixels:
-            areas = areas * self.records.column("size_px").astype(np.float64).prod(axis=1)[self.sample]
+            areas = areas * records.column("size_px").astype(np.float64).prod(axis=1)[self.sample]
         return rule.of_areas(areas)
 
     def pairs_of(self, who: int) -> RolePairs:
         """The labels of a role, or of an annotator left out, with those of all other annotators."""
         n = self.records.n_annotators
         if self.kind == "objects":
-            party, every = self._stored_pairs()
+            party, every = self._stored_pairs
             second = (party < n) & (self.who[every.drawn] == who)
             rows = np.flatnonzero(second | (party == who))
             label, drawn, turned = every.label[rows], every.drawn[rows], second[rows]
@@ -158,9 +149,10 @@ class Labels:
         kind = np.where(agreeing(self.value[drawn], self.value[label], tolerance), RIGHT, WRONG_CLASS)
         return RolePairs(label, drawn, kind, np.ones(len(label)))
 
+    @cached_property
     def _stored_pairs(self) -> tuple[IntArray, RolePairs]:
         """All stored pairs of objects, and who has the first label of each."""
-        names = "n_objects", "n_role_labels", "n_role_pairs", "pair_label", "pair_drawn", "pair_kind", "pair_party"
+        names = "n_objects", "n_uncounted", "n_role_pairs", "pair_label", "pair_drawn", "pair_kind", "pair_party"
         columns = (self.records.column(name).astype(np.int64) for name in names)
         n_objects, n_labels, n_pairs, *places, kind, party = columns
         sample = np.repeat(np.arange(len(n_pairs)), n_pairs)
@@ -206,11 +198,19 @@ class Comparison:
     differing: IntArray  #: rows of the pairs of equal classes of which an attribute differs
 
     @classmethod
-    def of(cls, labels: Labels, who: int) -> Comparison:
-        """The labels of annotators against those of one of the roles, or of an annotator left out."""
+    def of(cls, labels: Labels, who: int, chosen: BoolArray | None = None) -> Comparison:
+        """The labels of annotators against those of one of the roles, or of an annotator left out, on chosen samples.
+
+        Args:
+            chosen: shape ``(S,)``; None: all
+        """
         n, context, pairs = labels.records.n_annotators, labels.context, labels.pairs_of(who)
         both = labels.present[:, :n] & labels.present[:, [who]]
         both[:, who : who + 1] = False  # an annotator left out
+        if chosen is not None:
+            both &= chosen[:, None]
+            rows = np.flatnonzero(chosen[labels.sample[pairs.drawn]])
+            pairs = RolePairs(pairs.label[rows], pairs.drawn[rows], pairs.kind[rows], pairs.iou[rows])
         pair_of = np.full(len(labels.who), -1)
         pair_of[pairs.drawn] = np.arange(len(pairs.drawn))
         drawn, own = np.flatnonzero(labels.who < n), np.flatnonzero(labels.who == who)
@@ -221,8 +221,8 @@ class Comparison:
         wanted_of = np.nonzero(both)[1][ranges(first, asked[of_label])]
         matched, attributes = np.flatnonzero(pairs.kind <= WRONG_CLASS), list[AttributeValues]()
         differ = np.zeros(len(pairs.kind), np.bool_)
-        columns, names = labels.records.parts[0], ("attributes", "role_attributes")
-        if who >= n and "role_attributes" in columns:
+        columns, names = labels.records.parts[0], ("attributes", "uncounted_attributes")
+        if who >= n and "uncounted_attributes" in columns:
             codes = np.concatenate([labels.records.column(name).astype(np.int64) for name in names])
             for name, of_labels in zip(context.config.attributes, codes.T, strict=True):
                 values = Values.of(name, context.attribute_values.get(name, [None]), context.config.tolerance)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,11 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray
-from ..objects.records import ObjectRecords
 from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Joined, Numbers
-from ..statistics.records import Records, id_texts
+from ..statistics.records import Records
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from .matching import LOOSELY, RIGHT, UNDECIDED, WRONG_CLASS
@@ -174,7 +172,7 @@ class Mistake:
 
     sample: int  #: row of the sample
     drawn: int  #: row of the annotator's label; -1 where they left it out
-    wanted: int  #: row of the label of the reference among those of all roles; -1 where it has none
+    wanted: int  #: row of the label of the reference among those that make no unit; -1 where it has none
     given: str | None  #: class, or value, of the annotator's label
     right: str | None  #: that of the reference
     said: str  #: ``wrong_class``, ``wrong_attribute``, ``loose``, ``extra`` or ``missed``
@@ -199,37 +197,3 @@ def mistakes(records: Records, context: ReportContext, annotator: str) -> list[M
     wanted_of_them = compared.wanted[compared.wanted_of == number]
     left = wanted_of_them[~np.isin(wanted_of_them, done)].tolist()
     return [*found, *(Mistake(int(labels.sample[row]), -1, row - first, None, shown(row), MISSED) for row in left)]
-
-
-def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
-    """Columns of the labels of roles, with the reference's verdict on every label of annotators.
-
-    Columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one), ``annotator``
-    (the name of the role), ``role`` (``reference`` or ``model``), ``field``, ``label``, ``verdict`` (what all
-    annotators together say of it, None where nobody should have drawn it), ``label_id`` unless they are plain values,
-    of objects ``area``, and ``reference``, which has the rows of the labels of annotators.
-    """
-    columns: dict[str, list[Any]] = defaultdict(list)
-    n, drawn = len(records.labels()[0]), [np.empty(0, np.int64)]
-    said, unit = [None] * n, np.arange(n)
-    if isinstance(records, ObjectRecords):
-        of_part = np.concatenate([part["unit"].astype(np.int64) for part in records.parts])
-        n_units = records.column("n_units").astype(np.int64)
-        unit = of_part + (np.cumsum(n_units) - n_units)[records.labels()[0]]
-    for compared, role in zip(compared_roles(records, context), context.details.get("roles", ()), strict=True):
-        labels, own = compared.labels, compared.own
-        for column, stored in (("area", "role_area"), ("label_id", "role_label_id")):
-            if stored in records.parts[0]:
-                found = records.column(stored)[own - n]
-                columns[column] += id_texts(found) if column == "label_id" else found.astype(np.float64).tolist()
-        columns["row"] += labels.sample[own].tolist()
-        drawn.append(compared.most_matched(unit))
-        columns["annotator"] += [role["name"]] * len(own)
-        verdicts = dict(zip(*compared.matched_by(range(records.n_annotators)), strict=True))
-        columns["verdict"] += [verdicts.get(row) for row in own.tolist()]
-        columns["role"] += ["model" if compared.is_model else "reference"] * len(own)
-        columns["field"] += [context.config.fields[0] if role["of_attribute"] else role["name"]] * len(own)
-        values = labels.value[own].tolist()
-        columns["label"] += [labels.names[k] for k in values] if compared.kind.of_parts else values
-        said = said if compared.is_model else compared.said()[:n].tolist()
-    return {**columns, "drawn": np.concatenate(drawn), "reference": said}

@@ -120,12 +120,6 @@ class ClassCodes(dict[str | None, int]):
         """Name of every code, ``names()[0]`` for *missing*."""
         return _names_of(self._names)
 
-    def codes_in(self, other: ClassCodes) -> IntArray:
-        """The code in ``other`` of every code here; of classes that are not there, different codes that it has not."""
-        fresh = range(other.n_codes, other.n_codes + len(self._names))
-        found = (other.get(name, new) for name, new in zip(self._names, fresh, strict=True))
-        return np.array([MISSING, *found], np.int64)
-
     @property
     def n_codes(self) -> int:
         """Length of :meth:`names`."""
@@ -138,43 +132,44 @@ class ClassCodes(dict[str | None, int]):
 
 @dataclass(frozen=True, slots=True)
 class CodeNames:
-    """Meaning of the codes in records, from 1 on: classes, values of compared attributes, and classes of roles."""
+    """Meaning of the codes in records, from 1 on: classes, and values of compared attributes."""
 
     classes: tuple[str | None, ...] = ()
     attributes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    roles: tuple[str | None, ...] = ()
 
     def class_names(self) -> list[str]:
         """Name of every code of a class, the first for *missing*."""
         return _names_of(self.classes)
 
-    def role_class_names(self) -> list[str]:
-        """The same of the classes of roles."""
-        return _names_of(self.roles)
-
     def attribute_values(self) -> dict[str, list[Any]]:
         """The value of every code of an attribute, the first for *not given*."""
         return {name: [None, *values] for name, values in self.attributes.items()}
 
-    def joined(self, others: Sequence[CodeNames] = ()) -> CodeNames:
-        """All names in ascending order, which does not depend on the order in which labels were read."""
+    def joined(self, others: Sequence[CodeNames] = (), first: IntArray | None = None) -> CodeNames:
+        """All names in ascending order, which does not depend on the order in which labels were read.
+
+        Args:
+            others: other names
+            first: codes of the classes that come first, without others; None: all
+        """
         every = (self, *others)
+        before = set() if first is None else {self.classes[code - 1] for code in first.tolist()}
+        classes = sorted({name: None for each in every for name in each.classes}, key=_place)
         values = {name: {_typed(v): v for each in every for v in each.attributes[name]} for name in self.attributes}
         return CodeNames(
-            tuple(sorted({name: None for each in every for name in each.classes}, key=_place)),
+            tuple(sorted(classes, key=lambda name: name not in before)),
             {name: tuple(sorted(found.values(), key=_place)) for name, found in values.items()},
-            tuple(sorted({name: None for each in every for name in each.roles}, key=_place)),
         )
 
-    def translated(self, names: CodeNames) -> tuple[IntArray, list[IntArray], IntArray] | None:
-        """The codes among other names of those of classes, attributes and classes of roles; None if they are equal."""
+    def translated(self, names: CodeNames) -> tuple[IntArray, list[IntArray]] | None:
+        """The codes among other names of those of classes and attributes; None if they are equal."""
         if self == names:
             return None
         attributes = [
             _numbers_among(map(_typed, values), map(_typed, names.attributes[name]))
             for name, values in self.attributes.items()
         ]
-        return _numbers_among(self.classes, names.classes), attributes, _numbers_among(self.roles, names.roles)
+        return _numbers_among(self.classes, names.classes), attributes
 
 
 def _names_of(classes: Iterable[str | None]) -> list[str]:

@@ -20,11 +20,10 @@ OF_SAMPLE = ""
 
 #: samples of a part of records that are in order
 PART_SAMPLES = 2_000
-#: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of
-#: labels of two parties (roles and annotators), and per value of a mask of a role and one of an annotator
+#: columns on roles, in the records of runs that have any: per sample, per pair of labels of two parties (roles and
+#: annotators), and per value of a mask of a role and one of an annotator
 _ROLE_ROWS = {
-    OF_SAMPLE: ("role_present", "n_role_labels", "n_role_pairs", "n_role_areas"),
-    "n_role_labels": ("role", "role_category", "role_label_id", "role_area", "role_boxes", "role_attributes"),
+    OF_SAMPLE: ("role_present", "n_role_pairs", "n_role_areas"),
     "n_role_pairs": ("pair_party", "pair_label", "pair_drawn", "pair_kind", "pair_iou"),
     "n_role_areas": ("area_role", "area_annotator", "area_value", "area_drawn", "area_wanted", "area_shared"),
 }
@@ -36,10 +35,13 @@ SAMPLE_COLUMNS = (
     *("n_invalid", "n_unknown", "n_added", "lists"),
 )
 
-#: columns of labels that make no unit: crowd regions, what lies within them, and tags that an annotator gave again
+#: columns of labels that make no unit: crowd regions, what lies within them, tags that an annotator gave again, and the
+#: labels of roles, who have the numbers behind those of annotators; areas, boxes and attributes in runs with roles
 _UNCOUNTED_ROWS = {
     OF_SAMPLE: ("n_uncounted",),
-    "n_uncounted": tuple(f"uncounted_{name}" for name in ("annotator", "category", "label_id")),
+    "n_uncounted": tuple(
+        f"uncounted_{name}" for name in ("annotator", "category", "label_id", "area", "boxes", "attributes")
+    ),
 }
 
 R = TypeVar("R", bound="Records")
@@ -125,6 +127,16 @@ class Records:
         (part,) = self.parts
         return replace(self, parts=({**part, **columns},))
 
+    def codes_given(self) -> IntArray:
+        """Codes of the classes that annotators gave, ascending; none of numbers and of masks."""
+        if self.of_classes is None or self.column(self.of_classes).dtype.kind == "f":
+            return np.empty(0, np.int64)
+        given = self.labels()[2]
+        if "n_uncounted" in self.parts[0]:
+            own = self.column("uncounted_annotator") < self.n_annotators
+            given = np.concatenate([given, self.column("uncounted_category")[own]])
+        return np.unique(given.astype(np.int64))
+
     def regrouped(self: R) -> R:
         """The same records in parts of equally many samples: rounding of sums depends on what is added together."""
         sizes = [len(part["score"]) for part in self.parts]
@@ -156,23 +168,21 @@ class Records:
             first[counted] = np.concatenate([[0], np.cumsum(part[counted], dtype=np.int64)])
         return {name: first[self.rows[name]] for name in part}
 
-    def recoded(self: R, classes: IntArray, attributes: Sequence[IntArray], roles: IntArray) -> R:
+    def recoded(self: R, classes: IntArray, attributes: Sequence[IntArray]) -> R:
         """The same records with other codes.
 
         Args:
             classes: the new code of every code of a class
             attributes: of every compared attribute, the new code of every code of a value
-            roles: the new code of every code of a class of roles
         """
-        parts = (self._recoded(part, classes, attributes) for part in self.parts)
-        return replace(self, parts=tuple(_with_codes_of_roles(part, roles) for part in parts))
+        return replace(self, parts=tuple(self._recoded(part, classes, attributes) for part in self.parts))
 
     def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
         if self.of_classes is None or part[self.of_classes].dtype.kind == "f":  # numbers are no codes
             return part
         coded = {self.of_classes, "uncounted_category"} & {*part}
         changed = {name: compact(classes[part[name]]) for name in coded}
-        for name in {"attributes", "role_attributes"} & {*part}:
+        for name in {"attributes", "uncounted_attributes"} & {*part}:
             columns = [new[part[name][:, k]] for k, new in enumerate(attributes)]
             changed[name] = compact(np.column_stack(columns))
         return {**part, **changed}
@@ -258,14 +268,17 @@ def unpacked(bits: NDArray[np.uint8], n_annotators: int) -> BoolArray:
 
 
 def uncounted_columns(
-    sample: IntArray, annotator: IntArray, category: IntArray, label_ids: NDArray[np.uint8], n_samples: int
+    sample: IntArray, annotator: IntArray, category: NDArray[Any], n_samples: int, **more: NDArray[Any] | None
 ) -> Columns:
-    """The columns of labels that make no unit, sorted by sample; ids have the shape ``(N, 12)``."""
+    """The columns of labels that make no unit, sorted by sample, and more of them by name, without those that are None.
+
+    Ids have the shape ``(N, 12)``, attributes one column for each.
+    """
     return {
         "n_uncounted": compact(np.bincount(sample, minlength=n_samples)),
         "uncounted_annotator": compact(annotator),
-        "uncounted_category": compact(category),
-        "uncounted_label_id": label_ids,
+        "uncounted_category": category if category.dtype.kind == "f" else compact(category),
+        **{f"uncounted_{name}": column for name, column in more.items() if column is not None},
     }
 
 
@@ -286,9 +299,3 @@ def id_texts(label_ids: NDArray[np.uint8]) -> list[str | None]:
     for k in np.flatnonzero(~label_ids.any(axis=1)).tolist():
         texts[k] = None
     return texts
-
-
-def _with_codes_of_roles(part: AnyColumns, roles: IntArray) -> AnyColumns:
-    """The columns with other codes of the classes of roles; numbers are no codes."""
-    codes = part.get("role_category")
-    return part if codes is None or codes.dtype.kind == "f" else {**part, "role_category": compact(roles[codes])}

@@ -153,9 +153,14 @@ class ReportContext:
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: shape ``(S,)``, video or group of every sample (resampled as a whole); None without videos and groups
     clusters: IntArray | None = None
-    #: name of every class code of roles, whose classes have codes of their own
+    #: names of the codes behind those of ``class_names``: of classes that no annotator gave, but a role
     role_class_names: Sequence[str] = ()
     describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
+
+    @property
+    def names_of_codes(self) -> list[str]:
+        """Name of every class code, also of those that only roles gave."""
+        return [*self.class_names, *self.role_class_names]
 
     def of_samples(self, chosen: BoolArray, annotators: Sequence[str] | None = None) -> ReportContext:
         """The context of the samples in a mask ``(S,)``, and of some annotators; None: of all."""

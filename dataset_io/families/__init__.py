@@ -13,7 +13,6 @@ from .pixels import PixelFamily
 from .protocol import LabelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily
-from .with_roles import FamilyWithRoles
 
 _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, Any]]] = {
     OBJECTS.name: ObjectFamily,
@@ -33,5 +32,4 @@ def open_family(source: Source, known: ReportContext | None = None) -> LabelFami
     Raises:
         WholeRunNeededError: if the other samples must be compared again, too
     """
-    family = _FAMILIES[source.family.name](source, known)
-    return FamilyWithRoles(family, known) if source.roles else family
+    return _FAMILIES[source.family.name](source, known)

@@ -61,7 +61,7 @@ class Videos:
         if source.config.assigned_field is not None:
             wanted["listed"] = f"${source.config.assigned_field}"
         videos = [] if video_id is None else [{"$match": {"_id": video_id}}]
-        nothing = np.zeros(len(source.kinds_read), np.bool_)
+        nothing = np.zeros(len(source.everybody.kinds), np.bool_)
         for row in source.aggregate_samples([*videos, {"$project": wanted}]):
             if row["_id"] in self.number:
                 continue
@@ -74,7 +74,7 @@ class Videos:
             self.number[row["_id"]] = facts["video"]
         has_list = {
             f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
-            for field, (kind, path) in enumerate(zip(source.kinds_read, source.paths_read, strict=True))
+            for field, (kind, path) in enumerate(zip(source.everybody.kinds, source.everybody.label_paths, strict=True))
         }
         # from the dataset, not the view: filtering labels does not change assignments
         frames = [] if video_id is None else [{"$match": {"_sample_id": video_id}}]

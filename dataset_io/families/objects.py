@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,15 @@ from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, verdict_names
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
-from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames, is_number
-from ...agreement.statistics.records import uncounted_columns
+from ...agreement.roles.matching import role_columns
+from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames
+from ...agreement.statistics.records import compact, uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import joined as joined_geometry
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import DIFFERS_FROM, MISSED_BY
-from ..labels.assignment import OF_ROLE, UNKNOWN, assigned_annotators, listed_labels, listed_values
+from ..labels.assignment import NOT_NAMED, UNKNOWN, assigned_annotators, listed_columns, listed_labels, listed_values
 from ..labels.checks import (
     LabelFacts,
     check_attributes,
@@ -40,6 +42,7 @@ from ..labels.checks import (
     with_masks,
 )
 from ..labels.geometry_readers import pixels_or_0
+from ..labels.roles import are_sure, check_roles, decisions, undecided_labels
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes, of_each_label
 from .protocol import (
@@ -62,59 +65,60 @@ PIXELS_OF_A_LABEL = 2_500
 class ObjectLabels:
     """Objects of some samples, and the position of every label in the database."""
 
-    batch: Batch  #: the ``N`` objects
+    batch: Batch  #: the ``N`` objects of everybody; roles have the numbers behind those of annotators
+    own: Batch  #: those of annotators
     field: IntArray  #: shape ``(N,)``, index of the field of every object
     position: IntArray  #: shape ``(N,)``, index of every object in the label list in the database
     label_ids: list[ObjectId]  #: ids of the objects
-    confidence: FloatArray  #: shape ``(N,)``, nan without one; read of models alone
+    confidence: FloatArray  #: shape ``(N,)``, nan without one, and where nobody asks
+    undecided: BoolArray | None  #: shape ``(N, roles)``, see :func:`~..labels.roles.undecided_labels`
 
 
 class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     """Detections and other labels that stand for physical objects."""
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
-        facts = self._facts = _facts_of_run(source, known)
+        facts = self._facts = _facts_of_run(source.everybody, known)
         self.source = source = with_masks(source, facts)
-        self.codes, of_codes = ClassCodes(source.config.aliases), {}
+        self.in_pixels = any(reader.needs_size(source.config) for reader in source.geometry_readers)
+        if not self.in_pixels:  # annotators who drew boxes are compared with boxes
+            facts = LabelFacts(frozenset(), facts.crowd)
+        self._everybody = with_masks(source.everybody, facts)
+        self._readers, config = self._everybody.geometry_readers, source.config
+        as_boxes = dataclasses.replace(config, geometry="box")
+        self._configs = [
+            config if self.in_pixels or not each.needs_size(config) else as_boxes for each in self._readers
+        ]
+        self.codes, of_codes = ClassCodes(config.aliases), {}
         if known is not None:
-            self.codes, of_codes = self.codes_of(known.class_names), dict(known.attribute_values)
+            names = [None if name == NO_LABEL else name for name in known.names_of_codes]
+            self.codes, of_codes = ClassCodes(config.aliases, names), dict(known.attribute_values)
         self.attribute_codes = [AttributeCodes(name, of_codes.get(name, ())) for name in source.config.attributes]
         self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
-        self._readers = source.geometry_readers
-        self.in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
-        self.reads_confidence, self.needs_attributes = False, True
-
-    def codes_of(self, class_names: Sequence[str]) -> ClassCodes:
-        """Codes of classes, some of them known, beginning with *missing*."""
-        known = [None if name == NO_LABEL else name for name in class_names]
-        return ClassCodes(self.source.config.aliases, known)
 
     # ---- reading ----
 
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
-        check_labels(self.source)
-        check_attributes(self.source, needed=self.needs_attributes)
+        check_labels(self._everybody)
+        check_attributes(self._everybody, len(self.source.kinds))
         if self.in_pixels:
-            check_sizes(self.source)
+            check_sizes(self._everybody)
         if self.source.config.invalid == "error":
-            check_files(self.source)
+            check_files(self._everybody)
+        check_roles(self.source)
 
     def projection(self) -> dict[str, Any]:
         """Class, geometry and annotator of every label."""
         config = self.source.config
-        projection: dict[str, Any] = {}
-        for field, (reader, path) in enumerate(zip(self._readers, self.source.label_paths, strict=True)):
-            columns = {"label": "label", **reader.columns}
-            if config.annotator_attribute is not None:
-                columns["annotator"] = config.annotator_attribute
+        projection = decisions(self.source)
+        for field, (reader, path) in enumerate(zip(self._readers, self._everybody.label_paths, strict=True)):
+            columns = {**listed_columns(self._everybody, field), **reader.columns}
             if self.source.on_frames:
                 columns["index"] = "index"
-            if self.reads_confidence:
-                columns["confidence"] = "confidence"
             for name, attribute in columns.items():
                 projection[f"{name}{field}"] = of_each_label(path, {"$ifNull": [f"$$this.{attribute}", None]})
             compared = {f"attribute{k}_": name for k, name in enumerate(config.attributes)}
@@ -129,7 +133,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels; large masks count as several."""
-        n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+        n = sum(len(row[f"id{field}"] or ()) for field in range(len(self._readers)))
         if self.in_pixels and n:
             width, height = map(pixels_or_0, row["size"])
             relative = sum(  # total area of bounding boxes, in image sizes
@@ -146,66 +150,64 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             AgreementInputError: if geometry cannot be compared and the config does not say to leave it out
         """
         config, ids, geometries, parts = self.source.config, list[ObjectId](), [], []
-        for field in range(len(self.source.kinds)):
+        for field in range(len(self._readers)):
             of_field, geometry, part = self._field_columns(rows, samples, field)
             ids += of_field
             geometries.append(geometry)
             parts.append(part)
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         sample, annotator, usable = (columns[name] for name in ("sample", "annotator", "usable"))
-        known = (annotator != UNKNOWN) & (annotator != OF_ROLE)
+        n, known = len(self.source.annotators), annotator >= 0
         unknown = sample[annotator == UNKNOWN] if not config.annotators else sample[:0]
-        unusable = np.flatnonzero(known & ~usable)
+        unusable = np.flatnonzero((known | (annotator == NOT_NAMED)) & ~usable)
         if len(unusable) and config.invalid == "error":
             requirements = {self._readers[field].requirement for field in columns["field"][unusable].tolist()}
             titles = sorted({samples[k].title for k in sample[unusable].tolist()})
             raise unusable_labels_error(requirements, len(unusable), titles)
-        chosen = _in_order(columns, ids, np.flatnonzero(known & usable))
-        columns, geometry = {name: column[chosen] for name, column in columns.items()}, joined_geometry(geometries)
-        of_labels = (columns["sample"], columns["annotator"])
+        of_labels = sample[known & usable], annotator[known & usable]
         assignment = assigned_annotators(self.source, rows, samples, of_labels)
-        drew = np.zeros_like(assignment.assigned)
-        drew[of_labels] = True
+        sure = are_sure(self.source, samples, sample, annotator, columns["confidence"])
+        chosen, geometry = _in_order(columns, ids, np.flatnonzero(known & usable & sure)), joined_geometry(geometries)
+        columns = {name: column[chosen] for name, column in columns.items()}
+        batch = Batch(
+            Objects(*(columns[name] for name in ("sample", "annotator", "category"))),
+            geometry.take(chosen),
+            np.column_stack([assignment.assigned, assignment.present]),
+            columns["crowd"],
+            columns["track"] if self.source.on_frames else None,
+            tuple(np.ascontiguousarray(columns["attributes"].T)),
+            tuple(codes.numbers() for codes in self.attribute_codes),
+            size_px=sizes_px(rows),
+            otherwise=assignment.otherwise,
+        )
+        of_annotators, label_ids = batch, [ids[k] for k in chosen.tolist()]
+        if self.source.roles:  # of boxes alone, whatever shapes the roles have
+            geometry = joined_geometry(geometries[: len(self.source.kinds)])
+            own = chosen[columns["annotator"] < n]
+            of_annotators = dataclasses.replace(batch.of_first(n), geometry=geometry.take(own))
         labels = ObjectLabels(
-            batch=Batch(
-                Objects(*of_labels, columns["category"]),
-                geometry.take(chosen),
-                assignment.assigned,
-                columns["crowd"],
-                columns["track"] if self.source.on_frames else None,
-                tuple(np.ascontiguousarray(columns["attributes"].T)),
-                tuple(codes.numbers() for codes in self.attribute_codes),
-                size_px=sizes_px(rows),
-                otherwise=assignment.otherwise,
-            ),
+            batch,
+            of_annotators,
             field=columns["field"],
             position=columns["position"],
-            label_ids=[ids[k] for k in chosen.tolist()],
+            label_ids=label_ids,
             confidence=columns["confidence"],
+            undecided=undecided_labels(self.source, rows, columns["sample"], label_ids),
         )
-        n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (sample[unusable], unknown))
-        return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
-
-    def among(self, labels: ObjectLabels, rows: BoolArray) -> ObjectLabels:
-        """The objects in a mask ``(N,)``, of all samples."""
-        return ObjectLabels(
-            batch=labels.batch.among(rows),
-            field=labels.field[rows],
-            position=labels.position[rows],
-            label_ids=[labels.label_ids[k] for k in np.flatnonzero(rows).tolist()],
-            confidence=labels.confidence[rows],
-        )
+        of_annotators_alone = sample[unusable[annotator[unusable] < n]]
+        n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (of_annotators_alone, unknown))
+        return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, assignment.drew)
 
     def _field_columns(
         self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
     ) -> tuple[list[ObjectId], Geometry, dict[str, NDArray[Any]]]:
         """Ids and geometry of the labels of a field, and their columns ``(N,)``; ``attributes`` are ``(N, A)``.
 
-        In addition to those of ``listed_labels``: ``category``, ``usable``, ``crowd``, ``track``, ``confidence`` (nan
-        for labels without one, and of all but models), and ``attributes``, the codes of the compared attributes.
+        In addition to those of ``listed_labels``: ``category``, ``usable``, ``crowd``, ``track``, and ``attributes``,
+        the codes of the compared attributes.
         """
         reader = self._readers[field]
-        label_ids, classes, columns = listed_labels(self.source, rows, samples, field)
+        label_ids, classes, columns = listed_labels(self._everybody, rows, samples, field)
         n, size_px = len(label_ids), None
         if self.in_pixels:  # arbitrary for images without labels
             sizes = sizes_px(rows)
@@ -215,13 +217,12 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 raise unknown_sizes_error(sorted({str(each.video_id or each.sample_id) for each in without}))
             size_px = np.where(unknown[:, None], 1.0, sizes)[columns["sample"]]
         of_reader = {name: listed_values(rows, name, field) for name in reader.columns}
-        geometry, usable = reader.read(of_reader, self.source.config, size_px)
+        geometry, usable = reader.read(of_reader, self._configs[field], size_px)
         columns |= {
             "category": codes_of(self.codes, classes),
             "usable": usable & columns.pop("is_label"),
             "crowd": np.zeros(n, np.bool_),
             "track": np.full(n, NO_TRACK),
-            "confidence": np.full(n, np.nan),
             "attributes": np.empty((n, len(self.attribute_codes)), np.int64),
         }
         if self._crowd_attribute is not None:
@@ -232,26 +233,36 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             indexes = listed_values(rows, "index", field)
             tracks = (k if isinstance(k, int) and not isinstance(k, bool) else NO_TRACK for k in indexes)
             columns["track"] = np.fromiter(tracks, np.int64, n)
-        if self.reads_confidence:
-            given = (value if is_number(value) else np.nan for value in listed_values(rows, "confidence", field))
-            columns["confidence"] = np.fromiter(given, np.float64, n)
         return label_ids, geometry, columns
 
     # ---- comparing ----
 
     def compute(self, labels: ObjectLabels) -> MatchedBatch:
-        """Match the objects and score the samples."""
-        return compute_agreement_of(labels.batch, self.source.config)
+        """Match the objects of annotators, and score the samples."""
+        found = compute_agreement_of(labels.own, self.source.config)
+        found.others = np.flatnonzero(~found.counted)
+        if self.source.roles:
+            n, counted = found.n_annotators, labels.batch.objects.annotator < found.n_annotators
+            counted[counted] = found.counted
+            found.counted = counted
+            found.others, columns = role_columns(labels.batch, n, counted, self.source.config, labels.undecided)
+            found.part = {**found.part, **columns}
+        return found
 
     def record(self, labels: ObjectLabels, result: MatchedBatch) -> ObjectRecords:
         """The records of a batch."""
         label_ids, counted = id_bytes(labels.label_ids), result.counted
-        records = record(result, label_ids[counted], labels.field[counted])
-        if not self._facts.crowd:
+        records, rows, batch = record(result, label_ids[counted], labels.field[counted]), result.others, labels.batch
+        if not (self._facts.crowd or self.source.roles):
             return records
-        objects = labels.batch.objects
-        columns = (objects.sample[~counted], objects.annotator[~counted], objects.category[~counted])
-        uncounted = uncounted_columns(*columns, label_ids[~counted], result.n_samples)
+        more: dict[str, Any] = {"label_id": label_ids[rows]}
+        if self.source.roles:
+            boxes = batch.geometry.boxes_xyxy()
+            more["area"] = batch.geometry.area[rows].astype(np.float32)
+            more |= {} if boxes is None else {"boxes": boxes[rows].astype(np.float32)}
+            more |= {"attributes": compact(np.column_stack(batch.attributes)[rows])} if batch.attributes else {}
+        columns = (batch.objects.sample[rows], batch.objects.annotator[rows], batch.objects.category[rows])
+        uncounted = uncounted_columns(*columns, result.n_samples, **more)
         return dataclasses.replace(records, parts=({**records.parts[0], **uncounted},))
 
     def context(self, run: RunFacts) -> ReportContext:
@@ -294,9 +305,11 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         )
         if not agreement.counted.all():
             columns = _with_crowd(columns, labels, agreement)
-        rows = zip(
+        rows: Iterable[Any] = zip(
             labels.batch.objects.sample.tolist(), labels.field.tolist(), labels.position.tolist(), *columns, strict=True
         )
+        if self.source.roles:
+            rows = compress(rows, (labels.batch.objects.annotator < len(self.source.annotators)).tolist())
         paths = self._label_paths  # up to the longest list; all samples share these strings
         for number, (path, known) in enumerate(zip(self.source.label_paths, paths, strict=True)):
             longest = int(labels.position[labels.field == number].max(initial=-1)) + 1

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -31,13 +31,15 @@ from ...agreement.pixels.compute import (
     mask_columns,
     measure,
 )
-from ...agreement.pixels.meaning import mask_values
+from ...agreement.pixels.meaning import MaskValues, mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.arguments import writing_to
+from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.records import Columns, compact, packed
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...metrics.numeric.arrays import BoolArray
-from ...metrics.pixels.joint_counts import disagreement_map
+from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
 from ..labels.mask_reading import (
     PHOTOGRAPH,
     MaskShape,
@@ -50,6 +52,7 @@ from ..labels.mask_reading import (
     masks_error,
     read_mask,
 )
+from ..labels.roles import check_roles
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
@@ -58,6 +61,8 @@ from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, w
 LABELS_OF_A_MASK = 200
 #: … and one for this many bytes in the database
 BYTES_OF_A_LABEL = 500
+#: what is kept of a value in the masks of a role and of an annotator: pixels in either mask, and in both
+AREAS = ("role", "annotator", "value", "drawn", "wanted", "shared")
 #: samples that are decoded at the same time; OpenCV and zlib let other threads work
 MAX_WORKERS = 4
 
@@ -72,6 +77,9 @@ class PixelLabels:
     shown: BoolArray  #: shape ``(S, F)``, whether a field has a label
     maps: list[bytes | None]  #: heatmap of every sample, encoded; None where there is none
     label_ids: NDArray[np.uint8]  #: shape ``(S, R, 12)``, the id of every mask, zeros where there is none
+    present: BoolArray  #: shape ``(S, roles)``, samples on which a role has a mask
+    areas: IntArray  #: shape ``(V, 6)``, the columns of ``AREAS``, by sample
+    n_areas: IntArray  #: shape ``(S,)``, rows of ``areas``
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,8 @@ class _Compared:
     map: bytes | None = None
     n_invalid: int = 0
     error: UnusableMaskError | None = None
+    present: Sequence[bool] = ()  #: roles with a mask
+    areas: Sequence[IntArray] = ()  #: rows of ``AREAS``
 
 
 class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
@@ -92,9 +102,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     """
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
-        self.source = source
-        targets = {name: source.dataset.get_mask_targets(name) for name in source.config.fields}
-        self.meaning = mask_values(source.config, {name: found for name, found in targets.items() if found})
+        self.source, self._everybody, self.meaning = source, source.everybody, _meaning(source)
         self.is_rgb: bool | None = None if known is None else bool(known.details["is_rgb"])
         self._key = source.config.run_key
 
@@ -107,22 +115,24 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             raise AgreementInputError(f"`boundary_width` must be a whole number of pixels, at least 1, got {width!r}")
         if config.map_folder is not None:
             check_map_folder(config.map_folder)
+        check_roles(self.source)
+        _meaning(self._everybody)
         found = check_masks(self._stored_masks(), self.source.config)
         self.is_rgb = self.is_rgb if found is None else found
 
     def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
         """Title and masks, by field, of every sample with masks."""
         naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
-        labelled = [{f"{path}._cls": {"$type": "string"}} for path in self.source.label_paths]
+        labelled = [{f"{path}._cls": {"$type": "string"}} for path in self._everybody.label_paths]
         ids = {
             f"id{field}": {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
-            for field, path in enumerate(self.source.label_paths)
+            for field, path in enumerate(self._everybody.label_paths)
         }
         found = self.source.aggregate(
             [{"$match": {"$or": labelled}}, {"$project": {**ids, **self.projection(), **naming}}], batchSize=100
         )
         for row in found:
-            fields = self.source.config.fields
+            fields = self._everybody.config.fields
             masks = {fields[k]: StoredMask(row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)}
             sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
             yield sample.title, masks
@@ -131,7 +141,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         """The arrays and paths of the masks."""
         return {
             f"{name}{field}": {"$ifNull": [f"${path}.{name}", None]}
-            for field, path in enumerate(self.source.label_paths)
+            for field, path in enumerate(self._everybody.label_paths)
             for name in ("mask", "mask_path")
         }
 
@@ -142,8 +152,8 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         return sum(max(LABELS_OF_A_MASK, size // BYTES_OF_A_LABEL) for size in sizes)
 
     def present(self, row: dict[str, Any]) -> list[int]:
-        """The fields that have a label."""
-        return [field for field in range(len(self.source.kinds)) if row[f"id{field}"] is not None]
+        """The fields that have a label, also of roles."""
+        return [field for field in range(len(self._everybody.kinds)) if row[f"id{field}"] is not None]
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[PixelLabels]:
         """Decode and compare the masks of query results, several samples at a time.
@@ -163,7 +173,8 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             label_ids[:, annotator] = id_bytes((row[f"id{field}"] or [None])[0] for row in rows)
         for k, (row, entry) in enumerate(zip(rows, compared, strict=True)):
             assigned[k, list(entry.annotators)] = True
-            shown_fields[k, self.present(row)] = True
+            shown_fields[k] = [row[f"id{field}"] is not None for field in range(len(self.source.kinds))]
+        no_areas = np.empty((0, len(AREAS)), np.int64)
         labels = PixelLabels(
             masks=[entry.masks for entry in compared],
             assigned=assigned,
@@ -171,37 +182,77 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             shown=shown_fields,
             maps=[entry.map for entry in compared],
             label_ids=label_ids,
+            present=np.array([entry.present for entry in compared], np.bool_).reshape(len(rows), -1),
+            areas=np.concatenate([no_areas, *(rows for entry in compared for rows in entry.areas)]),
+            n_areas=np.array([sum(map(len, entry.areas)) for entry in compared], np.int64),
         )
         none = np.zeros(len(rows), np.int64)
         return LabelsRead(labels, np.array([entry.n_invalid for entry in compared], np.int64), none, none.copy())
 
     def _compare(self, row: dict[str, Any]) -> _Compared:
         """Decode and compare the masks of one sample; a single mask is only checked."""
-        config = self.source.config
-        fields = self.present(row)
+        present, fields = self.present(row), range(len(self.source.kinds))
         masks: dict[int, ReadMask | MaskShape] = {}
         error: UnusableMaskError | None = None
-        for field in fields:
+        for field in sorted(present, key=lambda field: field in fields):  # of roles first: the last defect is told
             stored = StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
             try:
-                masks[field] = read_mask(stored) if len(fields) >= 2 else mask_shape(stored)
+                masks[field] = read_mask(stored) if len(present) >= 2 or field not in fields else mask_shape(stored)
             except UnusableMaskError as problem:
                 error = problem
+        own = {field: masks[field] for field in fields if field in masks}
+        found = self._compare_annotators(own, sum(field in fields for field in present), error)
+        return self._compare_roles(masks, found) if self.source.roles else found
+
+    def _compare_roles(self, masks: Mapping[int, Any], found: _Compared) -> _Compared:
+        """Add the areas in the masks of roles and of annotators that count."""
+        source, areas, error = self.source, list[IntArray](), found.error
+        config = replace(source.config, boundaries=False)
+        true_masks: list[ReadMask | None] = [masks.get(source.number_read(role)) for role in source.roles]
+        fields = dict(sorted(zip(source.field_annotator, range(len(source.kinds)), strict=True)))
+        for number, true in enumerate(true_masks):
+            if true is None:
+                continue
+            for annotator in found.annotators:
+                own, role = masks[fields[annotator]], source.roles[number]
+                try:
+                    check_same_shape({config.fields[fields[annotator]]: own.shape, role.name: true.shape}, self.is_rgb)
+                    two = self._counted((own.values, true.values), config)
+                except UnusableMaskError as problem:
+                    error = found.error or problem
+                else:  # of two masks, the role's last
+                    who = np.full((2, len(two.values)), [[number], [annotator]])
+                    areas.append(np.stack([*who, two.values, *two.areas, *two.shared], axis=1))
+        present = [true is not None for true in true_masks]
+        return replace(found, error=error, present=present, areas=areas)
+
+    def _counted(self, masks: Sequence[ClassMask], config: AgreementConfig) -> SampleMasks:
+        """Compare masks.
+
+        Raises:
+            UnusableMaskError: if they hold too many values
+        """
         try:
-            shapes = {field: mask.shape if isinstance(mask, ReadMask) else mask for field, mask in masks.items()}
-            check_same_shape({config.fields[field]: shape for field, shape in shapes.items()}, self.is_rgb)
-        except UnusableMaskError as problem:
-            return _Compared(n_invalid=len(fields), error=problem)
-        n_invalid = len(fields) - len(masks)
+            return compare_masks(masks, self.meaning, config)
+        except TooManyValuesError as problem:
+            raise UnusableMaskError(str(problem), PHOTOGRAPH) from problem
+
+    def _compare_annotators(
+        self, masks: Mapping[int, ReadMask | MaskShape], n_fields: int, error: UnusableMaskError | None
+    ) -> _Compared:
+        """Compare the readable masks of annotators, of those of ``n_fields``."""
+        config, n_invalid = self.source.config, n_fields - len(masks)
         read = {self.source.field_annotator[field]: mask for field, mask in masks.items()}
         annotators = tuple(sorted(read))
         values = [mask.values for annotator in annotators if isinstance(mask := read[annotator], ReadMask)]
-        if len(values) < 2:
-            return _Compared(annotators, n_invalid=n_invalid, error=error)
+        shapes = {field: mask.shape if isinstance(mask, ReadMask) else mask for field, mask in masks.items()}
         try:
-            found = compare_masks(values, self.meaning, config)
-        except TooManyValuesError as problem:
-            return _Compared(n_invalid=len(fields), error=UnusableMaskError(str(problem), PHOTOGRAPH))
+            check_same_shape({config.fields[field]: shape for field, shape in shapes.items()}, self.is_rgb)
+            found = self._counted(values, config) if len(values) >= 2 else None
+        except UnusableMaskError as problem:
+            return _Compared(n_invalid=n_fields, error=problem)
+        if found is None:
+            return _Compared(annotators, n_invalid=n_invalid, error=error)
         heatmap = None
         if config.disagreement_map:
             disagreement = disagreement_map(values, self.meaning.ignored)
@@ -219,7 +270,12 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def record(self, labels: PixelLabels, result: PixelAgreement) -> PixelRecords:
         """The records of a batch."""
-        return record_pixels(result)
+        records = record_pixels(result)
+        if not self.source.roles:
+            return records
+        columns: Columns = {"role_present": packed(labels.present), "n_role_areas": compact(labels.n_areas)}
+        columns |= {f"area_{name}": compact(column) for name, column in zip(AREAS, labels.areas.T, strict=True)}
+        return replace(records, parts=({**records.parts[0], **columns},))
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -258,6 +314,12 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
                 updates[k][of_iou] = iou if iou == iou else None  # nan is not equal to itself
                 updates[k][of_assigned] = n_annotators[k] if labels.assigned[k, annotator] else None
         return updates
+
+
+def _meaning(source: Source) -> MaskValues:
+    """What the values of masks mean, by the mask targets of the fields."""
+    targets = {name: source.dataset.get_mask_targets(name) for name in source.config.fields}
+    return mask_values(source.config, {name: found for name, found in targets.items() if found})
 
 
 def n_workers() -> int:

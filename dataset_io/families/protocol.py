@@ -99,8 +99,14 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
 
 
 def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:
-    """The context of a report: what all families say of their labels, and ``more`` of its fields."""
-    kinds = titles(source.kinds)
+    """The context of a report: what all families say of their labels and of roles, and ``more`` of its fields."""
+    kinds, details = titles(source.kinds), more.pop("details", {})
+    if source.roles:
+        said = ("name", "is_model", "of_attribute", "decided")
+        roles = [{name: getattr(role, name) for name in said} for role in source.roles]
+        thresholds = [list(role.thresholds) for role in source.roles]
+        details |= {"roles": [{**role, "thresholds": each} for role, each in zip(roles, thresholds, strict=True)]}
+    more["details"] = details
     return ReportContext(source.config, source.annotators, class_names, label_types=kinds, run=run, **more)
 
 

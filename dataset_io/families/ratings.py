@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,13 @@ from ...agreement.ratings.compute import (
 from ...agreement.ratings.scale import check_listed, level_of
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import value_name
-from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames, is_number
+from ...agreement.statistics.records import packed, uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import FloatArray
 from ...names import DIFFERING_PAIRS, DIFFERS_FROM, pair_name
 from ..labels.checks import NAMING, NOT_COMPARED, document_title, is_class, unusable_labels_error
+from ..labels.roles import are_sure, check_roles
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
@@ -41,10 +43,11 @@ _CLASSES_REQUIRED = "Ratings must be texts, numbers, or true and false"
 class RatingLabels:
     """The ratings of some samples."""
 
-    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where an annotator did not rate
-    class_names: Sequence[str]  #: name of every class code; empty for numbers
-    #: shape ``(S, R, 12)``, the id of every label, zeros where there is none; None where all are plain values
-    label_ids: NDArray[np.uint8] | None
+    #: shape ``(S, R + roles)``, class codes or numbers, nan where somebody did not rate
+    ratings: FloatArray
+    class_names: Sequence[str]  #: name of every class code
+    #: shape ``(S, R + roles, 12)``, the id of every label, zeros where there is none, as of plain values
+    label_ids: NDArray[np.uint8]
 
 
 class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
@@ -54,10 +57,10 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     """
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
-        self.source = source
+        self.source, self._everybody = source, source.everybody
         self.numbers = source.kinds[0].is_number
         self._level = level_of(source.config, numbers=self.numbers)
-        self.codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
+        self.codes = ClassCodes(source.config.aliases, () if known is None else known.names_of_codes)
         self._class_names: list[str] = []
 
     # ---- reading ----
@@ -77,13 +80,14 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             raise _negative_error(len(negative), sorted(set(negative)))
         if self.source.config.categories:
             found: set[str] = set()
-            for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+            for kind, path in zip(self._everybody.kinds, self._everybody.label_paths, strict=True):
                 there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
                 values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${kind.value_path(path)}"}}])
                 given = [row["_id"] for row in values]
                 found.update(_name_of(value) for value in given if self._is_usable(value))
             aliases = {} if self.numbers else self.source.config.aliases
             check_listed({aliases.get(name, name) for name in found}, self.source.config)
+        check_roles(self.source)
 
     def _is_usable(self, value: Any) -> bool:
         """True if a rating can be compared."""
@@ -96,7 +100,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     def _conspicuous(self) -> Iterator[tuple[str, Any]]:
         """Sample and value of all ratings on samples with a negative or possibly unusable rating."""
         conditions: list[dict[str, Any]] = []
-        for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+        for kind, path in zip(self._everybody.kinds, self._everybody.label_paths, strict=True):
             value = kind.value_path(path)
             if not self.numbers:
                 conditions.append({value: {"$type": NOT_COMPARED}})
@@ -110,9 +114,9 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             ]
             if self._level == "ratio":
                 conditions.append({value: {"$lt": 0}})
-        wanted = dict.fromkeys((*self.source.label_paths, *NAMING), True)
+        wanted = dict.fromkeys((*self._everybody.label_paths, *NAMING), True)
         for document in self.source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
-            for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+            for kind, path in zip(self._everybody.kinds, self._everybody.label_paths, strict=True):
                 held = document.get(path)
                 if kind.is_label and isinstance(held, dict):
                     yield document_title(document), held.get("value" if self.numbers else "label")
@@ -121,15 +125,16 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def projection(self) -> dict[str, Any]:
         """The value of every label; values of plain fields are read with the ids."""
-        return {
-            f"value{field}": {"$ifNull": [f"${kind.value_path(path)}", None]}
-            for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
-            if kind.is_label
-        }
+        found = {}
+        for field, (kind, path) in enumerate(zip(self._everybody.kinds, self._everybody.label_paths, strict=True)):
+            if kind.is_label:
+                found[f"value{field}"] = {"$ifNull": [f"${kind.value_path(path)}", None]}
+                found[f"confidence{field}"] = {"$ifNull": [f"${path}.confidence", None]}
+        return found
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of ratings."""
-        return len(self.source.kinds)
+        return len(self._everybody.kinds)
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[RatingLabels]:
         """The ratings of query results.
@@ -137,45 +142,64 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         Raises:
             AgreementInputError: if numbers cannot be compared and the config does not say to leave them out
         """
-        ratings = np.full((len(rows), len(self.source.annotators)), np.nan)
-        n_invalid, label_ids = np.zeros(len(rows), np.int64), None
-        if any(kind.is_label for kind in self.source.kinds):
-            label_ids = np.zeros((*ratings.shape, 12), np.uint8)
-        for field, (kind, annotator) in enumerate(zip(self.source.kinds, self.source.field_annotator, strict=True)):
-            if kind.is_label and label_ids is not None:
+        n, everybody = len(self.source.annotators), self._everybody
+        ratings, confidence = np.full((2, len(rows), len(everybody.annotators)), np.nan)
+        unusable, label_ids = np.zeros(ratings.shape, np.bool_), np.zeros((*ratings.shape, 12), np.uint8)
+        for field, (kind, annotator) in enumerate(zip(everybody.kinds, everybody.field_annotator, strict=True)):
+            if kind.is_label:
                 label_ids[:, annotator] = id_bytes((row[f"id{field}"] or [None])[0] for row in rows)
+                given = (row[f"confidence{field}"] for row in rows)
+                confidence[:, annotator] = [value if is_number(value) else np.nan for value in given]
             for k, row in enumerate(rows):
                 held = row[f"id{field}"]
                 if held is None:
                     continue
                 value = row[f"value{field}"] if kind.is_label else held[0]
                 if not self._is_usable(value):
-                    n_invalid[k] += 1
+                    unusable[k, annotator] = True
                 else:
                     ratings[k, annotator] = value if self.numbers else self.codes[_name_of(value)]
-        if n_invalid.any() and self.source.config.invalid == "error":
-            affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
-            raise unusable_labels_error([self._requirement], int(n_invalid.sum()), affected)
+        if unusable.any() and self.source.config.invalid == "error":
+            affected = sorted(samples[k].title for k in np.flatnonzero(unusable.any(axis=1)).tolist())
+            raise unusable_labels_error([self._requirement], int(unusable.sum()), affected)
         negative = ratings < 0
         if self.numbers and self._level == "ratio" and negative.any():
             affected = sorted(samples[k].title for k in np.flatnonzero(negative.any(axis=1)).tolist())
             raise _negative_error(int(negative.sum()), affected)
+        sample, who = np.nonzero(~np.isnan(ratings))
+        sure = are_sure(self.source, samples, sample, who, confidence[sample, who])
+        ratings[sample[~sure], who[~sure]] = np.nan
         if len(self._class_names) != self.codes.n_codes:
             # a new list, because batches that are being written use the old one
             self._class_names = self.codes.names()
-        labels = RatingLabels(ratings, [] if self.numbers else self._class_names, label_ids)
-        none_unknown = np.zeros(len(rows), np.int64)
-        return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
+        labels, none_unknown = RatingLabels(ratings, self._class_names, label_ids), np.zeros(len(rows), np.int64)
+        return LabelsRead(labels, unusable[:, :n].sum(axis=1), none_unknown, none_unknown.copy())
 
     # ---- comparing ----
 
     def compute(self, labels: RatingLabels) -> RatingAgreement:
         """Score the samples."""
-        return compute_ratings(labels.ratings, self.source.config.tolerance if self.numbers else 0.0)
+        ratings = labels.ratings[:, : len(self.source.annotators)]
+        return compute_ratings(ratings, self.source.config.tolerance if self.numbers else 0.0)
 
     def record(self, labels: RatingLabels, result: RatingAgreement) -> RatingRecords:
         """The records of a batch."""
-        return record_ratings(result, labels.label_ids, numbers=self.numbers)
+        n, source = len(self.source.annotators), self.source
+        ids = labels.label_ids[:, :n] if any(kind.is_label for kind in source.kinds) else None
+        records = record_ratings(result, ids, numbers=self.numbers)
+        if not source.roles:
+            return records
+        present = ~np.isnan(labels.ratings[:, n:])
+        sample, role = np.nonzero(present)
+        values, ids = labels.ratings[sample, n + role], labels.label_ids[sample, n + role]
+        columns = uncounted_columns(
+            sample,
+            n + role,
+            values if self.numbers else values.astype(np.int64),
+            len(present),
+            label_id=ids if any(role.kind.is_label for role in source.roles) else None,
+        )
+        return replace(records, parts=({**records.parts[0], "role_present": packed(present), **columns},))
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -197,7 +221,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             "disputed": agreement.disputed,
         }
         if self.numbers:
-            of_rated["mean"], of_rated["std"] = mean_and_spread(labels.ratings)
+            of_rated["mean"], of_rated["std"] = mean_and_spread(agreement.ratings)
         majority = where_rated(agreement.rated & ~np.isnan(agreement.majority), agreement.majority)
         columns = {name: where_rated(agreement.rated, column) for name, column in of_rated.items()}
         columns["majority"] = [

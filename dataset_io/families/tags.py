@@ -16,13 +16,14 @@ from ...agreement.matching.relations import MOST_NAMED, who_left_out
 from ...agreement.matching.verdicts import verdict_names
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
-from ...agreement.statistics.records import uncounted_columns
+from ...agreement.statistics.records import id_texts, packed, uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...agreement.tags.compute import TagAgreement, TagRecords, compute_tags, record_tags
+from ...agreement.tags.compute import TagAgreement, TagRecords, compute_tags, first_labels, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
-from ..labels.assignment import UNKNOWN, assigned_annotators, listed_labels
+from ..labels.assignment import UNKNOWN, assigned_annotators, listed_columns, listed_labels
 from ..labels.checks import LABEL_REQUIREMENT, check_labels, codes_of, is_class, unusable_labels_error
+from ..labels.roles import are_sure, check_roles, decisions, undecided_labels
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes, of_each_label
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
@@ -36,96 +37,92 @@ class TagLabels:
     annotator: IntArray  #: shape ``(N,)``
     tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
+    present: BoolArray  #: shape ``(S, roles)``, samples that a role has
     otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     field: IntArray  #: shape ``(N,)``, index of the field of every tag
     position: IntArray  #: shape ``(N,)``, index of every tag in the label list in the database
     label_ids: NDArray[np.uint8]  #: shape ``(N, 12)``, ids of the labels
     tag_names: Sequence[str]  #: name of every tag code
+    own: IntArray  #: rows of the tags of annotators; roles have the numbers behind theirs
 
 
 class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     """Sets of tags; a tag that an annotator gave twice counts once."""
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
-        self.source = source
-        self.codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
+        self.source, self._everybody = source, source.everybody
+        self.codes = ClassCodes(source.config.aliases, () if known is None else known.names_of_codes)
         self._tag_names: list[str] = []
 
     # ---- reading ----
 
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
-        check_labels(self.source)
+        check_labels(self._everybody)
+        check_roles(self.source)
 
     def projection(self) -> dict[str, Any]:
         """Class and annotator of every label."""
-        config = self.source.config
-        columns = {"label": "label"}
-        if config.annotator_attribute is not None:
-            columns["annotator"] = config.annotator_attribute
-        projection: dict[str, Any] = {
-            f"{name}{field}": of_each_label(path, {"$ifNull": [f"$$this.{attribute}", None]})
-            for field, path in enumerate(self.source.label_paths)
-            for name, attribute in columns.items()
-        }
+        config, projection = self.source.config, decisions(self.source)
+        for field, path in enumerate(self._everybody.label_paths):
+            for name, attribute in listed_columns(self._everybody, field).items():
+                projection[f"{name}{field}"] = of_each_label(path, {"$ifNull": [f"$$this.{attribute}", None]})
         if config.assigned_field is not None:
             projection["assigned"] = f"${config.assigned_field}"
         return projection
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels."""
-        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+        return sum(len(row[f"id{field}"] or ()) for field in range(len(self._everybody.kinds)))
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[TagLabels]:
         """The tags of query results."""
         parts = []
-        for k in range(len(self.source.kinds)):
-            ids, given, part = listed_labels(self.source, rows, samples, k)
+        for k in range(len(self._everybody.kinds)):
+            ids, given, part = listed_labels(self._everybody, rows, samples, k)
             # what is no class stays as it is
             named = [NO_LABEL if name is None else value_name(name) if is_class(name) else name for name in given]
-            parts.append({**part, "tag": codes_of(self.codes, named), "label_id": id_bytes(ids)})
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        is_label, is_unknown = columns.pop("is_label"), columns["annotator"] == UNKNOWN
-        invalid, unknown = columns["sample"][~is_label], columns["sample"][is_label & is_unknown]
+            parts.append({**part, "tag": codes_of(self.codes, named), "label_ids": id_bytes(ids)})
+        every = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        is_label, place = every.pop("is_label"), (every["sample"], every["annotator"])
+        invalid, unknown = place[0][~is_label], place[0][is_label & (place[1] == UNKNOWN)]
         if len(invalid) and self.source.config.invalid == "error":
             affected = sorted(samples[k].title for k in np.unique(invalid).tolist())
             raise unusable_labels_error([LABEL_REQUIREMENT], len(invalid), affected)
-        known = is_label & (columns["annotator"] >= 0)
-        columns = {name: column[known] for name, column in columns.items()}
-        sample, annotator = columns["sample"], columns["annotator"]
-        assignment = assigned_annotators(self.source, rows, samples, (sample, annotator))
-        drew = np.zeros_like(assignment.assigned)
-        drew[sample, annotator] = True
+        invalid = place[0][~is_label & (every["field"] < len(self.source.kinds))]
+        known = is_label & (place[1] >= 0)
+        assignment = assigned_annotators(self.source, rows, samples, (place[0][known], place[1][known]))
+        known &= are_sure(self.source, samples, *place, every.pop("confidence"))
+        columns: dict[str, Any] = {name: column[known] for name, column in every.items()}
+        own, present = columns["annotator"] < len(self.source.annotators), assignment.present
         if len(self._tag_names) != self.codes.n_codes:
             self._tag_names = self.codes.names()  # a new list, because batches that are being written use the old one
-        labels = TagLabels(
-            sample,
-            annotator,
-            columns["tag"],
-            assignment.assigned,
-            assignment.otherwise,
-            columns["field"],
-            columns["position"],
-            columns["label_id"],
-            self._tag_names,
-        )
+        undecided = undecided_labels(self.source, rows, columns["sample"], id_texts(columns["label_ids"]))
+        if undecided is not None:  # decisions are no reference where somebody gave a tag that nobody decided
+            label, role = np.nonzero(undecided & own[:, None])
+            present[columns["sample"][label], role] = False
+        more: dict[str, Any] = {"assigned": assignment.assigned, "present": present, "otherwise": assignment.otherwise}
+        labels = TagLabels(**columns, **more, own=np.flatnonzero(own), tag_names=self._tag_names)
         of_unknown = unknown[:0] if self.source.config.annotators else unknown
         n_invalid, n_unknown = (np.bincount(each, minlength=len(rows)) for each in (invalid, of_unknown))
-        return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
+        return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, assignment.drew)
 
     # ---- comparing ----
 
     def compute(self, labels: TagLabels) -> TagAgreement:
         """Score the samples, and judge their tags."""
-        return compute_tags(labels.sample, labels.annotator, labels.tag, labels.assigned)
+        own = labels.own
+        found = compute_tags(labels.sample[own], labels.annotator[own], labels.tag[own], labels.assigned)
+        return dataclasses.replace(found, label=own[found.label])
 
     def record(self, labels: TagLabels, result: TagAgreement) -> TagRecords:
         """The records of a batch."""
-        records, again = record_tags(result, labels.otherwise), np.setdiff1d(np.arange(len(labels.tag)), result.label)
-        again = again[np.argsort(labels.sample[again], kind="stable")]
-        columns = (labels.sample[again], labels.annotator[again], labels.tag[again], labels.label_ids[again])
-        uncounted = uncounted_columns(*columns, len(labels.assigned))
+        records, rows = record_tags(result, labels.otherwise), other_tags(labels, result)
+        columns = (labels.sample[rows], labels.annotator[rows], labels.tag[rows])
+        uncounted = uncounted_columns(*columns, len(labels.assigned), label_id=labels.label_ids[rows])
         part = {**records.parts[0], "label_id": labels.label_ids[result.label], **uncounted}
+        if self.source.roles:
+            part["role_present"] = packed(labels.present)
         return dataclasses.replace(records, parts=(part,))
 
     def context(self, run: RunFacts) -> ReportContext:
@@ -161,18 +158,27 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         )
         of_label, counts = agreement.of_label, np.zeros(len(labels.tag), np.bool_)
         counts[agreement.label] = True
+        counts = counts[labels.own]
+        sample, annotator, field, place = (
+            column[labels.own] for column in (labels.sample, labels.annotator, labels.field, labels.position)
+        )
         verdicts, votes = verdict_names(agreement.verdict[of_label]).tolist(), agreement.votes[of_label].tolist()
-        at = [
-            f"{paths[field]}.{position}.{run_key}"
-            for field, position in zip(labels.field.tolist(), labels.position.tolist(), strict=True)
-        ]
-        for label, (sample, is_counted) in enumerate(zip(labels.sample.tolist(), counts.tolist(), strict=True)):
-            values = (verdicts[label], votes[label], int(n_annotators[sample])) if is_counted else (None, None, None)
-            updates[sample] |= {
+        at = [f"{paths[k]}.{position}.{run_key}" for k, position in zip(field.tolist(), place.tolist(), strict=True)]
+        for label, (k, is_counted) in enumerate(zip(sample.tolist(), counts.tolist(), strict=True)):
+            values = (verdicts[label], votes[label], int(n_annotators[k])) if is_counted else (None, None, None)
+            updates[k] |= {
                 at[label] + ending: value for ending, value in zip(("", "_votes", "_of"), values, strict=True)
             }
         asked = (labels.assigned & (n_annotators <= MOST_NAMED)[:, None])[agreement.unit_sample]
-        missed = who_left_out(asked, of_label, labels.annotator).of_rows(of_label).where(counts)
+        missed = who_left_out(asked, of_label, annotator).of_rows(of_label).where(counts)
         for label, named in missed.names(self.source.annotators).items():
-            updates[labels.sample[label]][at[label] + MISSED_BY] = named
+            updates[sample[label]][at[label] + MISSED_BY] = named
         return updates
+
+
+def other_tags(labels: TagLabels, agreement: TagAgreement) -> IntArray:
+    """Rows of the tags that make no unit: what annotators gave again, then every tag of every role once; by sample."""
+    n, of_roles = labels.assigned.shape[1], np.setdiff1d(np.arange(len(labels.tag)), labels.own)
+    first = first_labels(labels.sample[of_roles], labels.annotator[of_roles], labels.tag[of_roles])
+    rows = np.concatenate([np.setdiff1d(labels.own, agreement.label), of_roles[np.sort(first)]])
+    return rows[np.lexsort((np.maximum(labels.annotator[rows], n - 1), labels.sample[rows]))]

@@ -407,8 +407,7 @@ def _family(source: Source, loaded: OpenRecords, again: tuple[ObjectId, ...]) ->
         AgreementInputError: if they cannot be compared at all
     """
     config = source.config
-    known_names = (loaded.context.class_names, loaded.context.role_class_names)
-    if any(len(set(class_names)) < len(class_names) for class_names in known_names):
+    if len(set(loaded.context.names_of_codes)) < len(loaded.context.names_of_codes):
         raise WholeRunNeededError(WholeRunReason.EQUAL_NAMES)
     changed = dataclasses.replace(source, among=again)
     if (
@@ -444,7 +443,8 @@ def _with_the_others(
     source, codes = family.source, family.code_names()  # the first codes are those of the run
     compared = None
     if kept.any():
-        compared = Compared(loaded.records.select(kept), codes).with_codes(codes.joined())
+        names = codes.joined() if new is None else new.codes
+        compared = Compared(loaded.records.select(kept), codes).with_codes(names)
     if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
         raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if new is not None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.no_labels import AnnotatorLists
 from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import is_number
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from .checks import are_labels
 from .kinds import LabelKind
@@ -32,6 +33,8 @@ class Assignment:
     assigned: BoolArray  #: shape ``(S, R)``
     otherwise: BoolArray  #: shape ``(S, R)``, the same if a null label list had the other meaning
     n_added: IntArray  #: shape ``(S,)``, annotators known only from their labels, who are not listed as assigned
+    drew: BoolArray  #: shape ``(S, R)``, who has a label
+    present: BoolArray  #: shape ``(S, roles)``, samples that a role has
 
 
 #: numbers of annotators who appeared during the run or are not asked for, of labels that name none, and of those of a
@@ -66,7 +69,8 @@ def listed_labels(
     """The ids and the classes of all labels in the lists of a field, and columns ``(N,)``.
 
     These are ``sample``, ``annotator`` (see :func:`annotators_of`), ``field``, ``position`` in the list in the
-    database, and ``is_label``: false for what is no label, or names no annotator.
+    database, ``confidence`` (nan without one, and where nobody asks), and ``is_label``: false for what is no label, or
+    names no annotator.
     """
     ids = [row[f"id{field}"] or () for row in rows]
     counts = np.array([len(entry) for entry in ids], np.int64)
@@ -81,9 +85,20 @@ def listed_labels(
         "annotator": annotator,
         "field": np.full(len(label_ids), field),
         "position": position,
+        "confidence": np.full(len(label_ids), np.nan),
         "is_label": are_labels(label_ids, classes) & (annotator != NOT_NAMED),
     }
+    if source.config.confidence_threshold is not None:
+        values = (value if is_number(value) else np.nan for value in listed_values(rows, "confidence", field))
+        columns["confidence"] = np.fromiter(values, np.float64, len(label_ids))
     return label_ids, classes, columns
+
+
+def listed_columns(source: Source, field: int) -> dict[str, str]:
+    """The attributes behind these columns of the labels of a field, by their names in query results."""
+    naming, asked = source.naming(field), source.config.confidence_threshold is not None
+    columns = {"label": "label", "annotator": naming, "confidence": "confidence" if asked else None}
+    return {name: attribute for name, attribute in columns.items() if attribute is not None}
 
 
 def assigned_annotators(
@@ -92,30 +107,39 @@ def assigned_annotators(
     samples: Sequence[StoredSample],
     of_labels: tuple[IntArray, IntArray],
 ) -> Assignment:
-    """Find the annotators assigned to every sample, for fields with lists of labels.
+    """Find the annotators assigned to every sample, and the roles that it has, for fields with lists of labels.
 
     Args:
         rows: query results on the samples
         samples: the samples as stored in the database, without the filters of a view
-        of_labels: sample and annotator of every label, shapes ``(N,)``
+        of_labels: sample and annotator, or role, of every label, shapes ``(N,)``
     """
-    if source.config.assigned_field is not None:
-        number_of = source.number_of_name
-        listed = np.zeros((len(rows), len(source.annotators)), np.bool_)
+    n, config = len(source.annotators), source.config
+    drew = np.zeros((len(rows), n + len(source.roles)), np.bool_)
+    drew[of_labels] = True
+    listed = np.zeros_like(drew)
+    if config.assigned_field is not None:
+        of_roles = {role.name: n + k for k, role in enumerate(source.roles) if role.of_attribute}
+        number_of = {**source.number_of_name, **of_roles}
         for k, row in enumerate(rows):
             given = row.get("assigned")  # which may be one name instead of a list
             for name in given if isinstance(given, list) else [given]:
                 number = None if name is None else number_of.get(value_name(name))
                 if number is not None:
                     listed[k, number] = True
-        assigned = listed.copy()
-        assigned[of_labels] = True
-        return Assignment(assigned, assigned, assigned.sum(axis=1) - listed.sum(axis=1))
+    present = (listed | drew)[:, n:]
+    for k, role in enumerate(source.roles):
+        if not role.of_attribute:
+            present[:, k] = [sample.label_ids[source.number_read(role)] is not None for sample in samples]
+    if config.assigned_field is not None:
+        assigned = (listed | drew)[:, :n]
+        n_added = assigned.sum(axis=1) - listed[:, :n].sum(axis=1)
+        return Assignment(assigned, assigned, n_added, drew[:, :n], present)
     by_list = label_lists(source, samples) != NO_LIST
-    if source.on_frames and not source.config.attribute_mode:
+    if source.on_frames and not config.attribute_mode:
         _assign_whole_videos(by_list, rows, source.field_annotator)
-    drew_nothing = source.null_means_nothing
-    return Assignment(by_list | drew_nothing, by_list | ~drew_nothing, np.zeros(len(samples), np.int64))
+    drew_nothing, none = source.null_means_nothing, np.zeros(len(samples), np.int64)
+    return Assignment(by_list | drew_nothing, by_list | ~drew_nothing, none, drew[:, :n], present)
 
 
 def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray | None = None) -> IntArray:

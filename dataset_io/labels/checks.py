@@ -76,14 +76,14 @@ def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
     return {"$or": [{place: condition} for place in _places(attribute)]}
 
 
-def check_attributes(source: Source, *, needed: bool = True) -> None:
-    """Refuse attributes that no label has (if they are needed), or with values that cannot be compared."""
+def check_attributes(source: Source, n_needed: int) -> None:
+    """Refuse attributes that no label of the first fields has, or with values that cannot be compared in any."""
     fields = range(len(source.kinds))
     for attribute in source.config.attributes:
-        if needed and not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields]):
+        if not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields[:n_needed]]):
             raise AgreementInputError(
                 f"`attributes` must be found on labels, got {attribute!r}, which no label of "
-                f"{shown(source.config.fields)} has"
+                f"{shown(source.config.fields[:n_needed])} has"
             )
         if _any_label(source, [(field, _where(attribute, {"$type": NOT_COMPARED})) for field in fields]):
             raise attribute_error(attribute)
@@ -132,21 +132,21 @@ def check_labels(source: Source) -> None:
         AgreementInputError: if most boxes of an annotator lie outside of their images; if a label is none, has no
             annotator (attribute mode), or unusable geometry (``invalid="error"``)
     """
-    config, attribute = source.config, source.config.annotator_attribute
+    config, naming = source.config, [source.naming(field) for field in range(len(source.kinds))]
     no_labels: list[str] = []
     without_id: list[str] = []
     unnamed: list[str] = []
     unusable: list[tuple[str, str]] = []
     n_outside, first_outside = Counter[tuple[int, str]](), dict[tuple[int, str], str]()
     for label, sample, field in _labels_where(source):
-        geometry = source.kinds[field].geometry
+        geometry, attribute = source.kinds[field].geometry, naming[field]
         if not isinstance(label, dict) or not is_class(label.get("label")):
             no_labels.append(sample)
         elif not isinstance(label.get("_id"), ObjectId):
             without_id.append(sample)
         elif attribute is not None and label.get(attribute) is None:
             unnamed.append(str(label["_id"]))
-        elif geometry is not None and _is_compared(label, config):
+        elif geometry is not None and _is_compared(label, attribute, config):
             box: Any = label.get("bounding_box")
             if is_usable_box(box) and lies_outside(box):
                 key = (field, value_name(None if attribute is None else label.get(attribute)))
@@ -172,6 +172,7 @@ def check_labels(source: Source) -> None:
         samples, requirements = zip(*unusable, strict=True)
         raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
     for field in sorted({field for field, _ in n_outside}):  # as boxes in pixels are
+        attribute = naming[field]
         owner = {"$literal": None} if attribute is None else {"$ifNull": [f"$$this.{attribute}", None]}
         owners = of_each_label(source.label_paths[field], owner)
         counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
@@ -186,10 +187,9 @@ def check_labels(source: Source) -> None:
                 )
 
 
-def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
-    """Condition: the annotator of a label is one of the requested ones."""
-    name = config.annotator_attribute
-    return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
+def _is_compared(label: dict[str, Any], naming: str | None, config: AgreementConfig) -> bool:
+    """Condition: the annotator of a label, named by an attribute, is one of the requested ones."""
+    return naming is None or not config.annotators or value_name(label.get(naming)) in config.annotators
 
 
 def _labels_where(source: Source) -> Iterator[tuple[Any, str, int]]:
@@ -199,14 +199,13 @@ def _labels_where(source: Source) -> Iterator[tuple[Any, str, int]]:
     """
     config = source.config
     every: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}, {"label": {"$type": NOT_COMPARED}}]
-    if config.annotator_attribute is not None:
-        every.append({config.annotator_attribute: None})
     conditions: list[dict[str, Any]] = []
-    for kind, path in zip(source.kinds, source.label_paths, strict=True):
+    for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True)):
         has_boxes = kind.geometry is not None and "bounding_box" in kind.geometry.columns.values()
         wanted = [outside_boxes()] if has_boxes else []
         if config.invalid == "error":
             wanted += [*every, *([] if kind.geometry is None else [kind.geometry.unusable(config)])]
+            wanted += [] if (attribute := source.naming(field)) is None else [{attribute: None}]
             conditions.append({path: {"$elemMatch": {"$not": {"$type": "object"}}}})
             conditions += [] if kind.geometry is None else kind.geometry.unusable_lists(path)
         conditions += [{path: {"$elemMatch": {"$or": wanted}}}] if wanted else []
@@ -295,8 +294,8 @@ def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
 def check_files(source: Source) -> None:
     """Refuse labels whose files do not exist."""
     missing: list[tuple[str, str]] = []
-    annotator = source.config.annotator_attribute
-    for kind, path in zip(source.kinds, source.label_paths, strict=True):
+    for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True)):
+        annotator = source.naming(field)
         for attribute in kind.geometry.files if kind.geometry is not None else ():
             stored = attribute.removesuffix("_path")  # if this is set, FiftyOne ignores the file
             named = {path: {"$elemMatch": {attribute: {"$ne": None}, stored: None}}}
@@ -312,7 +311,7 @@ def check_files(source: Source) -> None:
                     for label in document["labels"]  # what is no text cannot be read, and is refused then
                     if isinstance(label.get(attribute), str)
                     and not label[stored]
-                    and _is_compared(label, source.config)
+                    and _is_compared(label, annotator, source.config)
                 }
                 missing += [(document_title(document), file) for file in sorted(files) if not os.path.isfile(file)]
     if missing:

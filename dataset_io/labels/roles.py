@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from .kinds import LabelKind, kind_of
 from .paths import gold_of, is_of_frames, run_of
 from .source import Role, Source, comparable_fields, field_schema, own_fields, refuse_read_only, values_found
-from .stored import label_ids
+from .stored import StoredSample, half_of, label_ids
 
 
 def with_roles(source: Source) -> Source:
@@ -83,10 +86,10 @@ def check_roles(source: Source) -> None:
     """Refuse a reference or model without any label list, and models without confidences where these are asked for."""
     threshold = source.config.confidence_threshold
     for role in source.roles:
-        of_role = source.of_role(role)
-        path, option = of_role.label_paths[0], "models" if role.is_model else "reference"
+        path = source.everybody.label_paths[source.number_read(role)]
+        option = "models" if role.is_model else "reference"
         ids = label_ids(role.kind, path)
-        if not role.of_attribute and not of_role.has_any({"$expr": {"$ne": [ids, None]}}):
+        if not role.of_attribute and not source.has_any({"$expr": {"$ne": [ids, None]}}):
             raise AgreementInputError(
                 f"`{option}` must have labels on some of the samples, got {role.name!r}, which is null on all of them"
             )
@@ -99,9 +102,52 @@ def check_roles(source: Source) -> None:
         if role.of_attribute:
             stages.append({"$match": {f"label.{source.config.annotator_attribute}": role.name}})
         without = {"$match": {"label.confidence": {"$not": {"$type": "number"}}}}
-        n = sum(row["n"] for row in of_role.aggregate([*stages, without, {"$count": "n"}]))
+        n = sum(row["n"] for row in source.aggregate([*stages, without, {"$count": "n"}]))
         if n:
             raise AgreementInputError(
                 f"`confidence_threshold` needs the `confidence` of every label of the models, got {n:,} without in "
                 f"{role.name!r}; leave it out, or give them one"
             )
+
+
+# ---- read with the labels of annotators ----
+
+#: names of the labels in the decisions of the reference, in a query result; they end with the id of the label
+_DECIDED, _ID_LENGTH = "decided_labels", 24
+
+
+def decisions(source: Source) -> dict[str, Any]:
+    """Projection of the decisions that are a role, if any are."""
+    return {_DECIDED: f"${role.log}.labels" for role in source.roles if role.log is not None}  # noqa: B035
+
+
+def undecided_labels(
+    source: Source, rows: Sequence[dict[str, Any]], sample: IntArray, ids: Sequence[object]
+) -> BoolArray | None:
+    """The labels of which the decisions in a role say nothing, shape ``(N, roles)``; None without decisions."""
+    holds = np.array([role.log is not None for role in source.roles], np.bool_)
+    if not holds.any():
+        return None
+    decided = [{name[-_ID_LENGTH:] for names in row.get(_DECIDED) or () for name in names} for row in rows]
+    found = [str(label_id) not in decided[k] for k, label_id in zip(sample.tolist(), ids, strict=True)]
+    return np.array(found, np.bool_).reshape(-1, 1) & holds
+
+
+def are_sure(
+    source: Source, samples: Sequence[StoredSample], sample: IntArray, who: IntArray, confidence: FloatArray
+) -> BoolArray:
+    """All labels of annotators, and those of roles that reach the least confidence on their half of the images.
+
+    Args:
+        samples: the samples
+        sample: shape ``(N,)``, sample of every label
+        who: shape ``(N,)``, number of its annotator, or role
+        confidence: shape ``(N,)``, nan without one
+    """
+    if not any(role.thresholds for role in source.roles):
+        return np.ones(len(sample), np.bool_)
+    least = np.full((len(source.annotators) + len(source.roles), 2), -np.inf)
+    for number, role in enumerate(source.roles, len(source.annotators)):
+        least[number] = role.thresholds or -np.inf
+    sure: BoolArray = np.nan_to_num(confidence) >= least[who, half_of(samples)[sample]]
+    return sure

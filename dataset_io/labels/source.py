@@ -20,7 +20,7 @@ from ...agreement.families.family import Family
 from ...agreement.ratings.scale import level_of
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.settings.no_labels import NOT_ASSIGNED, check_named, drew_nothing
+from ...agreement.settings.no_labels import check_named, drew_nothing
 from ...agreement.settings.options import value_name
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import (
@@ -126,6 +126,10 @@ class Source:
         number = self.field_annotator[field] if field < len(self.field_annotator) else -1
         return None if number < 0 else number
 
+    def naming(self, field: int) -> str | None:
+        """The attribute that names the annotators of the labels of a field; None where the field is of one alone."""
+        return self.config.annotator_attribute if self.owner(field) is None else None
+
     @cached_property
     def number_of_name(self) -> dict[str, int]:
         """Index into ``annotators`` of every name that users may call an annotator: their own, and their field's."""
@@ -177,32 +181,33 @@ class Source:
         """The roles with a field of their own."""
         return tuple(role for role in self.roles if not role.of_attribute)
 
-    @cached_property
-    def kinds_read(self) -> tuple[LabelKind, ...]:
-        """Type of the labels of every field that is read: those of annotators, then those of roles."""
-        return (*self.kinds, *(role.kind for role in self._beside))
-
-    @cached_property
-    def paths_read(self) -> tuple[str, ...]:
-        """Paths in a document, as ``label_paths``, of every field that is read."""
-        fields = (role.kind.label_path(role.field.removeprefix(names.FRAMES_PREFIX)) for role in self._beside)
-        return (*self.label_paths, *fields)
-
     def number_read(self, role: Role) -> int:
         """Place of the field of a role among those that are read."""
         return 0 if role.of_attribute else len(self.kinds) + self._beside.index(role)
 
-    def of_role(self, role: Role) -> Source:
-        """The labels of a role, as a source of a single annotator."""
+    @cached_property
+    def everybody(self) -> Source:
+        """The annotators, and behind them the roles as annotators like them; without roles the source itself."""
+        if not self.roles:
+            return self
+        config, every, n = self.config, tuple(role.name for role in self.roles), len(self.annotators)
         config = dataclasses.replace(
-            self.config, fields=(role.field,), annotators=(role.name,), persons=(), reference=None,
-            models=(), no_labels=NOT_ASSIGNED,
-        )  # fmt: skip
-        values: dict[str, Any] = {"field_annotator": (), "annotator_values": (role.name,)}
-        if not role.of_attribute:
-            config = dataclasses.replace(config, annotator_attribute=None, assigned_field=None)
-            values = {"field_annotator": (0,), "annotator_values": ()}
-        return dataclasses.replace(self, config=config, kinds=(role.kind,), annotators=(role.name,), roles=(), **values)
+            config,
+            fields=(*config.fields, *(role.field for role in self._beside)),
+            annotators=(*config.annotators, *every) if config.annotators else (),
+            reference=None,
+            models=(),
+        )
+        owners = self.field_annotator or (-1,) * len(self.kinds)
+        return dataclasses.replace(
+            self,
+            config=config,
+            kinds=(*self.kinds, *(role.kind for role in self._beside)),
+            annotators=(*self.annotators, *every),
+            field_annotator=(*owners, *(n + self.roles.index(role) for role in self._beside)),
+            annotator_values=(*self.annotator_values, *every),
+            roles=(),
+        )
 
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
         """Everything that a run of this key writes, by path in the dataset's schema."""

@@ -268,7 +268,8 @@ def _against_reference(
         frames = index.frame_numbers()
     found, ids = mistakes(records, context, annotator), index.ids()
     of_objects = isinstance(records, ObjectRecords)
-    own_ids, role_ids = (id_texts(records.column(each)) if of_objects else [] for each in ("label_id", "role_label_id"))
+    ids_of = ("label_id", "uncounted_label_id") if of_objects else ()
+    own_ids, other_ids = [id_texts(records.column(each)) for each in ids_of] or ([], [])
     own_field = labels.field_of(annotator)
     role_field = name if samples.has_field(name) else context.config.fields[0]
     pictured = sorted({ids[each.sample] for each in found[:_MOST_PICTURES]}) if with_pictures and frames is None else []
@@ -286,7 +287,7 @@ def _against_reference(
     listed = []
     for k, each in enumerate(found):
         own = own_ids[each.drawn] if of_objects and each.drawn >= 0 else None
-        gold = role_ids[each.wanted] if of_objects and each.wanted >= 0 else None
+        gold = other_ids[each.wanted] if of_objects and each.wanted >= 0 else None
         sample_id, picture = ids[each.sample], None
         path = paths.get(sample_id)
         if k < _MOST_PICTURES and sample_id in pictured and path is not None:

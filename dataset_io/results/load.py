@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ... import names
 from ...agreement.disputes.judged import DecisionReport
 from ...agreement.families.family import FAMILIES, build_report
-from ...agreement.families.unit_tables import lists_by_row, uncounted_labels
+from ...agreement.families.unit_tables import lists_by_row, other_labels
 from ...agreement.objects.sensitivity import Sensitivity
-from ...agreement.roles.summary import reference_of_samples, role_table
+from ...agreement.roles.summary import reference_of_samples
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
@@ -96,23 +96,22 @@ def _with_other_labels(
     Returns:
         the row of the sample of every label
     """
-    config = context.config
-    field_of = dict.fromkeys(context.annotators, config.fields[0])
+    config, roles = context.config, context.details.get("roles", ())
+    fields = dict.fromkeys(context.annotators, config.fields[0])
     if not config.attribute_mode:
-        field_of = dict(zip(config.annotators, config.fields, strict=True))
-    whole["field"] = [field_of[name] for name in whole["annotator"]]
-    has_roles = context.details.get("roles") and records.of_classes is not None
-    if has_roles:
-        found, units = role_table(records, context), whole["unit"]
-        drawn = zip(found.pop("drawn").tolist(), ids[found["row"]], strict=True)
-        found["unit"] = [of if k < 0 else units[k] for k, of in drawn]
-        whole |= {"reference": found.pop("reference"), "role": ["annotator"] * len(rows)}
-        rows = _with_rows(whole, rows, found)
-    found = uncounted_labels(records, context)
+        fields = dict(zip(config.annotators, config.fields, strict=True))
+    whole["field"] = [fields[name] for name in whole["annotator"]]
+    found, said = other_labels(records, context)
+    if said is not None:
+        whole |= {"reference": said, "role": ["annotator"] * len(rows)}
     if found:
-        found["field"] = [field_of[name] for name in found["annotator"]]
-        if has_roles:
-            found["role"] = ["annotator"] * len(found["row"])
+        who, n = found["annotator"].tolist(), len(context.annotators)
+        drawn = zip(who, found.pop("drawn").tolist(), ids[found["row"]], strict=True)
+        names = [*context.annotators, *(role["name"] for role in roles)]
+        of_roles = [config.fields[0] if role["of_attribute"] else role["name"] for role in roles]
+        every = [*(fields[name] for name in context.annotators), *of_roles]
+        found["unit"] = [None if own < n else of if k < 0 else whole["unit"][k] for own, k, of in drawn]
+        found |= {"annotator": [names[k] for k in who], "field": [every[k] for k in who]}
         rows = _with_rows(whole, rows, found)
     return rows
 

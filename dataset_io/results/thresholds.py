@@ -33,7 +33,7 @@ from ...agreement.objects.sensitivity import (
     stored_blocks,
     stored_in_order,
 )
-from ...agreement.roles.matching import Meetings, optimal, with_role
+from ...agreement.roles.matching import Meetings, optimal
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import BEST_F1
@@ -43,9 +43,7 @@ from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext
 from ...metrics.matching.threshold import TOO_FEW
 from ..database.fiftyone_private import frame_collection
-from ..families import open_family
 from ..families.objects import ObjectFamily, ObjectLabels
-from ..families.with_roles import FamilyWithRoles
 from ..labels.source import Source
 from ..labels.stored import half_of, subsample_keys
 from ..record.run import Run
@@ -265,12 +263,11 @@ def with_thresholds(source: Source) -> Source:
     """
     if source.config.confidence_threshold != BEST_F1 or not any(role.is_model for role in source.roles):
         return source
-    family = open_family(source)
-    if not isinstance(family, FamilyWithRoles) or not family.has_objects:
+    if not source.family.has_objects:
         raise AgreementInputError(
             f"`confidence_threshold` must be a number for {source.kinds[0].title}, got {BEST_F1!r}: F1 needs objects"
         )
-    reader = Reader(family)
+    reader, n = Reader(ObjectFamily(source)), len(source.annotators)
     ids = some_ids(source, MAX_SAMPLES)
     counts = np.zeros((len(source.roles), 2, len(CANDIDATES), 2))
     starts = range(0, len(ids), _SAMPLES_AT_ONCE)
@@ -278,24 +275,22 @@ def with_thresholds(source: Source) -> Source:
     for some in reader.batched(rows):
         read = reader.columns(some)
         labels, half = read.labels, half_of(read.samples)
-        found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
-        own, (_, _, counted) = labels.own.batch, without_crowd(labels.own.batch)
-        for number, of_role in enumerate(labels.roles):
-            if not family.readers[number].role.is_model:
-                continue
-            everyone, chosen, _ = with_role(own, counted, of_role.batch, family.class_codes())
-            meetings = Meetings.with_role(everyone, chosen)
-            batch, confidence = meetings.batch, np.r_[np.full(len(own.objects), np.inf), of_role.confidence]
-            overlaps, sure = batch.geometry.overlaps(batch.objects), confidence[meetings.row]
-            of_half = half[meetings.sample[batch.objects.sample]]
-            for place, least in enumerate(CANDIDATES.tolist()):
-                kept = sure >= least
-                matching = matching_of(batch.among(kept).objects, overlaps.among(kept), optimal(family.source.config))
-                n = np.bincount(of_half[kept], minlength=2)
-                _, first = np.unique(matching.unit, return_index=True)
-                found[number, :, place, 0] = n - np.bincount(of_half[kept][first], minlength=2)
-                found[number, :, place, 1] = n
-        counts += found
+        counted = labels.batch.objects.annotator < n
+        confidence = np.where(counted, np.inf, labels.confidence)
+        counted[counted] = without_crowd(labels.own)[2]
+        met = Meetings.of(labels.batch, n, counted)
+        # F1 of every role on either half of the images
+        cell, sure = 2 * (met.party - n) + half[labels.batch.objects.sample[met.row]], confidence[met.row]
+        for place, least in enumerate(CANDIDATES.tolist()):
+            kept = met.counted & (sure >= least)
+            objects, _, overlaps, _ = met.among(kept)
+            matching = matching_of(objects, overlaps, optimal(source.config))
+            n_labels, first = (
+                np.bincount(cell[kept], minlength=2 * len(source.roles)),
+                np.unique(matching.unit, return_index=True)[1],
+            )
+            matched = n_labels - np.bincount(cell[kept][first], minlength=len(n_labels))
+            counts[:, :, place] += np.column_stack([matched, n_labels]).reshape(-1, 2, 2)
     best = CANDIDATES[np.argmax(np.nan_to_num(ratio(2.0 * counts[..., 0], counts[..., 1])), axis=-1)]
     roles = [
         dataclasses.replace(role, thresholds=tuple(best[k, ::-1].tolist())) if role.is_model else role

@@ -116,7 +116,7 @@ class Reader(Generic[Labels]):
                     or not all(
                         not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
                         for kind, shown, stored in zip(
-                            self.source.kinds_read, seen.label_ids, sample.label_ids, strict=True
+                            self.source.everybody.kinds, seen.label_ids, sample.label_ids, strict=True
                         )
                     )
                 ):
@@ -132,7 +132,7 @@ class Reader(Generic[Labels]):
 
 def _marks(source: Source) -> dict[str, Any]:
     """Projection of the fields that tell a change of a document, and of its group or video."""
-    with_ids = zip(_id_fields(source), source.kinds_read, source.paths_read, strict=True)
+    with_ids = zip(_id_fields(source), source.everybody.kinds, source.everybody.label_paths, strict=True)
     ids = {field: label_ids(kind, path) for field, kind, path in with_ids}
     of_frames = {"_sample_id": True, "frame_number": True} if source.on_frames else {}
     group_field = source.dataset.group_field
@@ -165,7 +165,7 @@ def _stored_samples(source: Source, rows: Sequence[dict[str, Any]]) -> list[Stor
 
 def _id_fields(source: Source) -> list[str]:
     """Where a query result has the ids of the labels of every field."""
-    return [f"id{field}" for field in range(len(source.kinds_read))]
+    return [f"id{field}" for field in range(len(source.everybody.kinds))]
 
 
 def some_ids(source: Source, at_most: int) -> list[ObjectId]:

@@ -31,6 +31,7 @@ from ...agreement.statistics.report import AgreementReport, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..families.frames import VideoScores
 from ..families.protocol import LabelFamily
+from ..families.values_of_roles import add_values_of_roles
 from ..labels.source import Source
 from ..labels.stored import MOST_BYTES, NoRoomError, as_read
 from ..record.run import versions
@@ -56,7 +57,8 @@ class Compared:
 
     def in_order(self) -> Compared:
         """The same whatever the order in which samples were read: by id, with codes of classes by name."""
-        named, order = self.with_codes(self.codes.joined()), SampleIndex.of_records(self.records).order()
+        given = self.records.codes_given() if "role_present" in self.records.parts[0] else None
+        named, order = self.with_codes(self.codes.joined(first=given)), SampleIndex.of_records(self.records).order()
         records = named.records if order is None else named.records.take(order)
         return Compared(records.regrouped(), named.codes)
 
@@ -87,19 +89,20 @@ def settle(
         result = family.compute(read.labels)
         check()
 
-        def write_values() -> tuple[list[ObjectId], FloatArray | None]:
-            updates = family.values(read.labels, result)
+        def write_values() -> tuple[list[ObjectId], Records, FloatArray | None]:
+            found, updates = family.record(read.labels, result), family.values(read.labels, result)
+            if source.roles:
+                add_values_of_roles(updates, family, read.labels, result, found)
             refused = write(source, read, updates, before=fields if again or is_second else ())
-            return refused, None if scores is None else scores.values_of(updates)
+            return refused, found, None if scores is None else scores.values_of(updates)
 
         written = writers.submit(write_values)
-        recorded = writers.submit(family.record, read.labels, result)
 
         def count() -> list[ObjectId]:
             """Add the records of the samples that were written; the ids of the others."""
             nonlocal records
-            refused, of_videos = written.result()
-            samples, new = read.samples, recorded.result().with_columns(read.index.columns)
+            refused, found, of_videos = written.result()
+            samples, new = read.samples, found.with_columns(read.index.columns)
             if refused:
                 others = set(refused)
                 kept: BoolArray = np.array([sample.sample_id not in others for sample in samples], np.bool_)
@@ -145,21 +148,21 @@ def write(
     prefix = names.FRAMES_PREFIX if source.on_frames else ""
     inner = [path.removeprefix(prefix) for path in before if path.startswith(prefix)]
     of_samples = [path for path in inner if "." not in path]
+    kinds, paths_read = source.everybody.kinds, source.everybody.label_paths
     of_labels = {
-        path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")]
-        for path in source.paths_read
+        path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")] for path in paths_read
     }
     operations = []
     for sample, new in zip(read.samples, updates, strict=True):
         update: dict[str, Any] = {"$set": new or {"_id": sample.sample_id}}
         if before:
             paths = list(of_samples)
-            for kind, path, ids in zip(source.kinds_read, source.paths_read, sample.label_ids, strict=True):
+            for kind, path, ids in zip(kinds, paths_read, sample.label_ids, strict=True):
                 in_list = kind.list_name is not None
                 labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
                 paths += [f"{label}.{name}" for label in labels for name in of_labels[path]]
             update["$unset"] = {path: "" for path in paths if path not in new}
-        operations.append(UpdateOne(as_read(sample, source.kinds_read, source.paths_read), update))
+        operations.append(UpdateOne(as_read(sample, kinds, paths_read), update))
     values = dict(zip((sample.sample_id for sample in read.samples), updates, strict=True))
     titles = ((sample.sample_id, sample.title) for sample in read.samples)
     n_written = update_documents(source.collection, operations, values, titles)
@@ -232,10 +235,13 @@ def reported(
         n_videos=noticed["n_videos"] if source.on_frames else None,
     )
     dataset, context = source.dataset, family.context(facts)
+    class_names, n = codes.class_names() if context.class_names else list(context.class_names), None
+    if "role_present" in records.parts[0]:  # the classes of annotators come first
+        n = int(records.codes_given().max(initial=0)) + 1
     context = replace(
         context,
-        class_names=codes.class_names() if context.class_names else context.class_names,
-        role_class_names=codes.role_class_names() if context.role_class_names else context.role_class_names,
+        class_names=class_names[:n],
+        role_class_names=[] if n is None else class_names[n:],
         attribute_values=codes.attribute_values(),
         worst_samples=worst_samples(records.sample_values(), index, dataset),
         clusters=index.clusters(),

@@ -134,7 +134,7 @@ def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None,
         if done["file"] is not None:
             said = file_context(done["file"])
             attributes = {key: tuple(values) for key, values in said["attributes"].items()}
-            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes, tuple(said["roles"]))
+            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes)
     if not codes:
         return None, noticed
     first, *others = codes.values()
@@ -240,7 +240,7 @@ def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, n
     stored_as = None
     if compared is not None:
         names = compared.codes
-        codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
+        codes = {"classes": names.classes, "attributes": names.attributes}
         context = {"annotators": source.annotators, **codes}
         require_running()
         stored_as = file_id(run_id, f"{number:06d}-{ObjectId()}")

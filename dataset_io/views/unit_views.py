@@ -341,7 +341,7 @@ def _compared_with(labels: RunLabels, model: str) -> Comparison:
 def _selected(samples: SampleCollection, labels: RunLabels, compared: Comparison, rows: IntArray) -> DatasetView:
     """Some labels of annotators and of a role alone."""
     records = compared.labels.records
-    text = np.concatenate([records.column("label_id"), records.column("role_label_id")])[rows].tobytes().hex()
+    text = np.concatenate([records.column("label_id"), records.column("uncounted_label_id")])[rows].tobytes().hex()
     fields = [name for name in (*labels.config.fields, *labels.config.roles) if samples.has_field(name)]
     for name in fields:
         if not hasattr(field := samples.get_field(name), "document_type"):

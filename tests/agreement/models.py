@@ -13,14 +13,9 @@ from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.roles.matching import (
-    RoleLabels,
-    match_annotators,
-    match_role,
-    role_columns,
-    role_pair_columns,
-)
+from annotator_agreement.agreement.roles.matching import role_columns
 from annotator_agreement.agreement.roles.summary import role_reports
+from annotator_agreement.agreement.statistics.records import uncounted_columns
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.statistics.role_reports import PersonComparison
 from annotator_agreement.metrics import Objects
@@ -41,17 +36,14 @@ def of_annotators(batch: Batch, annotators: list[int]) -> Batch:
 def with_model(batch: Batch, config: AgreementConfig) -> ObjectRecords:
     """The records of a batch whose last annotator is the model."""
     n = batch.assigned.shape[1] - 1
-    people, model = of_annotators(batch, list(range(n))), of_annotators(batch, [n])
-    agreement = compute_agreement_of(people, config)
-    kept, pairs = match_role(agreement, people, model, np.arange(len(CLASSES)), config)
-    assert kept.all()
-    geometry, objects = model.geometry, model.objects
+    counted = batch.objects.annotator < n
+    rows, columns = role_columns(batch, n, counted, config)
+    assert len(rows) == (~counted).sum()
+    geometry, objects = batch.geometry.take(rows), batch.objects
     more = {"area": geometry.area.astype(np.float32), "boxes": geometry.boxes_xyxy().astype(np.float32)}
-    ids = np.zeros((len(objects), 12), np.uint8)
-    labels = [RoleLabels(model.assigned[:, 0], objects.sample, objects.category, ids, more)]
-    of_two = match_annotators(agreement.batch, config)
-    columns = role_columns(labels) | role_pair_columns(labels, [pairs], of_two, agreement.batch.objects, n)
-    records = record(agreement)
+    of_model = objects.sample[rows], objects.annotator[rows], objects.category[rows]
+    columns |= uncounted_columns(*of_model, batch.n_samples, **more)
+    records = record(compute_agreement_of(batch.of_first(n), config))
     return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
 
 
@@ -64,7 +56,6 @@ def context_of(simulated: Simulated, config: AgreementConfig) -> ReportContext:
         ["Detections"],
         RunFacts(),
         details={"roles": [{"name": simulated.names[-1], "is_model": True}]},
-        role_class_names=CLASSES,
     )
 
 
