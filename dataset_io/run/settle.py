@@ -20,7 +20,7 @@ import numpy as np
 import pymongo.collection
 from bson import ObjectId
 from pymongo import UpdateOne
-from pymongo.errors import BulkWriteError, DocumentTooLarge
+from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure
 
 from ... import names
 from ...agreement.families.family import build_report
@@ -203,8 +203,10 @@ def update_documents(
         if not entries:
             raise
         too_large = {entry["op"]["q"]["_id"] for entry in entries}
-    except DocumentTooLarge:  # a single update
-        too_large = {each for each, new in values.items() if len(bson.encode(new)) > MOST_BYTES}
+    except (DocumentTooLarge, OperationFailure) as error:  # a single update; or, with its condition, a single command
+        if isinstance(error, OperationFailure) and error.code not in _TOO_LARGE:
+            raise
+        too_large = {each for each, new in values.items() if 2 * len(bson.encode(new)) > MOST_BYTES}
     # not from the error, which quotes all values
     raise NoRoomError([title for each, title in titles if each in too_large])
 

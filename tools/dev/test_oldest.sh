@@ -22,6 +22,6 @@ if [ "$(cat "$environment/.ready" 2> /dev/null)" != "$wanted" ]; then
 fi
 if [ $# = 0 ]; then
     set -- tests/operators/test_compute.py tests/operators/test_runs.py tests/panels/test_states.py \
-        tests/dataset_io/test_lifecycle.py tests/dataset_io/test_verdicts.py
+        tests/dataset_io/test_lifecycle.py tests/dataset_io/test_views.py
 fi
 "$environment/bin/python" -m pytest -p no:cacheprovider "$@"
