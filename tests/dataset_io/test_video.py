@@ -318,7 +318,7 @@ def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
     dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     absent = r"got 'frames.nobody', which does not exist; .*frames.alice"
     for samples, fields, message in (
-        (dataset, ["frames.alice", "alice"], r"must all be fields of samples, or all of frames \(frames.…\), got fram"),
+        (dataset, ["frames.alice", "alice"], r"must all be fields of samples, or all of frames \(frames.…\), got f"),
         (dataset, ["frames.alice", "frames.nobody"], absent),
         (dataset, ["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can"),
         (make_dataset(), FIELDS, r"got 'frames\.alice', which does not exist"),
