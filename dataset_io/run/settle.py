@@ -206,7 +206,9 @@ def update_documents(
     except (DocumentTooLarge, OperationFailure) as error:  # a single update; or, with its condition, a single command
         if isinstance(error, OperationFailure) and error.code not in _TOO_LARGE:
             raise
-        too_large = {each for each, new in values.items() if 2 * len(bson.encode(new)) > MOST_BYTES}
+        size = {each: len(bson.encode(new)) for each, new in values.items()}
+        least = min(MOST_BYTES, max(size.values()))  # at least the largest one, of which the condition is large, too
+        too_large = {each for each, n in size.items() if n >= least}
     # not from the error, which quotes all values
     raise NoRoomError([title for each, title in titles if each in too_large])
 

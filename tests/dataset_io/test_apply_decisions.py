@@ -427,7 +427,7 @@ def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
     made = apply_decisions(dataset.limit(1), changes=EVERYTHING)
     assert ([each.n_class for each in made.annotators], made.n_unfit) == ([1, 0], 1)
     assert dataset.first()["alice"].detections[0].mask.shape == (4, 4)
-    with pytest.raises(AgreementInputError, match="the database holds 16 MB of each"):
+    with pytest.raises(AgreementInputError, match="the database holds 16 MB of each, got 1 samples without"):
         apply_decisions(dataset.skip(1))
 
 

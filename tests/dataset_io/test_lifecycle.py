@@ -348,38 +348,24 @@ def test_units_that_must_not_be_changed_are_not_made_anew(make_dataset):
 # ---- several processes at once on one dataset: short versions of the campaigns of ``make stress`` ----
 
 
-@pytest.mark.long
-def test_deleting_a_run_while_units_of_another_are_written_leaves_a_dataset_that_opens(private_fiftyone):
-    assert delete_beside_units(7, 3) == (3, 0, [])
+#: campaign, first seed, rounds, options
+CAMPAIGNS = {
+    "deleting a run while units of another are written leaves a dataset that opens": (delete_beside_units, 7, 3, {}),
+    "any operations at once leave a dataset that opens, and what users have": (any_operations, 7, 4, {}),
+    "imports at once lose no label": (at_once, 51, 2, {}),
+    "imports and exports that are killed leave the old or the new": (killed, 51, 3, {}),
+    # those that grow most
+    "hostile files are read within memory and time, or refused": (hostile_files, 0, 6, {"size": 20_000}),
+    "a shared run whose main process is killed is continued or deleted": (shared_runs, 66, 1, {}),
+}
 
 
 @pytest.mark.long
-def test_any_operations_at_once_leave_a_dataset_that_opens_and_what_users_have(private_fiftyone):
-    assert any_operations(7, 4) == (4, 0, [])
-
-
-@pytest.mark.long
-def test_imports_at_once_lose_no_label(private_fiftyone):
-    tried, failed, examples = at_once(51, 2)
-    assert (tried, failed) == (2, 0), examples
-
-
-@pytest.mark.long
-def test_imports_and_exports_that_are_killed_leave_the_old_or_the_new(private_fiftyone):
-    tried, failed, examples = killed(51, 3)
-    assert (tried, failed) == (3, 0), examples
-
-
-@pytest.mark.long
-def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_fiftyone):
-    tried, failed, examples = hostile_files(0, 6, size=20_000)  # those that grow most
-    assert (tried, failed) == (6, 0), examples
-
-
-@pytest.mark.long
-def test_a_shared_run_whose_main_process_is_killed_is_continued_or_deleted(private_fiftyone):
-    tried, failed, examples = shared_runs(66, 1)
-    assert (tried, failed) == (1, 0), examples
+@pytest.mark.parametrize("campaign", CAMPAIGNS)
+def test_a_short_campaign(private_fiftyone, campaign):
+    play, seed, rounds, options = CAMPAIGNS[campaign]
+    tried, failed, examples = play(seed, rounds, **options)
+    assert (tried, failed) == (rounds, 0), examples
 
 
 @pytest.mark.long
