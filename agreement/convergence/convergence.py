@@ -19,8 +19,8 @@ from ...metrics.detection.average_precision import COCO_THRESHOLDS, average_prec
 from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..matching.batch import Batch
-from ..objects.sizes import COCO_LIMITS, SIZES, own_areas
+from ..matching.tables import Batch
+from ..objects.classes import COCO_LIMITS, SIZES, own_areas
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields, estimates

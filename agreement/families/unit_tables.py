@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..disputes.costs import costs_of_units, pair_costs
-from ..matching.relations import who_left_out
-from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
+from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names, who_left_out
 from ..objects.records import ObjectRecords, unit_ids
-from ..pixels.meaning import MaskValues, are_classes
+from ..pixels.compute import MaskValues, are_classes
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
 from ..roles.role_labels import compared_roles

@@ -19,8 +19,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..settings.config import AgreementConfig
 from ..statistics.numbers import ratio
 from ..statistics.records import Columns, compact, packed
-from .batch import Batch
-from .tables import MatchedPairs, SamplePairs, Tables, pairs_of_units
+from .tables import Batch, MatchedPairs, SamplePairs, Tables, pairs_of_units
 from .verdicts import object_verdicts, unit_verdicts
 
 #: an object lies mostly within a crowd region if they share at least this part of the smaller one

@@ -19,9 +19,8 @@ from ..statistics.estimates import Estimate
 from ..statistics.numbers import Key, Numbers, ratio
 from ..statistics.report import Describe, ReportContext, number
 from .headline import N_HEAD, N_UNITS, tally_coefficients, tally_columns
-from .records import ObjectRecords
+from .records import ObjectRecords, Rest, count_codes, described_worst
 from .report import AttributeSummary
-from .rest import Rest, count_codes, described_worst
 
 #: pairs of values listed in a report
 MAX_LISTED = 20

@@ -29,9 +29,8 @@ from ..statistics.codes import MISSING
 from ..statistics.numbers import Joined, Numbers, quotients, ratio
 from ..statistics.report import AlphaSummary, Coefficients, ReportContext, mean_defined
 from .classes import list_confusions
-from .records import ObjectRecords
+from .records import ObjectRecords, Rest, count_codes, described_worst, distribution
 from .report import ClassGivenMatch, Existence, Localisation
-from .rest import Rest, count_codes, described_worst, distribution
 
 #: pairs of classes listed in a report
 MAX_LISTED = 100
@@ -253,7 +252,7 @@ def headline_parts(
     """The headline parts of the report, by name.
 
     Args:
-        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.rest.count_codes`
+        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.records.count_codes`
         records: of all samples
         context: of rated samples
     """

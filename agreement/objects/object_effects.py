@@ -8,14 +8,23 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray, distinct, ranges, sums_by
-from ..evidence.confusions import conflict_rows, findings_and_confusions
-from ..evidence.hypotheses import Column, EffectRows, Effects, effect_groups, group_subjects, kind_mask, part_groups
+from ..evidence.hypotheses import (
+    Column,
+    EffectRows,
+    Effects,
+    conflict_rows,
+    effect_groups,
+    findings_and_confusions,
+    group_subjects,
+    kind_mask,
+    part_groups,
+)
 from ..evidence.ranking import MIN_IMAGES
 from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.report import ReportContext
 from .annotators import missed_columns, verdict_columns
-from .sizes import SIZES
+from .classes import SIZES
 
 #: kinds of findings on boxes
 _BOXES = ("box_size", "box_right", "box_down")

@@ -16,8 +16,7 @@ from ...metrics.matching.pairs import Alignment, average_linkage, f1_score, pano
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
 from ..image_alpha.expected import pair_alpha
-from ..matching.batch import NO_TRACK
-from ..matching.tables import Tables
+from ..matching.tables import NO_TRACK, Tables
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig
 from ..statistics.codes import MISSING
@@ -27,9 +26,8 @@ from ..statistics.numbers import GroupNumbers, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import listed_by_row
-from .records import ObjectRecords
+from .records import ObjectRecords, Rest, count_codes, moments
 from .report import Cluster, PairSummary, SampleMean, Sessions
-from .rest import Rest, count_codes, moments
 
 #: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96

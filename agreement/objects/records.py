@@ -5,6 +5,8 @@ About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks 
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,12 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import IntArray
+from ...metrics.matching.merging import TIE
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..matching.compute import MatchedBatch
 from ..matching.tables import Tables
 from ..matching.verdicts import AGREED
 from ..settings.config import AgreementConfig
 from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact, rows_by_column
+from ..statistics.report import Describe
+from .report import Sample
 
 #: the options of tables of which nothing is asked that depends on options
 ANY_OPTIONS = AgreementConfig(())
@@ -108,3 +113,150 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
         taken.add((of_sample, suffixed))
         ids[k] = suffixed
     return ids
+
+
+#: length of lists of worst samples
+N_WORST = 5
+#: bins of the histograms, from 0 to 1
+N_BINS = 20
+#: values that are counted together
+_VALUES_AT_ONCE = 1 << 20
+
+
+class Rest:
+    """What a report says of its samples besides numbers, from consecutive blocks of them.
+
+    Three kinds of arrays by name: rows, which are joined; counts of codes, and moments, which are added.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[NDArray[Any]]] = defaultdict(list)
+        self._counts: dict[str, list[IntArray]] = defaultdict(list)
+        self._moments: dict[str, FloatArray] = {}
+
+    def add(self, found: Mapping[str, NDArray[Any]]) -> None:
+        """Add rows of the next samples."""
+        for name, rows in found.items():
+            self._rows[name].append(rows)
+
+    def add_counts(self, found: Mapping[str, IntArray]) -> None:
+        """Add counts, see :func:`count_codes`; equally many are counted together, so that each is sorted seldom."""
+        for name, counts in found.items():
+            parts = self._counts[name]
+            parts.append(counts)
+            while len(parts) > 1 and parts[-2].shape[1] <= 2 * parts[-1].shape[1]:
+                parts[-2:] = [_counts_together(parts[-2:])]
+
+    def add_moments(self, found: Mapping[str, FloatArray]) -> None:
+        """Add moments, see :func:`moments`."""
+        for name, new in found.items():
+            old = self._moments.get(name, np.zeros_like(new))
+            n = old[0] + new[0]
+            share, distance = new[0] / np.maximum(n, 1), new[1] - old[1]
+            spread = old[2] + new[2] + distance**2 * old[0] * share
+            self._moments[name] = np.stack([n, old[1] + distance * share, spread])
+
+    def rows(self, name: str) -> NDArray[Any]:
+        """Rows of all samples."""
+        return np.concatenate(self._rows[name])
+
+    def counts(self, name: str) -> IntArray:
+        """Counts over all samples, as :func:`count_codes` gives them."""
+        return _counts_together(self._counts[name])
+
+    def moments(self, name: str) -> FloatArray:
+        """Moments over all samples, as :func:`moments` gives them."""
+        return self._moments[name]
+
+
+def count_codes(*columns: IntArray, times: IntArray | None = None) -> IntArray:
+    """The different rows of ``k`` columns of codes ``>= 0``, ascending, with how often each occurs: ``(k + 1, T)``.
+
+    Args:
+        times: shape ``(N,)``, how many rows every row stands for; None: one
+    """
+    shape = [int(column.max(initial=0)) + 1 for column in columns]
+    if np.prod(shape, dtype=np.float64) >= 2.0**62:  # values of attributes
+        different, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        n = np.bincount(place.ravel(), times, minlength=different.shape[1])
+        return np.vstack([different, n.astype(np.int64)])
+    key = np.ravel_multi_index(columns, shape)
+    if times is None:
+        cells, n = np.unique(key, return_counts=True)
+    else:
+        cells, place = np.unique(key, return_inverse=True)
+        n = np.bincount(place, times, minlength=len(cells)).astype(np.int64)
+    return np.vstack([*np.unravel_index(cells, shape), n])
+
+
+def _counts_together(parts: list[IntArray]) -> IntArray:
+    if len(parts) == 1:
+        return parts[0]
+    *columns, times = np.hstack(parts)
+    return count_codes(*columns, times=times)
+
+
+def moments(row: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
+    """Number, mean and sum of squared deviations of the values of every row, ``(3, n_rows)``; mean 0 without one.
+
+    References:
+        T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+        variances", 1979 (how :meth:`Rest.add_moments` adds them)
+    """
+    n = np.bincount(row, minlength=n_rows)
+    mean = sums_by(row, values, n_rows) / np.maximum(n, 1)
+    return np.stack([n, mean, sums_by(row, (values - mean[row]) ** 2, n_rows)])
+
+
+def described_worst(
+    value: FloatArray, weight: FloatArray, area: FloatArray, describe: Describe, sign: float = 1.0
+) -> list[Sample]:
+    """The samples with the lowest values, without nan; ties go to the larger weight, then to the larger area.
+
+    Args:
+        value: shape ``(S,)``
+        weight: shape ``(S,)``, number of labels, or pairs of labels, behind the value
+        area: shape ``(S,)``, total area of the labels
+        sign: -1 where values have the opposite sign
+    """
+    order = np.lexsort((np.arange(len(value)), -area, -weight, value))[:N_WORST]  # nan comes last
+    rows = order[~np.isnan(value[order])]
+    found = zip(describe(rows.tolist()), (sign * value[rows]).tolist(), strict=True)
+    return [{**entry, "value": number} for entry, number in found]
+
+
+def mean(values: FloatArray) -> float | None:
+    """The mean; None without a value."""
+    return float(values.sum()) / len(values) if len(values) else None
+
+
+def distribution(iou: FloatArray) -> dict[str, Any]:
+    """Median and histogram of IoU, by name; None, and no histogram, without pairs of labels."""
+    return {"median_iou": median(iou), "iou_histogram": histogram(iou) if len(iou) else []}
+
+
+def median(values: FloatArray) -> float | None:
+    """The median; None without a value."""
+    if not len(values):
+        return None
+    places = [(len(values) - 1) // 2, len(values) // 2]  # the array may be large
+    return float(np.partition(values, places)[places].mean())
+
+
+def histogram(values: FloatArray) -> list[int]:
+    """Number of values in [0, 1] in each bin of 0.05; values on an edge (within ``TIE``) are in the upper bin."""
+    counts = np.zeros(N_BINS, np.int64)
+    for start in range(0, len(values), _VALUES_AT_ONCE):
+        some = values[start : start + _VALUES_AT_ONCE]
+        place = np.minimum(((some + TIE) * N_BINS).astype(np.int64), N_BINS - 1)
+        counts += np.bincount(place, minlength=N_BINS)
+    found: list[int] = counts.tolist()
+    return found
+
+
+def rows_by_code(code: IntArray, n: int) -> Iterator[IntArray]:
+    """Rows with every code ``0 … n - 1``, in turn."""
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(n + 1)).tolist()
+    for first, last in itertools.pairwise(ends):
+        yield order[first:last]

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..evidence.confusions import Confused
+from ..evidence.hypotheses import Confused
 from ..statistics.main_numbers import OBJECT_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, Coefficients, OfOne, OfPair, WithIntervals
 

@@ -30,9 +30,8 @@ from ...metrics.matching.threshold import (
     threshold_from_data,
 )
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
-from ..matching.batch import Batch
 from ..matching.compute import matching_of, without_crowd
-from ..matching.tables import MatchedPairs, Ratings, SamplePairs, Tables, pair_scores, ratings_of
+from ..matching.tables import Batch, MatchedPairs, Ratings, SamplePairs, Tables, pair_scores, ratings_of
 from ..settings.config import AgreementConfig, Empty, Missing, Undefined
 from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
 from ..statistics.records import AnyColumns

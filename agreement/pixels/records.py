@@ -15,8 +15,7 @@ from ..settings.config import AgreementConfig
 from ..statistics.content_order import combined, hash_sums, mixed
 from ..statistics.records import OF_SAMPLE, Records, compact, rows_by_column, unpacked
 from ..statistics.report import ReportContext
-from .compute import PixelAgreement, bits_of, measure
-from .meaning import MaskValues, are_classes
+from .compute import MaskValues, PixelAgreement, are_classes, bits_of, measure
 
 #: number of shared areas that are processed at once
 MAX_AREAS_AT_ONCE = 100_000

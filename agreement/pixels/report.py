@@ -20,8 +20,7 @@ from ..statistics.estimates import Fields, rated_only, report_estimates, report_
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio, ratio_formula
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
-from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
-from .meaning import MaskValues, are_classes
+from .compute import NUMBERS, SCORE, MaskValues, PixelAgreement, are_classes, kappa_of_areas
 from .records import PixelRecords, mask_distances
 
 #: number of listed classes; classes with the fewest pixels are left out

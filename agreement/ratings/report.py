@@ -24,8 +24,14 @@ from ...metrics.alpha.nominal import Level
 from ...metrics.alpha.rated import alpha_sums
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray, pairs_within, sums_by
-from ..evidence.confusions import Confused, conflict_rows, findings_and_confusions
-from ..evidence.hypotheses import EffectRows, effect_groups, often_given
+from ..evidence.hypotheses import (
+    Confused,
+    EffectRows,
+    conflict_rows,
+    effect_groups,
+    findings_and_confusions,
+    often_given,
+)
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
@@ -33,8 +39,16 @@ from ..statistics.estimates import Fields, rated_only, report_estimates, report_
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.numbers import Key, Numbers, ratio
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, number
-from .compute import ROWS_AT_ONCE, VERDICTS, RatingRecords, agreeing, mean_and_spread, n_agreeing, rating_of_others
-from .scale import RatingTable
+from .compute import (
+    ROWS_AT_ONCE,
+    VERDICTS,
+    RatingRecords,
+    RatingTable,
+    agreeing,
+    mean_and_spread,
+    n_agreeing,
+    rating_of_others,
+)
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
 WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")

@@ -16,11 +16,10 @@ from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 from ..matching.tables import MEASURES
-from ..objects.sizes import SIZES
-from ..pixels.meaning import MaskValues, are_classes
+from ..objects.classes import SIZES
+from ..pixels.compute import MaskValues, are_classes
 from ..statistics.numbers import GroupNumbers, Key, ratio
-from .matching import LOOSELY, RIGHT
-from .role_labels import Comparison
+from .role_labels import LOOSELY, RIGHT, Comparison
 
 #: columns of every annotator, class or size; the last ones are offsets of boxes
 COLUMNS = (

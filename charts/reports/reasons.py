@@ -10,7 +10,7 @@ import numpy as np
 
 from ...agreement.disputes.costs import Disputes, disputes_of
 from ...agreement.evidence.ranking import natural_key
-from ...agreement.pixels.meaning import MaskValues
+from ...agreement.pixels.compute import MaskValues
 from ..text.words import counted, shortened, shown_number, shown_share
 
 if TYPE_CHECKING:

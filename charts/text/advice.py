@@ -13,8 +13,7 @@ from .sections import Cell, Column, Part, Section, table
 from .words import UNDEFINED, counted, listed, shown_number, shown_share
 
 if TYPE_CHECKING:
-    from ...agreement.evidence.confusions import Confused
-    from ...agreement.evidence.hypotheses import Finding
+    from ...agreement.evidence.hypotheses import Confused, Finding
 
 #: text of a finding: the predicate of a sentence on an annotator, or a clause; and what it is compared with
 Phrase: TypeAlias = Callable[["Finding", Any], tuple[str, str]]

@@ -13,12 +13,11 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.matching.batch import NO_TRACK, Batch
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
-from ...agreement.matching.relations import differs_from, is_named, missed_by
-from ...agreement.matching.verdicts import CROWD, verdict_names
+from ...agreement.matching.tables import NO_TRACK, Batch
+from ...agreement.matching.verdicts import CROWD, differs_from, is_named, missed_by, verdict_names
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
-from ...agreement.roles.matching import role_columns
+from ...agreement.roles.role_labels import role_columns
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames
 from ...agreement.statistics.records import compact, uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts

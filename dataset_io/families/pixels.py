@@ -24,14 +24,15 @@ from ... import names
 from ...agreement.disputes.costs import pair_costs
 from ...agreement.pixels.compute import (
     NUMBERS,
+    MaskValues,
     PixelAgreement,
     SampleMasks,
     TooManyValuesError,
     compare_masks,
     mask_columns,
+    mask_values,
     measure,
 )
-from ...agreement.pixels.meaning import MaskValues, mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.arguments import writing_to
 from ...agreement.settings.config import AgreementConfig

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement.disputes.costs import pair_costs
-from ...agreement.matching.relations import MOST_NAMED, Relation
-from ...agreement.matching.verdicts import NO_VERDICT, verdict_names
+from ...agreement.matching.verdicts import MOST_NAMED, NO_VERDICT, Relation, verdict_names
 from ...agreement.ratings.compute import (
     RatingAgreement,
     RatingRecords,
+    check_listed,
     compute_ratings,
+    level_of,
     mean_and_spread,
     record_ratings,
 )
-from ...agreement.ratings.scale import check_listed, level_of
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames, is_number

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement.disputes.costs import pair_costs
-from ...agreement.matching.relations import MOST_NAMED, who_left_out
-from ...agreement.matching.verdicts import verdict_names
+from ...agreement.matching.verdicts import MOST_NAMED, verdict_names, who_left_out
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.records import id_texts, packed, uncounted_columns

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.matching.relations import Relation
+from ...agreement.matching.verdicts import Relation
 from ...agreement.roles.numbers import values_of_images
 from ...agreement.roles.role_labels import Comparison, compared_roles
 from ...agreement.statistics.records import Records

@@ -17,7 +17,7 @@ from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.families.family import Family
-from ...agreement.ratings.scale import level_of
+from ...agreement.ratings.compute import level_of
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.no_labels import check_named, drew_nothing

@@ -17,8 +17,8 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.matching.batch import Batch
 from ...agreement.matching.compute import matching_of, without_crowd
+from ...agreement.matching.tables import Batch
 from ...agreement.objects.build import object_reading
 from ...agreement.objects.records import ObjectRecords
 from ...agreement.objects.sensitivity import (
@@ -33,7 +33,7 @@ from ...agreement.objects.sensitivity import (
     stored_blocks,
     stored_in_order,
 )
-from ...agreement.roles.matching import Meetings, optimal
+from ...agreement.roles.role_labels import Meetings, optimal
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import BEST_F1

@@ -18,10 +18,10 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.families.family import TAGS
-from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
 from ...agreement.matching.tables import Tables
+from ...agreement.matching.verdicts import MOST_NAMED, differs_from, missed_by
+from ...agreement.objects.classes import SIZES
 from ...agreement.objects.records import ObjectRecords
-from ...agreement.objects.sizes import SIZES
 from ...agreement.ratings.compute import CLASS_CONFLICT, RatingRecords, agreeing
 from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
 from ...agreement.roles.numbers import part_of_labels

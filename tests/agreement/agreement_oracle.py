@@ -15,9 +15,8 @@ import shapely
 from hypothesis import strategies as st
 
 from annotator_agreement.agreement import AgreementConfig, make_config
-from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.tables import Tables
+from annotator_agreement.agreement.matching.tables import Batch, Tables
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport

@@ -17,8 +17,7 @@ from tests.chance import few
 
 from annotator_agreement.agreement import AgreementConfig, AgreementReport, make_config
 from annotator_agreement.agreement.families.family import build_report
-from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
-from annotator_agreement.agreement.pixels.meaning import MaskValues
+from annotator_agreement.agreement.pixels.compute import MaskValues, compare_masks, mask_columns, measure
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.statistics.codes import AttributeCodes

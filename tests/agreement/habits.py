@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

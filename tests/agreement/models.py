@@ -9,11 +9,11 @@ import numpy as np
 from tests.agreement.habits import CLASSES, Simulated
 
 from annotator_agreement.agreement import AgreementConfig
-from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects.build import sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.roles.matching import role_columns
+from annotator_agreement.agreement.roles.role_labels import role_columns
 from annotator_agreement.agreement.roles.summary import role_reports
 from annotator_agreement.agreement.statistics.records import uncounted_columns
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts

@@ -12,8 +12,8 @@ from tests.agreement.agreement_oracle import object_report
 from tests.agreement.habits import CLASSES, Habits, simulate
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.charts.objects.questions import class_sentence
 from annotator_agreement.charts.text.advice import clearly_confused, confusions_section, unclear_conflicts

@@ -9,7 +9,7 @@ import pytest
 
 from tests.agreement.agreement_oracle import config_of, object_report
 
-from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

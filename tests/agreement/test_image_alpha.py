@@ -19,10 +19,9 @@ from tests.chance import few, seeds
 
 from annotator_agreement.agreement import AgreementReport, make_config
 from annotator_agreement.agreement.families.family import build_report
-from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
-from annotator_agreement.agreement.pixels.meaning import MaskValues
+from annotator_agreement.agreement.pixels.compute import MaskValues, compare_masks, mask_columns, measure
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.statistics.report import ImageAlpha, ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, Polygons, Regions, box_iou

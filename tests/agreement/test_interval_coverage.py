@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from tests.agreement.agreement_oracle import context_of, records_of
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.agreement.objects.build import object_numbers, sample_contents
-from annotator_agreement.agreement.objects.object_distances import object_distances
+from annotator_agreement.agreement.matching.tables import Batch
+from annotator_agreement.agreement.objects.build import object_distances, object_numbers, sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords
 from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.estimates import estimates

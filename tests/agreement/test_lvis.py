@@ -16,7 +16,7 @@ from tests.agreement.agreement_oracle import object_report
 from tests.chance import some_seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.objects.sensitivity import Block, RuleAlpha, RuleNumbers
 from annotator_agreement.agreement.statistics.codes import ClassCodes

@@ -14,8 +14,15 @@ from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.pixels import report as numbers
-from annotator_agreement.agreement.pixels.compute import NUMBERS, compare_masks, mask_columns, means_defined, measure
-from annotator_agreement.agreement.pixels.meaning import MaskValues, mask_values
+from annotator_agreement.agreement.pixels.compute import (
+    NUMBERS,
+    MaskValues,
+    compare_masks,
+    mask_columns,
+    mask_values,
+    means_defined,
+    measure,
+)
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts

@@ -11,10 +11,10 @@ import pytest
 from tests.chance import seeds
 from tests.charts.filled import filled_report, filled_values, interval
 
-from annotator_agreement.agreement.evidence.confusions import Confused
+from annotator_agreement.agreement.evidence.hypotheses import Confused
 from annotator_agreement.agreement.evidence.ranking import ends_of_ranking, in_order, least_first, most_first, supported
 from annotator_agreement.agreement.objects.classes import similar_names, similar_spellings, synonyms
-from annotator_agreement.agreement.objects.rest import count_codes
+from annotator_agreement.agreement.objects.records import count_codes
 from annotator_agreement.charts.figures.matrices import annotator_order
 
 

@@ -32,8 +32,8 @@ from tests.agreement.found import same
 from tests.chance import examples, seeds
 
 from annotator_agreement.agreement import AgreementConfig
-from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects import sensitivity
 from annotator_agreement.agreement.objects.sensitivity import (
     Block,

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects import sensitivity
 from annotator_agreement.agreement.objects.sensitivity import (
     MAX_SAMPLES,

@@ -87,7 +87,7 @@ def generate(n_samples: int, n_annotators: int = len(ANNOTATORS), seed: int = SE
 def batch_of(data: GeneratedBoxes) -> Any:
     """The boxes as what is compared at once."""
     load_plugin()
-    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.tables import Batch
     from annotator_agreement.metrics import Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -78,8 +78,7 @@ def report_on_masks(n_images: int, n_annotators: int, seed: int, habit: float = 
     """Masks of two discs with borders that vary; the first annotator paints the second class wider by a share."""
     details = {"background": 0, "ignored": [], "names": {"1": "road", "2": "grass"}, "is_rgb": False}
     context = context_of(n_annotators, (), "Segmentation", **details)
-    from annotator_agreement.agreement.pixels.compute import compare_masks, mask_columns, measure
-    from annotator_agreement.agreement.pixels.meaning import MaskValues
+    from annotator_agreement.agreement.pixels.compute import MaskValues, compare_masks, mask_columns, measure
     from annotator_agreement.agreement.pixels.records import record_pixels
     from annotator_agreement.agreement.pixels.report import build_pixel_report
 

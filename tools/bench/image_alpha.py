@@ -96,9 +96,9 @@ def _boxes(rng: np.random.Generator, n: int, n_classes: int) -> NDArray[np.float
 def outline_seconds() -> list[Row]:
     """The time that outlines of the polygons of 5,000 images take, against comparing these by their boxes."""
     context = context_of(N_ANNOTATORS, ["cell"], "Polylines")
-    from annotator_agreement.agreement.matching.batch import Batch
     from annotator_agreement.agreement.matching.compute import compute_agreement_of
-    from annotator_agreement.agreement.objects.object_distances import object_distances
+    from annotator_agreement.agreement.matching.tables import Batch
+    from annotator_agreement.agreement.objects.build import object_distances
     from annotator_agreement.agreement.objects.records import record
     from annotator_agreement.metrics import Objects, Regions, polygons_from_rings
 
