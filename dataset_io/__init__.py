@@ -12,8 +12,7 @@ from .decide.decide import decide
 from .decide.gold import delete_decisions, list_decisions, undo_decisions
 from .decide.next_object import record_own_labels
 from .jobs.compute import compute_agreement, run_agreement, update_agreement
-from .jobs.deletion import delete_agreement
-from .jobs.lifecycle import rename_agreement
+from .jobs.lifecycle import delete_agreement, rename_agreement
 from .record.run import list_agreements
 from .record.run_labels import changed_since
 from .results.check import check_agreement
@@ -21,7 +20,7 @@ from .results.compare import compare_agreement
 from .results.decided_labels import export_decided, export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, load_agreement
-from .run_parts import RunDecisions, RunObjects
+from .run_methods import RunDecisions, RunObjects
 from .units.units_field import add_units, agreement_patches, resolve_units
 from .views.agreement_view import save_agreement_views, view_agreement
 

@@ -21,8 +21,7 @@ from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .jobs.compute import compute_agreement, update_agreement
-from .jobs.deletion import delete_agreement
-from .jobs.lifecycle import rename_agreement
+from .jobs.lifecycle import delete_agreement, rename_agreement
 from .record.run import Run, dataset_of, list_agreements
 from .record.run_labels import changed_since
 from .record.schema import fields_marked
@@ -33,14 +32,14 @@ from .results.load import agreement_on, agreement_samples, load_agreement
 from .results.measure_convergence import agreement_convergence
 from .results.parts import OpenParts, open_parts
 from .results.thresholds import agreement_rules, agreement_threshold_from_data, agreement_thresholds
-from .run.work_through import Progress
+from .run.read import Progress
 from .run_methods import RUN_PARTS, Method, Methods, documented
 from .views.agreement_view import save_agreement_views, view_agreement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from .run_parts import RunDecisions, RunObjects
+    from .run_methods import RunDecisions, RunObjects
 
 #: what Tab on a run lists of its report, each with a sentence in ``help(run)``; ``run.report`` lists all
 _OF_REPORT = {

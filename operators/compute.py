@@ -34,9 +34,9 @@ from ..dataset_io.labels.annotator_attributes import (
 )
 from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles
-from ..dataset_io.labels.paths import is_of_frames
 from ..dataset_io.labels.roles import with_roles
 from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
+from ..dataset_io.labels.stored import is_of_frames
 from ..dataset_io.record.run import Run, list_agreements, newest_first
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
 from ..dataset_io.record.run_labels import open_run_labels

@@ -20,7 +20,7 @@ from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.database.fiftyone_private import is_part, serialized_stages, view_in_app
-from ..dataset_io.labels.paths import all_fields
+from ..dataset_io.labels.stored import all_fields
 from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels

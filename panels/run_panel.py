@@ -28,7 +28,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io.database.fiftyone_private import DatasetContent, content_of, load_dataset_once
-from ..dataset_io.run.work_through import rare_collections
+from ..dataset_io.run.read import rare_collections
 from .drawing import DECIDER, message_schema
 from .drill_down import described_samples
 from .panel_state import (

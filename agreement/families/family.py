@@ -25,9 +25,8 @@ from ..ratings import report as ratings
 from ..ratings.compute import VERDICTS as RATING_VERDICTS
 from ..ratings.compute import RatingRecords
 from ..roles.summary import role_numbers, role_reports
-from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
-from ..statistics.records import AnyColumns, Records
+from ..statistics.records import AnyColumns, Hashes, Records
 from ..statistics.report import AgreementReport, ReportContext
 from ..tags import report as tags
 from ..tags.compute import VERDICTS as TAG_VERDICTS
@@ -50,7 +49,7 @@ class Family:
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
     #: the main numbers that are functions of sums over any samples, with a row for every sample
     headline: Callable[[Any, ReportContext], Iterable[Numbers]]
-    #: content of the samples, for :func:`~..statistics.content_order.content_ranks`
+    #: content of the samples, for :func:`~..statistics.records.content_ranks`
     contents: Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
     #: what fixing every sample would change; shape ``(S,)``, 0 where there is nothing to fix
     costs: Callable[[Any], FloatArray]

@@ -19,9 +19,8 @@ import numpy as np
 
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..statistics.content_order import Hashes, combined, hash_sums, mixed
 from ..statistics.numbers import Numbers, ratio
-from ..statistics.records import Records
+from ..statistics.records import Hashes, Records, combined, hash_sums, mixed
 from ..statistics.report import ImageAlpha, number
 
 #: kinds of annotations whose pairs are all counted, and pairs of their objects at most

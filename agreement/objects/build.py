@@ -20,7 +20,6 @@ from ..matching.compute import matched_pairs, matching_of
 from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
-from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import (
     Fields,
     kept_by_sample,
@@ -31,6 +30,7 @@ from ..statistics.estimates import (
     sample_numbers,
 )
 from ..statistics.numbers import BySample, GroupNumbers, Joined, Numbers
+from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import add_annotators, annotator_numbers, annotator_summaries, vitality_numbers, with_vitality
 from .attributes import add_attributes, attribute_numbers, attribute_summaries, compared_attributes, unused_tables
@@ -259,7 +259,7 @@ def headline_numbers_of(records: ObjectRecords, context: ReportContext) -> Itera
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.content_order.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``

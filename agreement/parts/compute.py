@@ -17,10 +17,9 @@ from ...metrics.numeric.rate_tests import RateMoments, false_discoveries, rate_t
 from ..evidence.hypotheses import FALSE_DISCOVERY_RATE, MARGIN
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
 from ..families.family import FAMILIES
-from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import estimates, rated_only
 from ..statistics.numbers import Numbers
-from ..statistics.records import Records
+from ..statistics.records import Hashes, Records, content_ranks
 from ..statistics.report import ReportContext, number
 from .result import DataPart, PartNumber
 

@@ -15,10 +15,10 @@ from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_o
 from ..image_alpha.expected import ExpectedDistances, image_distances, pair_alpha
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
-from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of, sample_numbers
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio, ratio_formula
+from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
 from .compute import NUMBERS, SCORE, MaskValues, PixelAgreement, are_classes, kappa_of_areas
 from .records import PixelRecords, mask_distances
@@ -211,7 +211,7 @@ def areas_of_values(records: PixelRecords, values: IntArray) -> tuple[IntArray, 
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.content_order.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the areas of every value in every mask ``(S,)``, and values ``(S, 2)``

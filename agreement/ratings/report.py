@@ -34,10 +34,10 @@ from ..evidence.hypotheses import (
 )
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
-from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of, sample_numbers
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.numbers import Key, Numbers, ratio
+from ..statistics.records import Hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, number
 from .compute import (
     ROWS_AT_ONCE,
@@ -212,7 +212,7 @@ def _alpha(
 
 
 def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.content_order.content_ranks`: hashes of the ratings ``(S,)``."""
+    """Content of the samples for :func:`~..statistics.records.content_ranks`: hashes of the ratings ``(S,)``."""
     ratings = records.ratings
     sample, annotator = np.nonzero(~np.isnan(ratings))
     given = ratings[sample, annotator]

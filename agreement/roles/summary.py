@@ -10,10 +10,9 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 from ...metrics.numeric.rate_tests import alternative_annotator_test
-from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import GroupNumbers, Joined, Key, Numbers, ratio
-from ..statistics.records import Records
+from ..statistics.records import Hashes, Records, content_ranks
 from ..statistics.report import ReportContext, mean_defined, number
 from ..statistics.role_reports import (
     EPSILON,

@@ -34,9 +34,8 @@ from ..settings.annotators import spelt_alike
 from ..settings.errors import shown
 from ..settings.no_labels import OtherReading, opposite, reading_warning
 from .codes import NO_LABEL, are_without_class
-from .content_order import Hashes, content_ranks
 from .numbers import BySample, Key, Numbers, ratio
-from .records import Records
+from .records import Hashes, Records, content_ranks
 from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
 from .values import part_types
 
@@ -131,7 +130,7 @@ def report_estimates(
 
     Args:
         numbers: the numbers, of rated samples only
-        contents: gives the content of these samples, for :func:`~.content_order.content_ranks`
+        contents: gives the content of these samples, for :func:`~.records.content_ranks`
     """
     config, ranks = context.config, np.arange(records.n_samples)
     if kept_by_sample(records, context) is True:  # moments do not depend on the order
@@ -150,7 +149,7 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
 
     Args:
         ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
-            together. See :func:`~.content_order.content_ranks`
+            together. See :func:`~.records.content_ranks`
         resamples: number of resamples; 0 for no intervals
     """
     total: dict[Key, Estimate] = {}

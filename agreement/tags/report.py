@@ -15,10 +15,10 @@ from ...metrics.numeric.arrays import FloatArray, sums_by
 from ..evidence.hypotheses import EffectRows, findings_of, often_given
 from ..matching.verdicts import AGREED, LONE
 from ..settings.annotators import AnnotatorPairs
-from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.estimates import Fields, other_reading, rated_only, report_estimates, report_of, sample_numbers
 from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
 from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio
+from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, WithIntervals
 from .compute import VERDICTS, TagAgreement, TagRecords, compute_tags, record_tags
 
@@ -201,7 +201,7 @@ def tag_numbers(records: TagRecords, context: ReportContext, t: TagAgreement | N
 
 
 def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.content_order.content_ranks`: hashes of the tags ``(S,)``."""
+    """Content of the samples for :func:`~..statistics.records.content_ranks`: hashes of the tags ``(S,)``."""
     annotators, tags = name_hashes(context.annotators), name_hashes(context.class_names)
     sample, annotator, tag = records.labels()
     given = combined(tags[tag], annotators[annotator].view(np.int64))

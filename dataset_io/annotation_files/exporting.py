@@ -25,14 +25,12 @@ from ..database.fiftyone_private import sample_collection
 from ..families.protocol import LabelsRead
 from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
 from ..labels.kinds import KINDS, LabelKind
-from ..labels.paths import attributes_of_runs
 from ..labels.source import Source, open_source
-from ..labels.stored import StoredSample
+from ..labels.stored import StoredSample, attributes_of_runs
 from ..record.run import list_agreements
 from ..record.run_labels import RunLabels, open_run_labels
 from ..results.file_writing import checked_file, replacing
-from ..run.read import Reader
-from ..run.work_through import Progress, Rows, work_through
+from ..run.read import Progress, Reader, Rows, work_through
 from ..units.units_field import consensus_documents, open_units
 from .annotation_set import (
     OF_RUN,

@@ -20,7 +20,7 @@ from ...agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
 from ...charts.text.words import counted
 from ..labels.source import field_schema
-from ..run.work_through import Progress
+from ..run.read import Progress
 from .annotation_set import (
     AnnotationFile,
     AnnotationSet,

@@ -31,11 +31,11 @@ from ..database.fiftyone_private import (
     reload_samples,
     sample_collection,
 )
-from ..labels.paths import all_fields, gold_of, places, run_of
 from ..labels.source import field_schema, own_fields, refuse_read_only
+from ..labels.stored import all_fields, gold_of, places, run_of
 from ..record.lease import lost_lease, require_lease, writing
 from ..record.schema import declare, redeclare, undeclare
-from ..run.work_through import Progress
+from ..run.read import Progress
 from .image_names import Target
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField
 from .summaries import FieldChange

@@ -15,7 +15,7 @@ from bson import ObjectId
 
 from ... import names
 from ..database.fiftyone_private import reload_dataset, replace_parts, stored_parts
-from ..labels.paths import all_fields, run_of
+from ..labels.stored import all_fields, run_of
 
 #: settings of a run: ``run_key``; ``paths`` of its sidebar group, if any; ``attribute`` and ``fields`` to colour, if
 #: any, with the colour of every value in ``value_colors``; or the colour of every field in ``field_colors``; and

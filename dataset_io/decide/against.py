@@ -31,7 +31,7 @@ from ...agreement.settings.options import OPTIONS
 from ...metrics.consensus.consensus import quorum_votes, vote_classes
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..families.ratings import is_comparable
-from ..run.work_through import rare_collections
+from ..run.read import rare_collections
 from ..units.changing import BATCH
 from ..units.unit_labels import Stored
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable

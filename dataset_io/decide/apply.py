@@ -28,13 +28,13 @@ from ...charts.text.sections import as_text
 from ...charts.text.words import counted
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import reload_samples
-from ..labels.paths import attributes_of_runs
 from ..labels.source import refuse_read_only
+from ..labels.stored import attributes_of_runs
 from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..record.sample_index import now
-from ..run.work_through import Progress, rare_collections
+from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
 from .decide import ObjectsToDecide, documents_of, user_name

@@ -21,11 +21,11 @@ from ...agreement.settings.options import OPTIONS
 from ...charts.reports.decided import but_left_out
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
-from ..labels.paths import attributes_of_runs
+from ..labels.stored import attributes_of_runs
 from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import now
-from ..run.work_through import Progress, rare_collections
+from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, change
 from ..units.unit_labels import Stored, UnitReader
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule

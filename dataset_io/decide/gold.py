@@ -26,13 +26,13 @@ from ...charts.text.words import counted
 from ..app.label_schemas import end_editing
 from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
 from ..labels.kinds import LabelKind, kind_of
-from ..labels.paths import all_fields, run_of
 from ..labels.source import refuse_read_only, whole_samples
+from ..labels.stored import all_fields, run_of
 from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
-from ..run.work_through import rare_collections
+from ..run.read import rare_collections
 from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
 from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, hash_of_label, stored_labels

@@ -61,11 +61,11 @@ from ..record.schema import fields_marked, unset_values
 from ..record.stored_records import OpenRecords, delete_files
 from ..results.load import with_samples
 from ..results.thresholds import source_with_iou_from_data, with_thresholds
+from ..run.read import Progress, rare_collections
 from ..run.settle import Compared, reported, settle
-from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
-from .deletion import delete_agreement
+from .lifecycle import delete_agreement
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,8 @@ from ...agreement.settings.options import value_name
 from ...names import FRAMES_PREFIX
 from ..database.fiftyone_private import stored_dataset
 from .kinds import LabelKind
-from .paths import all_fields, gold_of, is_marked, is_of_frames, mark_of
 from .source import Source, flattened
-from .stored import of_each_label
+from .stored import all_fields, gold_of, is_marked, is_of_frames, mark_of, of_each_label
 
 #: attributes of FiftyOne's own labels
 _OF_FIFTYONE = {

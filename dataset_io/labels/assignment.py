@@ -18,9 +18,8 @@ from ...agreement.statistics.codes import is_number
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from .checks import are_labels
 from .kinds import LabelKind
-from .paths import is_of_frames
 from .source import Source, flattened
-from .stored import StoredSample, label_count, label_positions
+from .stored import StoredSample, is_of_frames, label_count, label_positions
 
 #: what an annotator has on a sample
 LIST_STATES = NO_LIST, EMPTY_LIST, LABELS = range(3)

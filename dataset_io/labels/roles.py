@@ -12,9 +12,8 @@ from ... import names
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from .kinds import LabelKind, kind_of
-from .paths import gold_of, is_of_frames, run_of
 from .source import Role, Source, comparable_fields, field_schema, own_fields, refuse_read_only, values_found
-from .stored import StoredSample, half_of, label_ids
+from .stored import StoredSample, gold_of, half_of, is_of_frames, label_ids, run_of
 
 
 def with_roles(source: Source) -> Source:

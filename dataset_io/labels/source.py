@@ -38,7 +38,7 @@ from ..database.fiftyone_private import (
 )
 from .geometry_readers import GeometryReader
 from .kinds import LabelKind, kind_of, titles
-from .paths import all_fields, gold_of, is_of_frames, run_of
+from .stored import all_fields, gold_of, is_of_frames, run_of
 
 #: stages and operators of MongoDB that give something else at every reading
 _DRAWS = {"$sample", "$sampleRate", "$rand"}

@@ -16,7 +16,7 @@ from ... import names
 from ...agreement.settings.arguments import text_of
 from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import frame_collection, has_frame_fields, reload_dataset, sample_collection
-from ..labels.paths import all_fields, gold_of, is_of_frames
+from ..labels.stored import all_fields, gold_of, is_of_frames
 from .run import dataset_of
 
 #: entry of a decision that says what was done to apply it, one part for every step

@@ -14,8 +14,8 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ..database.fiftyone_private import document_fields, pipeline_of, stages_of
 from ..labels.kinds import kind_of
-from ..labels.paths import all_fields, is_of_frames, mark_of, places
 from ..labels.source import Source, field_schema
+from ..labels.stored import all_fields, is_of_frames, mark_of, places
 from .run import Run, list_agreements
 
 

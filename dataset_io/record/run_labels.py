@@ -21,8 +21,8 @@ from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ..database.fiftyone_private import pipeline_of, sample_collection, stages_of, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
-from ..labels.paths import is_of_frames
 from ..labels.source import Source, flattened, recorded_source, refuse_parts
+from ..labels.stored import is_of_frames
 from .run import COMPLETED, Run
 from .sample_index import CHANGES_RECORD, changes_since, ids_of, sample_keys
 

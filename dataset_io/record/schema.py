@@ -27,7 +27,7 @@ from ..database.fiftyone_private import (
     reload_dataset,
     rename_indexes,
 )
-from ..labels.paths import Place, all_fields, is_marked, is_of_frames, mark_of, outermost, places, run_of
+from ..labels.stored import Place, all_fields, is_marked, is_of_frames, mark_of, outermost, places, run_of
 from .lease import lost_lease, require_lease, writing
 
 #: entries of a dataset's document that name fields, and those of its App settings that do

@@ -33,7 +33,7 @@ from ..decide.next_object import files_of
 from ..labels.source import whole_samples
 from ..record.run import Run
 from ..record.run_labels import open_run_labels
-from ..run.work_through import Progress
+from ..run.read import Progress
 from .export import csv_of
 from .file_writing import checked_file, replacing, write_file
 from .picture import picture_of

@@ -19,8 +19,7 @@ from ..labels.assignment import EMPTY_LIST, LABELS
 from ..labels.source import Source, comparable_fields, values_found
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import SampleIndex
-from ..run.read import Reader, read_ahead
-from ..run.work_through import Progress, rare_collections, return_memory
+from ..run.read import Progress, Reader, rare_collections, read_ahead, return_memory
 
 #: the attribute by which detections of a model are ordered
 _CONFIDENCE = "confidence"

@@ -25,8 +25,8 @@ from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import is_generated, pipeline_of, root_dataset, sample_collection
-from ..labels.paths import is_marked, is_of_frames, labels_have, where_labels_are
 from ..labels.source import flattened
+from ..labels.stored import is_marked, is_of_frames, labels_have, where_labels_are
 from ..record.run import Run, dataset_of
 from ..record.sample_index import SampleIndex, ids_of
 from .load import records_on

@@ -49,8 +49,7 @@ from ..labels.stored import half_of, subsample_keys
 from ..record.run import Run
 from ..record.run_labels import changed_since, open_run_labels
 from ..record.sample_index import SampleIndex, ids_of
-from ..run.read import Reader, read_ahead, some_ids
-from ..run.work_through import rare_collections
+from ..run.read import Reader, rare_collections, read_ahead, some_ids
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -27,14 +27,14 @@ from ...agreement.statistics.report import ReportContext, RunFacts
 from ..database.fiftyone_private import database, dataset_id, reload_dataset
 from ..families import open_family
 from ..families.protocol import LabelFamily
-from ..labels.paths import is_of_frames
 from ..labels.roles import with_roles
 from ..labels.source import Shard, Source, flattened, label_kinds, recorded_source
+from ..labels.stored import is_of_frames
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, SHARED, Run, versions
 from ..record.stored_records import file_context, file_id, open_file, write_journal, write_records
+from ..run.read import Progress, rare_collections, return_memory
 from ..run.settle import Compared, settle
-from ..run.work_through import Progress, rare_collections, return_memory
 from .engines import Engine, GivenUpError, answered
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard

@@ -16,8 +16,8 @@ from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from ..labels.checks import document_title
+from ..run.read import Progress, Rows, work_through
 from ..run.settle import update_documents
-from ..run.work_through import Progress, Rows, work_through
 from .unit_labels import Stored, UnitReader
 
 #: stands for a field that a document does not have

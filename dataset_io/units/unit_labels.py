@@ -110,7 +110,7 @@ class UnitLabels:
 
 
 class UnitReader:
-    """Reads the units of a run, for :func:`~..run.work_through.work_through`.
+    """Reads the units of a run, for :func:`~..run.read.work_through`.
 
     Args:
         labels: the labels of the run

@@ -28,14 +28,13 @@ from ...metrics.consensus.consensus import NO_CLASS, consensus_score, quorum_vot
 from ..app.appearance import add_path
 from ..database.fiftyone_private import list_name, reload_samples
 from ..labels.checks import check_sizes, label_facts, with_masks
-from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
-from ..labels.stored import NoRoomError, as_read
+from ..labels.stored import NoRoomError, as_read, mark_of, places
 from ..record.lease import unless_deleted, writing
 from ..record.run import COMPLETED, FAILED, RUNNING, Run, dataset_of
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.schema import declare, delete_fields, new_field, refuse_field_of_user
-from ..run.work_through import Progress, rare_collections
+from ..run.read import Progress, rare_collections
 from ..views.view_request import is_count
 from .changing import Changed, Write, change
 from .consensus_geometry import ConsensusMaker, Shapes, consensus_maker

@@ -24,7 +24,7 @@ from ..database.fiftyone_private import (
     stages_of,
     stored_dataset,
 )
-from ..labels.paths import all_fields, run_of
+from ..labels.stored import all_fields, run_of
 from ..record.lease import writing
 from ..record.run import dataset_of
 from ..record.run_labels import RunLabels, open_run_labels

@@ -15,7 +15,7 @@ from ...agreement.settings.arguments import is_real
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL
-from ..labels.paths import places
+from ..labels.stored import places
 from ..record.run_labels import RunLabels
 
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.statistics.content_order import content_ranks
+from annotator_agreement.agreement.statistics.records import content_ranks
 from annotator_agreement.agreement.statistics.report import Interval, ReportContext
 
 

@@ -15,7 +15,7 @@ from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 from annotator_agreement.agreement.disputes.costs import Disputes, disputes_of, left_out
 from annotator_agreement.agreement.families.family import FAMILIES
 from annotator_agreement.agreement.objects.records import ObjectRecords
-from annotator_agreement.charts.reports.reasons import object_reasons
+from annotator_agreement.charts.reports.families import object_reasons
 
 
 def _records(case: Found) -> ObjectRecords:

@@ -18,7 +18,7 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.evidence import hypotheses
 from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.objects.findings import object_findings
+from annotator_agreement.charts.objects.questions import object_findings
 from annotator_agreement.charts.text.advice import all_findings
 from annotator_agreement.metrics.numeric.rate_tests import RateMoments
 

@@ -16,9 +16,9 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.tables import Batch
 from annotator_agreement.agreement.objects.build import object_distances, object_numbers, sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords
-from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.estimates import estimates
 from annotator_agreement.agreement.statistics.numbers import Numbers
+from annotator_agreement.agreement.statistics.records import content_ranks
 from annotator_agreement.agreement.statistics.report import Interval, ReportContext
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes

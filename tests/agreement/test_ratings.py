@@ -16,8 +16,8 @@ from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, m
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
+from annotator_agreement.agreement.ratings import compute as rating_compute
 from annotator_agreement.agreement.ratings import report as report_module
-from annotator_agreement.agreement.ratings import scale
 from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
 
 NAMES = ("alice", "bob", "carol", "dave")
@@ -203,7 +203,7 @@ def test_long_confusion_matrices_and_lists_of_classes_are_cut(monkeypatch: pytes
     assert pair.confusion == [{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}]
     assert pair.n_unlisted == 2
     assert report.annotators[0].classes == {"a": 2, "b": 3, "c": 1}
-    monkeypatch.setattr(scale, "MAX_CATEGORIES", 3)  # of more ordered classes there are no weights
+    monkeypatch.setattr(rating_compute, "MAX_CATEGORIES", 3)  # of more ordered classes there are no weights
     report = report_of(random_rows(7, CLASSES), config_of(categories=CLASSES))
     names = ("krippendorff_alpha", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1")
     assert {name: list(values) for name, values in report.coefficients.items()} == {

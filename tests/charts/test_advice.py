@@ -9,7 +9,7 @@ import pytest
 from tests.charts.filled import filled_report, filled_values
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.charts.objects.findings import OBJECT_PHRASES, object_findings
+from annotator_agreement.charts.objects.questions import OBJECT_PHRASES, object_findings
 from annotator_agreement.charts.reports.families import family_of
 from annotator_agreement.charts.text.advice import OF_TWO, whom_to_talk_to
 

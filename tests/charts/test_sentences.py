@@ -22,12 +22,14 @@ from annotator_agreement.agreement.statistics.role_reports import (
     SideBySide,
 )
 from annotator_agreement.charts.objects.annotators import bias_in_words
-from annotator_agreement.charts.objects.findings import cause_sentence, losses, object_outcome
 from annotator_agreement.charts.objects.questions import (
+    cause_sentence,
     class_sentence,
     existence_sentence,
     localisation_sentence,
+    losses,
     object_alpha_sentence,
+    object_outcome,
     share_below,
 )
 from annotator_agreement.charts.objects.rules import f1_by_threshold, suggested_threshold

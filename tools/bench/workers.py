@@ -145,8 +145,7 @@ def _read(name: str, limits: tuple[str | None, str | None], most: int | None = N
     from annotator_agreement.agreement import make_config
     from annotator_agreement.dataset_io.families import open_family
     from annotator_agreement.dataset_io.labels.source import Shard, open_source
-    from annotator_agreement.dataset_io.run.read import Reader, read_ahead
-    from annotator_agreement.dataset_io.run.work_through import rare_collections
+    from annotator_agreement.dataset_io.run.read import Reader, rare_collections, read_ahead
 
     low, high = (None if limit is None else ObjectId(limit) for limit in limits)
     source = open_source(fo.load_dataset(name), make_config(list(ANNOTATORS)))
