@@ -1,4 +1,7 @@
-"""Functions of samples and the key of a run as methods of a run, or of a part of it, with signature and help."""
+"""Functions of samples and the key of a run as methods, with signature and help.
+
+Of a run, or of a part of it: ``run.objects`` and ``run.decisions``.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,6 @@ from .bootstrap.confidence import (
     wilson_interval,
 )
 from .consensus.consensus import Votes, unit_votes
-from .detection.average_precision import average_precision, match_detections
 from .geometry.boxes import box_iou, box_overlaps, boxes_as_polygons
 from .geometry.keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
 from .geometry.lines import Lines, line_overlap, lines_from_points
@@ -40,6 +39,7 @@ from .geometry.rasterize import pillow_mask
 from .geometry.regions import Regions
 from .geometry.temporal import Intervals
 from .matching import Matching, match_objects
+from .matching.average_precision import average_precision, match_detections
 from .matching.pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .matching.sweep import THRESHOLDS, sweep_thresholds
 from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data

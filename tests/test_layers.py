@@ -35,13 +35,10 @@ MODULES = ("names",)
 #: the rooms of the product: each imports those before it; the face of a folder (its ``__init__.py``) is its last room
 ORDER = (
     "names",
-    *(
-        f"metrics/{room}"
-        for room in ("numeric", "bootstrap", "alpha", "geometry", "matching", "detection", "consensus", "pixels")
-    ),
+    *(f"metrics/{room}" for room in ("numeric", "bootstrap", "alpha", "geometry", "matching", "consensus", "pixels")),
     "metrics",
-    *(f"agreement/{room}" for room in ("settings", "evidence", "statistics", "image_alpha", "pixels", "ratings")),
-    *(f"agreement/{room}" for room in ("matching", "objects", "convergence", "tags", "roles", "disputes", "families")),
+    *(f"agreement/{room}" for room in ("settings", "evidence", "statistics", "pixels", "ratings")),
+    *(f"agreement/{room}" for room in ("matching", "objects", "tags", "roles", "disputes", "families")),
     *(f"agreement/{room}" for room in ("parts", "acceptance")),
     "agreement",
     *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),

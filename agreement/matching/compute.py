@@ -20,7 +20,7 @@ from ..settings.config import AgreementConfig
 from ..statistics.numbers import ratio
 from ..statistics.records import Columns, compact, packed
 from .tables import Batch, MatchedPairs, SamplePairs, Tables, pairs_of_units
-from .verdicts import object_verdicts, unit_verdicts
+from .verdicts import MOST_NAMED, Relation, object_verdicts, unit_verdicts, who_left_out
 
 #: an object lies mostly within a crowd region if they share at least this part of the smaller one
 MOSTLY_INSIDE = 0.5
@@ -221,3 +221,23 @@ def _aligned(objects: Objects, overlaps: Overlaps, shared: SamplePairs, aligned:
     rows = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
     columns = (np.ones(len(i)), area / overlaps.area[i], area / overlaps.area[j])
     return np.column_stack([sums_by(rows, values, len(shared.sample)) for values in columns])
+
+
+def missed_by(found: Tables) -> Relation:
+    """Annotators who missed the object of a label, for all ``N`` labels."""
+    return who_left_out(found.assigned[found.units.sample], found.unit, found.objects.annotator).of_rows(found.unit)
+
+
+def differs_from(found: Tables) -> Relation:
+    """Annotators who gave the object of a label another class, for all ``N`` labels."""
+    pairs, annotator = found.pairs, found.objects.annotator
+    i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
+    row, other = np.concatenate([i, j]), annotator[np.concatenate([j, i])]
+    order = np.lexsort((other, row))
+    return Relation(row[order], other[order])
+
+
+def is_named(found: Tables) -> BoolArray:
+    """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
+    named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
+    return named

@@ -1,4 +1,4 @@
-"""The agreement on some samples as tables: what matching found, for the values that are written and for the report.
+"""A batch of objects as columns, and the agreement on it as tables, for written values and for the report.
 
 A row of *labels* (``objects``), *units*, *pairs* of labels of one unit, *seats* (a sample and an annotator who was
 asked), *meetings* (``sample_pairs``: a sample and two of them) and *opinions* (a label, and a class that others gave):

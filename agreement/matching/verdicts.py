@@ -1,4 +1,4 @@
-"""Verdicts on objects and units: whether the annotators agree, and if not, why."""
+"""Verdicts on objects and units: whether annotators agree, if not, why; who missed it or gave it another class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ...metrics.matching.splits import find_duplicates, find_splits
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
 from ..ratings.compute import agreeing
 from ..statistics.codes import NOT_GIVEN
-from .tables import Tables
 
 #: verdicts of objects; units have only the first five
 VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")
@@ -165,23 +164,3 @@ def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relat
     lacks = asked.copy()
     lacks[unit, annotator] = False
     return Relation(*np.nonzero(lacks))
-
-
-def missed_by(found: Tables) -> Relation:
-    """Annotators who missed the object of a label, for all ``N`` labels."""
-    return who_left_out(found.assigned[found.units.sample], found.unit, found.objects.annotator).of_rows(found.unit)
-
-
-def differs_from(found: Tables) -> Relation:
-    """Annotators who gave the object of a label another class, for all ``N`` labels."""
-    pairs, annotator = found.pairs, found.objects.annotator
-    i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
-    row, other = np.concatenate([i, j]), annotator[np.concatenate([j, i])]
-    order = np.lexsort((other, row))
-    return Relation(row[order], other[order])
-
-
-def is_named(found: Tables) -> BoolArray:
-    """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
-    named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
-    return named

@@ -1,4 +1,7 @@
-"""Numbers of annotators: misses, verdicts, conflicts, bias of boxes, and agreement with the consensus."""
+"""Numbers of annotators: misses, verdicts, conflicts, bias of boxes, agreement with the consensus, and vitality.
+
+Vitality is alpha with all annotators minus alpha without one of them (three or more), with unchanged units.
+"""
 
 from __future__ import annotations
 

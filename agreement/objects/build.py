@@ -15,7 +15,6 @@ from ...metrics.geometry.regions import Outlines
 from ...metrics.matching.pairs import panoptic_quality
 from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from ..evidence.hypotheses import EffectRows
-from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..matching.compute import matched_pairs, matching_of
 from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
@@ -29,6 +28,7 @@ from ..statistics.estimates import (
     report_of,
     sample_numbers,
 )
+from ..statistics.image_alpha import Annotations, ExpectedDistances, image_distances
 from ..statistics.numbers import BySample, GroupNumbers, Joined, Numbers
 from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext, mean_defined, number

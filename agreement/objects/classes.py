@@ -1,4 +1,4 @@
-"""Numbers of classes, confusions between classes, the effect of merging two, and similar class names."""
+"""Numbers of classes and sizes, confusions between classes, the effect of merging two, and similar class names."""
 
 from __future__ import annotations
 

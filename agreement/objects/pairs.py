@@ -15,12 +15,12 @@ from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
-from ..image_alpha.expected import pair_alpha
 from ..matching.tables import NO_TRACK, Tables
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
+from ..statistics.image_alpha import pair_alpha
 from ..statistics.main_numbers import MEASURES
 from ..statistics.numbers import GroupNumbers, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json

@@ -1,6 +1,7 @@
-"""The agreement on objects as compact columns: stored with the run, and read again for any view.
+"""The agreement on objects as compact columns: stored with the run, and read again for any view; and what is no sum.
 
-About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks take 96 bytes each in addition.
+About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks take 96 bytes each in addition. What a
+report says besides numbers (``Rest``) is gathered over blocks of samples: rows, counts of codes, moments.
 """
 
 from __future__ import annotations

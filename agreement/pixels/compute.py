@@ -1,4 +1,4 @@
-"""Areas and shared areas of every class in semantic masks, and the numbers of samples from them."""
+"""Areas and shared areas of every class in semantic masks, the numbers of samples from them; what values mean."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
-from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..settings.config import AgreementConfig
+from ..statistics.image_alpha import Annotations, ExpectedDistances, image_distances
 from ..statistics.records import OF_SAMPLE, Records, combined, compact, hash_sums, mixed, rows_by_column, unpacked
 from ..statistics.report import ReportContext
 from .compute import MaskValues, PixelAgreement, are_classes, bits_of, measure

@@ -12,10 +12,10 @@ from ...metrics.alpha import alpha_of
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
-from ..image_alpha.expected import ExpectedDistances, image_distances, pair_alpha
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of, sample_numbers
+from ..statistics.image_alpha import ExpectedDistances, image_distances, pair_alpha
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio, ratio_formula
 from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, name_hashes

@@ -1,4 +1,4 @@
-"""Compute scores and verdicts from the ratings of a batch of samples."""
+"""Scores and verdicts from the ratings of a batch of samples, and the scale of ratings: level, list of categories."""
 
 from __future__ import annotations
 

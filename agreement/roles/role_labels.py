@@ -1,4 +1,9 @@
-"""The labels of annotators and of roles (a reference, models) in one table, and those of a role beside the others."""
+"""The labels of annotators and of roles (a reference, models) in one table, matched with each other.
+
+Two who were asked on the same image meet: a role and an annotator, or two annotators, one of whom is left out and takes
+the place of a model: units of three and more annotators would not do as a standard for a role, as who is matched alone
+finds more. Every meeting is matched alone, as an image of two annotators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build the part of a report on a role (a reference or model), and the tables of its labels."""
+"""Build the part of a report on a role (a reference or model), a model beside persons, and the tables of its labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of samples: compact columns, stored with a run, to compute the numbers of any view."""
+"""Records of samples: compact columns, stored with a run, to compute the numbers of any view; order by content."""
 
 from __future__ import annotations
 

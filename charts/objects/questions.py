@@ -1,4 +1,4 @@
-"""Sections of the report on objects: do annotators see, name and draw the same objects? Classes and confusions."""
+"""Sections of the report on objects: do annotators see, name and draw the same? Classes, confusions, and findings."""
 
 from __future__ import annotations
 

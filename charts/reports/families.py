@@ -1,4 +1,4 @@
-"""The sections, figures and tables of each family of label types.
+"""The sections, figures, tables and reasons of dispute of each family of label types.
 
 This is the only place in ``charts`` that knows the families; everything else calls :func:`family_of` with a report.
 """

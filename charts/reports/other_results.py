@@ -16,7 +16,7 @@ from .dataframes import flat, frame_of
 
 if TYPE_CHECKING:
     from ...agreement.acceptance.evaluate import AcceptanceCheck, Checked
-    from ...agreement.convergence.convergence import Convergence
+    from ...agreement.objects.convergence import Convergence
     from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
     from ...agreement.statistics.main_numbers import MainNumber
 

@@ -13,9 +13,9 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
+from ...agreement.matching.compute import MatchedBatch, compute_agreement_of, differs_from, is_named, missed_by
 from ...agreement.matching.tables import NO_TRACK, Batch
-from ...agreement.matching.verdicts import CROWD, differs_from, is_named, missed_by, verdict_names
+from ...agreement.matching.verdicts import CROWD, verdict_names
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
 from ...agreement.roles.role_labels import role_columns
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames

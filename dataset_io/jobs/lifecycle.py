@@ -1,4 +1,4 @@
-"""Rename a run and its fields, and list what deleting it removes."""
+"""Rename a run and its fields, list what deleting it removes, and delete it in any state of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State of a sample when it was read, its labels in expressions, and filters that check that nothing changed."""
+"""Schema paths and collections of labels; the state of a sample when it was read, and filters that check it."""
 
 from __future__ import annotations
 

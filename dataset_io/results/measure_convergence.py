@@ -10,7 +10,7 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.convergence.convergence import Convergence, Detections, convergence_of
+from ...agreement.objects.convergence import Convergence, Detections, convergence_of
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import OPTIONS

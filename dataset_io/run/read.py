@@ -1,4 +1,4 @@
-"""Read labels in batches straight from the database, ahead of their computation."""
+"""Read labels in batches straight from the database, and process them: reading, computing and writing overlap."""
 
 from __future__ import annotations
 

@@ -18,8 +18,9 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.families.family import TAGS
+from ...agreement.matching.compute import differs_from, missed_by
 from ...agreement.matching.tables import Tables
-from ...agreement.matching.verdicts import MOST_NAMED, differs_from, missed_by
+from ...agreement.matching.verdicts import MOST_NAMED
 from ...agreement.objects.classes import SIZES
 from ...agreement.objects.records import ObjectRecords
 from ...agreement.ratings.compute import CLASS_CONFLICT, RatingRecords, agreeing

@@ -19,8 +19,8 @@ from tests.chance import seeds
 from tests.metrics.test_keypoints import coco_oks
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.convergence.convergence import Detections, Precision, convergence_of
 from annotator_agreement.agreement.matching.tables import Batch
+from annotator_agreement.agreement.objects.convergence import Detections, Precision, convergence_of
 from annotator_agreement.metrics import COCO_SIGMAS, Keypoints, MaskCrops, Objects, Polygons, Regions
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -89,14 +89,14 @@ def test_reasons_name_annotators_and_classes_the_most_frequent_first() -> None:
 
 
 def test_who_is_behind_disputes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from annotator_agreement.charts.reports import reasons
+    from annotator_agreement.charts.reports import families
 
     told = [
         Disputes(Counter(carol=7), Counter(bob=2), 2, Counter({("cat", "dog"): 3}), Counter(), 0, 12),
         Disputes(Counter(a=1, b=2, c=1), Counter(a=2, b=2), 3, Counter(), Counter(), 1, 7),
         Disputes(other_classes=Counter({("a", "dog", "cat"): 3, ("b", "dog", "cat"): 1, ("b", "cow", "cat"): 2})),
     ]
-    monkeypatch.setattr(reasons, "disputes_of", lambda *_: told)
+    monkeypatch.setattr(families, "disputes_of", lambda *_: told)
     case = found(0, {})
     assert object_reasons(_records(case), context_of(case.config)) == [
         "7 lone (carol), 3 called cat or dog, 2 missed (bob)",

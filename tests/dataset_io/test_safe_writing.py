@@ -17,7 +17,7 @@ from tests.datasets import detections, random_annotators, stored
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io.jobs import compute
-from annotator_agreement.dataset_io.run import read, settle, work_through
+from annotator_agreement.dataset_io.run import read, settle
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -219,7 +219,7 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
     report = compute_quickly(dataset, ANNOTATORS)
     assert (report.run.n_changed, report.n_samples, report.score.n) == (1, 4, 2)
     assert dataset.values("agreement_n_annotators") == [None, 3, 3, 2, 1]
-    assert len(restless.tags) == 1 + work_through.MAX_ATTEMPTS
+    assert len(restless.tags) == 1 + read.MAX_ATTEMPTS
     report.print_report()
 
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..statistics.numbers import Numbers, ratio
-from ..statistics.records import Hashes, Records, combined, hash_sums, mixed
-from ..statistics.report import ImageAlpha, number
+from .numbers import Numbers, ratio
+from .records import Hashes, Records, combined, hash_sums, mixed
+from .report import ImageAlpha, number
 
 #: kinds of annotations whose pairs are all counted, and pairs of their objects at most
 MAX_KINDS, MAX_OBJECT_PAIRS = 141, 1_500_000

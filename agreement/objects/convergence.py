@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.bootstrap.draws import sparse
-from ...metrics.detection.average_precision import COCO_THRESHOLDS, average_precision, match_detections
 from ...metrics.geometry.objects import iou_from_areas
+from ...metrics.matching.average_precision import COCO_THRESHOLDS, average_precision, match_detections
 from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.tables import Batch
-from ..objects.classes import COCO_LIMITS, SIZES, own_areas
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields, estimates
@@ -28,6 +27,7 @@ from ..statistics.numbers import Key, Numbers
 from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import WithIntervals, number
 from ..statistics.values import masked_means
+from .classes import COCO_LIMITS, SIZES, own_areas
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..matching.merging import TIE
 from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from .merging import TIE
 
 #: the recall points
 RECALLS: FloatArray = np.linspace(0.0, 1.0, 101)

@@ -1,1 +1,0 @@
-"""Label convergence: mean average precision (mAP) of annotators against each other."""

@@ -1,1 +1,0 @@
-"""Average precision of one annotator's objects as detections of another's."""
