@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .compute import COMPUTE
+from .compute import COMPUTE, options_of
 from .export import EXPORT_AGAINST, EXPORT_DECIDED, EXPORT_LABELS, EXPORT_REPORT
 from .form import operator_of
 from .gold import APPLY, DECIDE, UNDO_APPLIED, UNDO_DECISIONS
 from .import_labels import IMPORT
+from .inputs import given_options
 from .runs import CHECK, COMPARE, CONFIGURE_APP, DELETE, OPEN_PANEL, RENAME, SHOW, UPDATE, LabelConvergence
 from .views import ADD_UNITS, PATCHES, RESOLVE, SAVE_VIEWS, VIEW
 

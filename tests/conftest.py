@@ -205,7 +205,7 @@ def make_videos(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any
 
 def _delete_orphans() -> None:
     """Remove the records of runs of datasets that earlier tests deleted: FiftyOne does not, and tests count files."""
-    from annotator_agreement.dataset_io.record.stored_records import delete_orphans
+    from annotator_agreement.dataset_io.record import delete_orphans
 
     delete_orphans()
 

@@ -144,3 +144,13 @@ def test_references_in_docstrings_lead_somewhere() -> None:
         if not _leads_somewhere(path, *match.groups())
     ]
     assert dead == []
+
+
+def test_tests_name_folders_and_no_modules_in_them() -> None:
+    named = {
+        (node.module or "").replace(".", "/").removeprefix("annotator_agreement/")
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("annotator_agreement.")
+    }
+    assert {name for name in named if not (ROOT / name).is_dir()} <= {"names"}

@@ -10,7 +10,7 @@ import typing
 from tools.dev.reference_docs import UPDATES
 
 from annotator_agreement.agreement import AgreementConfig, AgreementInputError, make_config
-from annotator_agreement.agreement.settings.options import GROUPS, OPTIONS
+from annotator_agreement.agreement.settings import GROUPS, OPTIONS
 
 #: what is no entry of the config under its own name
 NOT_KEPT = {"overwrite", "workers", "executor", "resume", "progress"}

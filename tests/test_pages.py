@@ -15,7 +15,7 @@ from tools.dev.notebook import TUTORIAL, executed
 from tools.dev.private_fiftyone import ROOT
 
 import annotator_agreement as aa
-from annotator_agreement.agreement.acceptance.requirements import KEYS
+from annotator_agreement.agreement.acceptance import KEYS
 
 
 def _run(path: Path) -> dict[str, object]:

@@ -507,7 +507,7 @@ def test_options_of_another_kind_are_refused(aa, dataset):
 
 def test_compute_says_every_option_once(private_fiftyone):
     from annotator_agreement import compute
-    from annotator_agreement.agreement.settings.options import OPTIONS, TOGETHER
+    from annotator_agreement.agreement.settings import OPTIONS, TOGETHER
 
     grouped = [name for names in TOGETHER.values() for name in names]
     assert len(grouped) == 14

@@ -1,1 +1,5 @@
 """Disputed objects: their cost, their kinds on every sample, and the accuracy of annotators once adjudicated."""
+
+from __future__ import annotations
+
+from .costs import Disputes, disputes_of, left_out

@@ -1,1 +1,6 @@
 """Annotators against a reference, and against models."""
+
+from __future__ import annotations
+
+from .role_labels import role_columns
+from .summary import role_reports

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .page import report_page, sections_html
+from .page import anchor, report_page, sections_html
 
 __all__ = ["report_page", "sections_html"]

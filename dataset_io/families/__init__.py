@@ -9,7 +9,7 @@ from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.statistics.report import ReportContext
 from ..labels.source import Source
 from .objects import ObjectFamily
-from .pixels import PixelFamily
+from .pixels import PixelFamily, write_map
 from .protocol import LabelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily

@@ -17,8 +17,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from ..numeric.arrays import FloatArray, IntArray, sums_by
-from . import alpha_of, chance_corrected
-from .nominal import unit_disagreement
+from .nominal import alpha_of, chance_corrected, unit_disagreement
 from .rated import Distance, RatingCounts, category_positions, check_ratings, count_ratings
 
 #: weights of agreement by the distance of two categories in the list of categories

@@ -15,8 +15,7 @@ import numpy as np
 
 from ..bootstrap.draws import SparseColumns, Statistic, hstack, sparse, vstack
 from ..numeric.arrays import FloatArray, IntArray, group_ends, pairs_between, pairs_within, sums_by
-from . import Undefined, alpha_of, nominal_alpha_of_sums
-from .nominal import Level, NominalTally
+from .nominal import Level, NominalTally, Undefined, alpha_of, nominal_alpha_of_sums
 
 #: pairs of values of one unit that are compared at once (about 100 bytes each)
 MAX_PAIRS_AT_ONCE = 200_000

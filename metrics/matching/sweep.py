@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..geometry.objects import Objects, Overlaps, Similarity
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, sums_by
-from . import Matching
+from .match import Matching
 from .merging import TIE, Nodes, average_linkage_of, contracted, improved, places_of
 from .optimal import ClassHandling, annotator_bits, are_large, match_optimal
 

@@ -15,14 +15,11 @@ import shapely
 from hypothesis import strategies as st
 
 from annotator_agreement.agreement import AgreementConfig, make_config
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.tables import Batch, Tables
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.agreement.matching import Batch, Tables, compute_agreement_of
+from annotator_agreement.agreement.objects import ObjectRecords, ObjectReport, build_object_report, record
+from annotator_agreement.agreement.statistics import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, krippendorff_alpha
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 NAN = float("nan")
 

@@ -16,14 +16,11 @@ from tests.agreement.rating_oracle import random_rows
 from tests.chance import few
 
 from annotator_agreement.agreement import AgreementConfig, AgreementReport, make_config
-from annotator_agreement.agreement.families.family import build_report
-from annotator_agreement.agreement.pixels.compute import MaskValues, compare_masks, mask_columns, measure
-from annotator_agreement.agreement.pixels.records import record_pixels
-from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
-from annotator_agreement.agreement.statistics.codes import AttributeCodes
-from annotator_agreement.agreement.statistics.records import Records
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
+from annotator_agreement.agreement.families import build_report
+from annotator_agreement.agreement.pixels import MaskValues, compare_masks, mask_columns, measure, record_pixels
+from annotator_agreement.agreement.ratings import compute_ratings, record_ratings
+from annotator_agreement.agreement.statistics import AttributeCodes, Records, ReportContext, RunFacts
+from annotator_agreement.agreement.tags import compute_tags, record_tags
 
 NAMES = ("alice", "bob", "carol")
 MEANING = MaskValues(0, (9,), {1: "sky", 2: "road (2)", 3: "road (3)"})

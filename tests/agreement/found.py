@@ -15,8 +15,8 @@ from tests.agreement.agreement_oracle import NAN, Sample, Unit, batch_of, config
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementConfig
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.matching import compute_agreement_of
+from annotator_agreement.agreement.objects import ObjectReport
 
 N_ANNOTATORS = 4
 RULES = (

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from annotator_agreement.agreement.matching.tables import Batch
+from annotator_agreement.agreement.matching import Batch
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 WIDTH_PX, HEIGHT_PX = 640, 480
 #: areas below are small (COCO)

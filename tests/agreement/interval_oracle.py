@@ -13,8 +13,7 @@ import pytest
 from scipy import stats
 
 from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.statistics.records import content_ranks
-from annotator_agreement.agreement.statistics.report import Interval, ReportContext
+from annotator_agreement.agreement.statistics import Interval, ReportContext, content_ranks
 
 
 def _is_of_resamples(key: tuple[str, ...]) -> bool:

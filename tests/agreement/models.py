@@ -9,15 +9,10 @@ import numpy as np
 from tests.agreement.habits import CLASSES, Simulated
 
 from annotator_agreement.agreement import AgreementConfig
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects.build import sample_contents
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.roles.role_labels import role_columns
-from annotator_agreement.agreement.roles.summary import role_reports
-from annotator_agreement.agreement.statistics.records import uncounted_columns
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.agreement.statistics.role_reports import PersonComparison
+from annotator_agreement.agreement.matching import Batch, compute_agreement_of
+from annotator_agreement.agreement.objects import ObjectRecords, record, sample_contents
+from annotator_agreement.agreement.roles import role_columns, role_reports
+from annotator_agreement.agreement.statistics import PersonComparison, ReportContext, RunFacts, uncounted_columns
 from annotator_agreement.metrics import Objects
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from annotator_agreement.agreement import AgreementConfig
-from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
-from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.agreement.ratings import RatingReport, build_rating_report, compute_ratings, record_ratings
+from annotator_agreement.agreement.statistics import ReportContext, RunFacts
 
 NAN = float("nan")
 

@@ -17,9 +17,9 @@ from tests.agreement.found import same
 from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.report import AttributeSummary
-from annotator_agreement.agreement.statistics.codes import AttributeCodes
+from annotator_agreement.agreement.matching import compute_agreement_of
+from annotator_agreement.agreement.objects import AttributeSummary
+from annotator_agreement.agreement.statistics import AttributeCodes
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 Value = str | float | bool | None

@@ -11,8 +11,7 @@ from tests.agreement.agreement_oracle import CLASS_NAMES, NAN, alpha_of, config_
 from tests.agreement.found import Found, each_case, found, found_in, mean, median, same, share
 from tests.chance import seeds
 
-from annotator_agreement.agreement.objects import pairs
-from annotator_agreement.agreement.objects.records import Rest, count_codes
+from annotator_agreement.agreement.objects import Rest, count_codes, pairs
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
 
 

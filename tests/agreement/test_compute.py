@@ -20,8 +20,7 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.chance import examples
 
-from annotator_agreement.agreement.matching.compute import ALPHA_REASONS, compute_agreement_of
-from annotator_agreement.agreement.matching.verdicts import NO_VERDICT, VERDICTS
+from annotator_agreement.agreement.matching import ALPHA_REASONS, NO_VERDICT, VERDICTS, compute_agreement_of
 
 SETTINGS = examples(100)
 NAN = float("nan")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from annotator_agreement.agreement import AgreementConfig, AgreementInputError, make_config
-from annotator_agreement.agreement.settings.errors import shown
+from annotator_agreement.agreement.settings import shown
 
 TWO = ("alice", "bob")
 ATTRIBUTE = {"annotator_attribute": "rater_id"}

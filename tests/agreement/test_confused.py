@@ -12,13 +12,12 @@ from tests.agreement.agreement_oracle import object_report
 from tests.agreement.habits import CLASSES, Habits, simulate
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.objects.questions import class_sentence
-from annotator_agreement.charts.text.advice import clearly_confused, confusions_section, unclear_conflicts
+from annotator_agreement.agreement.matching import Batch, compute_agreement_of
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.charts.objects import class_sentence
+from annotator_agreement.charts.text import clearly_confused, confusions_section, unclear_conflicts
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 
 def _report(batch: Batch, names: list[str], classes: list[str], clusters: np.ndarray | None = None) -> ObjectReport:

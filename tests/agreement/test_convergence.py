@@ -19,10 +19,10 @@ from tests.chance import seeds
 from tests.metrics.test_keypoints import coco_oks
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects.convergence import Detections, Precision, convergence_of
+from annotator_agreement.agreement.matching import Batch
+from annotator_agreement.agreement.objects import Detections, Precision, convergence_of
 from annotator_agreement.metrics import COCO_SIGMAS, Keypoints, MaskCrops, Objects, Polygons, Regions
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 coco_masks = pytest.importorskip("pycocotools.mask")
 

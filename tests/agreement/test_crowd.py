@@ -9,9 +9,9 @@ import pytest
 
 from tests.agreement.agreement_oracle import config_of, object_report
 
-from annotator_agreement.agreement.matching.tables import Batch
+from annotator_agreement.agreement.matching import Batch
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 N_ANNOTATORS = 4
 CLASSES = ("", "cat", "dog", "owl")

@@ -15,9 +15,9 @@ from tests.agreement.agreement_oracle import Label, Sample, batch_of, object_rep
 from tests.chance import FEW
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.settings.options import OPTIONS
-from annotator_agreement.charts.reports.document import report_markdown
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.agreement.settings import OPTIONS
+from annotator_agreement.charts.reports import report_markdown
 
 
 def box(category: int, place: int = 0) -> Label:

@@ -12,10 +12,10 @@ import pytest
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, context_of, records_of
 from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 
-from annotator_agreement.agreement.disputes.costs import Disputes, disputes_of, left_out
-from annotator_agreement.agreement.families.family import FAMILIES
-from annotator_agreement.agreement.objects.records import ObjectRecords
-from annotator_agreement.charts.reports.families import object_reasons
+from annotator_agreement.agreement.disputes import Disputes, disputes_of, left_out
+from annotator_agreement.agreement.families import FAMILIES
+from annotator_agreement.agreement.objects import ObjectRecords
+from annotator_agreement.charts.reports import object_reasons
 
 
 def _records(case: Found) -> ObjectRecords:

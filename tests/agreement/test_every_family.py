@@ -14,8 +14,8 @@ from tests.chance import few
 from tests.dataset_io import same_values
 
 from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.families.family import FAMILIES, report_from_dict
-from annotator_agreement.charts.reports.document import report_markdown, report_text
+from annotator_agreement.agreement.families import FAMILIES, report_from_dict
+from annotator_agreement.charts.reports import report_markdown, report_text
 
 N = 40
 

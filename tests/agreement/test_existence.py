@@ -12,10 +12,10 @@ from tests.agreement.agreement_oracle import NAMES, NAN, Sample, Unit, config_of
 from tests.agreement.found import assigned_pairs, each_case, found, found_in, mean, median, same, share
 from tests.agreement.interval_oracle import proportion_of_none
 
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
-from annotator_agreement.agreement.statistics.estimates import sample_numbers
-from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.agreement.ratings import compute_ratings, record_ratings
+from annotator_agreement.agreement.statistics import sample_numbers
+from annotator_agreement.agreement.tags import compute_tags, record_tags
 from annotator_agreement.metrics import brennan_prediger, fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 
 

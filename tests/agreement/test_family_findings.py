@@ -10,9 +10,9 @@ from tests.chance import few, some_seeds
 from tools.bench.habits import SIMULATED
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.evidence.hypotheses import EffectRows
-from annotator_agreement.charts.reports.families import family_of
-from annotator_agreement.charts.text.advice import whom_to_talk_to
+from annotator_agreement.agreement.evidence import EffectRows
+from annotator_agreement.charts.reports import family_of
+from annotator_agreement.charts.text import whom_to_talk_to
 
 #: what is said of the planted habit
 SAID = {

@@ -15,12 +15,11 @@ from tools.bench.findings import forgetful
 from tools.bench.generated import GeneratedBoxes, generate, report_on
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.evidence import hypotheses
-from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.objects.questions import object_findings
-from annotator_agreement.charts.text.advice import all_findings
-from annotator_agreement.metrics.numeric.rate_tests import RateMoments
+from annotator_agreement.agreement.evidence import Finding, by_subject, hypotheses
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.charts.objects import object_findings
+from annotator_agreement.charts.text import all_findings
+from annotator_agreement.metrics.numeric import RateMoments
 
 
 def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:

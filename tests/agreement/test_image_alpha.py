@@ -18,15 +18,13 @@ from tests.agreement.agreement_oracle import object_report
 from tests.chance import few, seeds
 
 from annotator_agreement.agreement import AgreementReport, make_config
-from annotator_agreement.agreement.families.family import build_report
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.pixels.compute import MaskValues, compare_masks, mask_columns, measure
-from annotator_agreement.agreement.pixels.records import record_pixels
-from annotator_agreement.agreement.statistics.report import ImageAlpha, ReportContext, RunFacts
+from annotator_agreement.agreement.families import build_report
+from annotator_agreement.agreement.matching import Batch
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.agreement.pixels import MaskValues, compare_masks, mask_columns, measure, record_pixels
+from annotator_agreement.agreement.statistics import ImageAlpha, ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, Polygons, Regions, box_iou
-from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.rasterize import region_pixels
+from annotator_agreement.metrics.geometry import Boxes, region_pixels
 
 #: image, annotator, and the boxes with their classes
 Annotation = tuple[int, int, np.ndarray, np.ndarray]

@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 from tests.agreement.agreement_oracle import context_of, records_of
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects.build import object_distances, object_numbers, sample_contents
-from annotator_agreement.agreement.objects.records import ObjectRecords
-from annotator_agreement.agreement.statistics.estimates import estimates
-from annotator_agreement.agreement.statistics.numbers import Numbers
-from annotator_agreement.agreement.statistics.records import content_ranks
-from annotator_agreement.agreement.statistics.report import Interval, ReportContext
+from annotator_agreement.agreement.matching import Batch
+from annotator_agreement.agreement.objects import ObjectRecords, object_distances, object_numbers, sample_contents
+from annotator_agreement.agreement.statistics import Interval, Numbers, ReportContext, content_ranks, estimates
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 pytestmark = pytest.mark.long
 
@@ -47,14 +43,14 @@ def simulated() -> tuple[dict[str, float], Intervals]:
     context = context_of(config, CLASS_NAMES)
     records = records_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config)
     # all data sets together: their own error is a fourteenth of that of one
-    everything = estimates(_numbers(records, context), np.arange(records.n_samples), resamples=0, seed=0)
+    everything = estimates.estimates(_numbers(records, context), np.arange(records.n_samples), resamples=0, seed=0)
     true = {name: everything[(name,)].value for name in NUMBERS} | {"alpha.pooled": limit_of_alpha()}
     found: Intervals = {name: [] for name in NUMBERS}
     number = np.arange(records.n_samples) // N_SAMPLES
     for k in range(N_DATA_SETS):
         data_set = records.select(number == k)
         ranks = content_ranks(*sample_contents(data_set, context))
-        of_set = estimates(_numbers(data_set, context), ranks, resamples=config.resamples, seed=k)
+        of_set = estimates.estimates(_numbers(data_set, context), ranks, resamples=config.resamples, seed=k)
         for name in NUMBERS:
             interval = of_set[(name,)].interval
             assert interval is not None
@@ -95,7 +91,9 @@ def test_intervals_of_alpha_of_images_hold_where_annotations_repeat(n_samples: i
         data_set = records.select(np.arange(records.n_samples) // n_samples == k)
         ranks = content_ranks(*sample_contents(data_set, context))
         numbers = object_distances(data_set, context).numbers(data_set)
-        interval = estimates([numbers], ranks, resamples=config.resamples, seed=k)["image_alpha.value",].interval
+        interval = estimates.estimates([numbers], ranks, resamples=config.resamples, seed=k)[
+            "image_alpha.value",
+        ].interval
         assert interval is not None
         covered += interval.low <= _limit_of_repeated() <= interval.high
     assert 0.93 <= covered / n_data_sets <= 0.97

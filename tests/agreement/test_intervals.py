@@ -26,15 +26,25 @@ from tests.chance import seeds
 from tests.dataset_io.same_values import assert_same
 
 from annotator_agreement.agreement import AgreementConfig, make_config
-from annotator_agreement.agreement.objects import build
+from annotator_agreement.agreement.objects import (
+    ObjectRecords,
+    ObjectReport,
+    build,
+    build_object_report,
+    object_numbers,
+    sample_contents,
+)
 from annotator_agreement.agreement.objects import records as stored_records
-from annotator_agreement.agreement.objects.build import build_object_report, object_numbers, sample_contents
-from annotator_agreement.agreement.objects.records import ObjectRecords
-from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.statistics import (
+    Estimate,
+    Key,
+    Numbers,
+    ReportContext,
+    differences,
+    rated_only,
+    report_estimates,
+)
 from annotator_agreement.agreement.statistics import estimates as estimation
-from annotator_agreement.agreement.statistics.estimates import Estimate, estimates, rated_only, report_estimates
-from annotator_agreement.agreement.statistics.numbers import Key, Numbers, differences
-from annotator_agreement.agreement.statistics.report import ReportContext
 from annotator_agreement.metrics import MIN_SAMPLES
 
 OPTIONS: list[dict[str, Any]] = [
@@ -163,7 +173,7 @@ def test_a_run_differs_from_itself_by_nothing_and_swapping_two_negates() -> None
                 yield differences(each, other, 40)
 
     def compared(first: Any, second: Any) -> dict[tuple[str, ...], Any]:
-        return estimates(changes(first, second), ranks, resamples=80, seed=1)
+        return estimation.estimates(changes(first, second), ranks, resamples=80, seed=1)
 
     for key, same in compared(a, a).items():
         assert same.value == 0 or np.isnan(same.value), key
@@ -272,7 +282,7 @@ def test_limits_see_that_the_sum_of_rare_disagreement_is_skewed(monkeypatch, nam
     numbers = Numbers(((name,),), columns, lambda sums: 1.0 - 2.0 * sums[..., 1:] / sums[..., :1])
 
     def ends():
-        (found,) = estimates([numbers], np.arange(len(disagreed)), resamples=4_000, seed=5).values()
+        (found,) = estimation.estimates([numbers], np.arange(len(disagreed)), resamples=4_000, seed=5).values()
         assert found.value == pytest.approx(1.0 - 2.0 * disagreed.mean())
         return np.array([found.interval.low, found.interval.high]) - found.value
 

@@ -16,12 +16,11 @@ from tests.agreement.agreement_oracle import object_report
 from tests.chance import some_seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.objects.sensitivity import Block, RuleAlpha, RuleNumbers
-from annotator_agreement.agreement.statistics.codes import ClassCodes
+from annotator_agreement.agreement.matching import Batch
+from annotator_agreement.agreement.objects import Block, ObjectReport, RuleAlpha, RuleNumbers
+from annotator_agreement.agreement.statistics import ClassCodes
 from annotator_agreement.metrics import Objects, best_similarities, similarities_between_samples, threshold_from_data
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 # ROOT.parent / "shared" / "data"
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"

@@ -13,8 +13,7 @@ from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.chance import some_seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.parts import compute
-from annotator_agreement.agreement.parts.compute import PartColumns, groups_of_sets, groups_of_values, parts_of
+from annotator_agreement.agreement.parts import PartColumns, compute, groups_of_sets, groups_of_values, parts_of
 from annotator_agreement.metrics import Resampling, bootstrap
 
 N = 240
@@ -164,7 +163,7 @@ def test_a_part_that_is_worse_is_found_and_where_it_differs():
 
 
 def _stacked(a, b):
-    from annotator_agreement.metrics.bootstrap.draws import vstack
+    from annotator_agreement.metrics.bootstrap import vstack
 
     return vstack([a, b])
 

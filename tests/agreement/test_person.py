@@ -13,9 +13,8 @@ from tests.agreement.habits import CLASSES, Habits, Simulated, simulate
 from tests.agreement.models import context_of, of_annotators, person_of, with_model
 
 from annotator_agreement.agreement import AgreementConfig, make_config
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.statistics.role_reports import PersonComparison, SideBySide
+from annotator_agreement.agreement.matching import Batch, compute_agreement_of
+from annotator_agreement.agreement.statistics import PersonComparison, SideBySide
 
 TEAM = (Habits("alice", miss=0.1), Habits("bob", miss=0.15, confuses=("car", "bus", 0.2)), Habits("carol", miss=0.05))
 MODEL = Habits("yolo", miss=0.2, duplicates=0.1, confuses=("bus", "tram", 0.1))

@@ -13,20 +13,21 @@ from tests.agreement.families import KINDS
 from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.pixels import report as numbers
-from annotator_agreement.agreement.pixels.compute import (
+from annotator_agreement.agreement.pixels import (
+    MAX_CLASSES,
     NUMBERS,
     MaskValues,
+    build_pixel_report,
     compare_masks,
     mask_columns,
     mask_values,
     means_defined,
     measure,
+    record_pixels,
 )
-from annotator_agreement.agreement.pixels.records import record_pixels
-from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.charts.reports.document import report_text
+from annotator_agreement.agreement.pixels import report as numbers
+from annotator_agreement.agreement.statistics import ReportContext, RunFacts
+from annotator_agreement.charts.reports import report_text
 
 PLAIN = MaskValues(0, (), {})
 CONFIG = make_config(["alice", "bob", "carol"])

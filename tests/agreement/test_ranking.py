@@ -11,11 +11,16 @@ import pytest
 from tests.chance import seeds
 from tests.charts.filled import filled_report, filled_values, interval
 
-from annotator_agreement.agreement.evidence.hypotheses import Confused
-from annotator_agreement.agreement.evidence.ranking import ends_of_ranking, in_order, least_first, most_first, supported
-from annotator_agreement.agreement.objects.classes import similar_names, similar_spellings, synonyms
-from annotator_agreement.agreement.objects.records import count_codes
-from annotator_agreement.charts.figures.matrices import annotator_order
+from annotator_agreement.agreement.evidence import (
+    Confused,
+    ends_of_ranking,
+    in_order,
+    least_first,
+    most_first,
+    supported,
+)
+from annotator_agreement.agreement.objects import count_codes, similar_names, similar_spellings, synonyms
+from annotator_agreement.charts.figures import annotator_order
 
 
 def _annotators(**intervals: tuple[float, float]) -> list:

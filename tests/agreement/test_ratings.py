@@ -17,8 +17,8 @@ from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.ratings import compute as rating_compute
+from annotator_agreement.agreement.ratings import compute_ratings, mean_and_spread
 from annotator_agreement.agreement.ratings import report as report_module
-from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
 
 NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ["owl", "cat", "dog", "ant"]

@@ -16,11 +16,10 @@ from tests.agreement.rating_oracle import NAN, mean
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementConfig, make_config
-from annotator_agreement.agreement.matching.verdicts import verdict_names
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.agreement.matching import verdict_names
+from annotator_agreement.agreement.statistics import ReportContext, RunFacts
+from annotator_agreement.agreement.tags import TagAgreement, TagReport, build_tag_report, compute_tags, record_tags
 from annotator_agreement.agreement.tags import report as numbers
-from annotator_agreement.agreement.tags.compute import TagAgreement, compute_tags, record_tags
-from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
 from annotator_agreement.metrics import krippendorff_alpha
 
 NAMES = ("alice", "bob", "carol", "dave")

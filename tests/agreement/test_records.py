@@ -14,7 +14,7 @@ from tests.agreement.families import KINDS, NAMES, Sample, each_kind
 from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.statistics.records import Records
+from annotator_agreement.agreement.statistics import Records
 
 N = 24
 

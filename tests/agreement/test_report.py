@@ -34,8 +34,7 @@ from tests.chance import examples, some_seeds
 from tests.dataset_io.same_values import assert_same
 from tests.metrics.golden_cases import GOLDEN, corners
 
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.verdicts import VERDICTS
+from annotator_agreement.agreement.matching import VERDICTS, compute_agreement_of
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 SETTINGS = examples(60)

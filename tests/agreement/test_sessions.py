@@ -19,7 +19,7 @@ from tests.agreement.found import assigned_pairs, mean, same
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementConfig, make_config
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching import compute_agreement_of
 
 #: alice labelled twice, and so did carol
 PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}

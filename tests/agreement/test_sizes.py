@@ -11,8 +11,8 @@ from tests.agreement.agreement_oracle import Sample, Unit, batch_of, config_of, 
 from tests.agreement.found import Found, assigned_pairs, each_case, found, mean, median, same, share
 from tests.dataset_io.same_values import assert_same
 
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.metrics.geometry import Boxes
 
 SIZES = ("small", "medium", "large")
 

@@ -32,15 +32,14 @@ from tests.agreement.found import same
 from tests.chance import examples, seeds
 
 from annotator_agreement.agreement import AgreementConfig
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects import sensitivity
-from annotator_agreement.agreement.objects.sensitivity import (
+from annotator_agreement.agreement.matching import Batch, compute_agreement_of
+from annotator_agreement.agreement.objects import (
     Block,
     RuleAlpha,
     RuleNumbers,
     ThresholdNumbers,
     ThresholdPoint,
+    sensitivity,
     stored_blocks,
 )
 from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha

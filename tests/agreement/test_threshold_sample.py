@@ -10,17 +10,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.matching.tables import Batch
-from annotator_agreement.agreement.objects import sensitivity
-from annotator_agreement.agreement.objects.sensitivity import (
+from annotator_agreement.agreement.matching import Batch
+from annotator_agreement.agreement.objects import (
     MAX_SAMPLES,
     MAX_SAMPLES_OF_SHAPES,
     data_threshold,
+    sensitivity,
     subsample,
 )
 from annotator_agreement.metrics import MaskCrops, Objects, Polygons, Regions, boxes_as_polygons
-from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.objects import Geometry
+from annotator_agreement.metrics.geometry import Boxes, Geometry
 
 N_SAMPLES = MAX_SAMPLES + 700
 

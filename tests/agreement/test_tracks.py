@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.agreement.agreement_oracle import config_of, records_of
 from tests.chance import examples
 
-from annotator_agreement.agreement.matching.tables import NO_TRACK, Batch
-from annotator_agreement.agreement.objects.pairs import track_consistency
+from annotator_agreement.agreement.matching import NO_TRACK, Batch
+from annotator_agreement.agreement.objects import track_consistency
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 N_ANNOTATORS = 3
 

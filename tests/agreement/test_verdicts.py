@@ -17,8 +17,7 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.chance import examples, seeds
 
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.matching.verdicts import NO_VERDICT, VERDICTS
+from annotator_agreement.agreement.matching import NO_VERDICT, VERDICTS, compute_agreement_of
 
 SETTINGS = examples(100)
 CAR, BUS = 1, 2

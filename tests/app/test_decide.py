@@ -23,7 +23,7 @@ from annotator_agreement.dataset_io import (
     list_decisions,
     load_agreement,
 )
-from annotator_agreement.dataset_io.units.units_field import DISPUTED
+from annotator_agreement.dataset_io.units import DISPUTED
 
 pytestmark = pytest.mark.browser
 

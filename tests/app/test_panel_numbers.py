@@ -19,7 +19,7 @@ from tests.app import counted as expected
 from tests.app.app_page import AppPage, page_with_panel, wait_until
 from tests.app.counted import address_of, n_samples_with, rated_units, scores
 
-from annotator_agreement.charts.text.words import VERDICTS
+from annotator_agreement.charts.text import VERDICTS
 
 pytestmark = pytest.mark.browser
 

@@ -13,7 +13,7 @@ from tests.app import counted as expected
 from tests.app.app_page import AppPage, page_with_panel
 from tests.app.counted import Unit, address_of, n_samples_with, rated_units
 
-from annotator_agreement.charts.text.words import VERDICTS
+from annotator_agreement.charts.text import VERDICTS
 
 pytestmark = pytest.mark.browser
 

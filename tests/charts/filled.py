@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.objects.sensitivity import DataThreshold, RuleAlpha, Sensitivity, ThresholdPoint
+from annotator_agreement.agreement.objects import DataThreshold, ObjectReport, RuleAlpha, Sensitivity, ThresholdPoint
 
 #: names that would break a page or a table if they were not escaped
 ANNOTATORS = ["alice", "bob & co", '<b>carol</b> "c"', "dan|d"]

@@ -7,7 +7,7 @@ from typing import Any
 from tests.charts.filled import filled_values, interval
 
 from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.families.family import report_from_dict
+from annotator_agreement.agreement.families import report_from_dict
 
 _SHARED = ("run_key", "label_types", "n_samples", "n_rated", "n_units", "n_objects", "score", "run")
 

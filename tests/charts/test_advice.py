@@ -9,9 +9,9 @@ import pytest
 from tests.charts.filled import filled_report, filled_values
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.charts.objects.questions import OBJECT_PHRASES, object_findings
-from annotator_agreement.charts.reports.families import family_of
-from annotator_agreement.charts.text.advice import OF_TWO, whom_to_talk_to
+from annotator_agreement.charts.objects import OBJECT_PHRASES, object_findings
+from annotator_agreement.charts.reports import family_of
+from annotator_agreement.charts.text import OF_TWO, whom_to_talk_to
 
 
 def _finding(kind: str, *annotators: str, classes: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:

@@ -30,11 +30,9 @@ from tests.charts.filled import (
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.agreement.families.family import report_from_dict
+from annotator_agreement.agreement.families import report_from_dict
 from annotator_agreement.charts import figures
-from annotator_agreement.charts.figures.matrices import annotator_order
-from annotator_agreement.charts.figures.people import _free_places
-from annotator_agreement.charts.figures.theme import safe, shortened
+from annotator_agreement.charts.figures import _free_places, annotator_order, safe, shortened
 
 PLACES = {"score": 0, "alpha": 1, "f1": 2, "mean_iou": 3, "kappa": 4}
 #: names as Plotly gets them

@@ -22,7 +22,7 @@ from tests.charts.filled import (
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.charts.reports.dataframes import report_frame, sensitivity_frame, table_names
+from annotator_agreement.charts.reports import report_frame, sensitivity_frame, table_names
 
 
 def test_pairs_stand_with_the_ends_of_their_intervals() -> None:

@@ -19,9 +19,8 @@ from tools.dev.browser import find_chromium
 
 from annotator_agreement.agreement import AgreementReport
 from annotator_agreement.charts.figures import FIGURES
-from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.page.page import anchor
-from annotator_agreement.charts.text.sections import Section
+from annotator_agreement.charts.page import anchor, report_page
+from annotator_agreement.charts.text import Section
 
 DATASET = 'streets <2026> & "more" </script><script>alert(1)</script>'
 COMPUTED = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)

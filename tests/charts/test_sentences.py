@@ -10,35 +10,34 @@ import pytest
 from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.agreement.families.family import report_from_dict
-from annotator_agreement.agreement.objects.report import Bias
-from annotator_agreement.agreement.objects.sensitivity import DataThreshold, ThresholdPoint
-from annotator_agreement.agreement.statistics.report import Interval
-from annotator_agreement.agreement.statistics.role_reports import (
+from annotator_agreement.agreement.families import report_from_dict
+from annotator_agreement.agreement.objects import Bias, DataThreshold, ThresholdPoint
+from annotator_agreement.agreement.statistics import (
     AlternativeTest,
+    Interval,
     LeftOutTest,
     PersonComparison,
     RoleReport,
     SideBySide,
 )
-from annotator_agreement.charts.objects.annotators import bias_in_words
-from annotator_agreement.charts.objects.questions import (
+from annotator_agreement.charts.objects import (
+    bias_in_words,
     cause_sentence,
     class_sentence,
     existence_sentence,
+    f1_by_threshold,
     localisation_sentence,
     losses,
     object_alpha_sentence,
     object_outcome,
     share_below,
+    suggested_threshold,
 )
-from annotator_agreement.charts.objects.rules import f1_by_threshold, suggested_threshold
-from annotator_agreement.charts.page.page import report_page
-from annotator_agreement.charts.reports.document import report_markdown, report_text
-from annotator_agreement.charts.reports.role_sections import person_sentence
-from annotator_agreement.charts.reports.role_sections import test_sentences as sentences_of_test
-from annotator_agreement.charts.text.headline import grade_of, interval_notes
-from annotator_agreement.metrics.matching.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
+from annotator_agreement.charts.page import report_page
+from annotator_agreement.charts.reports import person_sentence, report_markdown, report_text
+from annotator_agreement.charts.reports import test_sentences as sentences_of_test
+from annotator_agreement.charts.text import grade_of, interval_notes
+from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
 def _votes(*counts: tuple[int, int, int]) -> dict[str, Any]:

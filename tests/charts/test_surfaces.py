@@ -11,18 +11,19 @@ from markupsafe import escape
 from tests.agreement.families import KINDS, each_kind
 from tests.charts.filled import interval
 
-from annotator_agreement.agreement.families.compare import AgreementComparison, ComparedRun, compare_runs
-from annotator_agreement.agreement.statistics.main_numbers import COMPARED, OBJECT_PAIR_NUMBERS
-from annotator_agreement.agreement.statistics.report import Interval
-from annotator_agreement.charts.page.page import report_page
-from annotator_agreement.charts.reports.comparison import comparison_frame, comparison_markdown, comparison_text
-from annotator_agreement.charts.reports.document import (
+from annotator_agreement.agreement.families import AgreementComparison, ComparedRun, compare_runs
+from annotator_agreement.agreement.statistics import COMPARED, OBJECT_PAIR_NUMBERS, Interval
+from annotator_agreement.charts.page import report_page
+from annotator_agreement.charts.reports import (
+    comparison_frame,
+    comparison_markdown,
+    comparison_text,
     computation_markdown,
     overview_markdown,
     report_markdown,
     report_text,
 )
-from annotator_agreement.charts.text.words import shown_number, shown_share
+from annotator_agreement.charts.text import shown_number, shown_share
 
 #: numbers of pairs that have a table of their own
 OF_PAIRS = [number for number in OBJECT_PAIR_NUMBERS if number.key.startswith("count_")]

@@ -19,18 +19,18 @@ from tests.charts.filled import (
 )
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.agreement.families.family import report_from_dict
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.statistics.main_numbers import MainNumber
+from annotator_agreement.agreement.families import report_from_dict
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.agreement.statistics import MainNumber
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports.document import (
+from annotator_agreement.charts.reports import (
     computation_markdown,
     report_head,
     report_markdown,
     report_text,
     sensitivity_sections,
 )
-from annotator_agreement.charts.text.sections import (
+from annotator_agreement.charts.text import (
     Cell,
     Column,
     NumberRow,
@@ -38,9 +38,12 @@ from annotator_agreement.charts.text.sections import (
     Table,
     as_markdown,
     as_text,
+    shown_interval,
+    shown_number,
+    signed,
+    singular,
     table,
 )
-from annotator_agreement.charts.text.words import shown_interval, shown_number, signed, singular
 
 WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8, "share": 0.2,
          "reason": "5 lone (bob)"}  # fmt: skip

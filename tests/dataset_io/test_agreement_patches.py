@@ -15,7 +15,7 @@ from tests.datasets import detections, random_annotators, stored
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import add_units, agreement_patches, compute_agreement
 from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.units.units_field import DISPUTED
+from annotator_agreement.dataset_io.units import DISPUTED
 
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
 

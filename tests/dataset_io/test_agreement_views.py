@@ -454,7 +454,7 @@ def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
 
 
 def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
-    from annotator_agreement.dataset_io.database.fiftyone_private import pipeline_of
+    from annotator_agreement.dataset_io.database import pipeline_of
     from annotator_agreement.dataset_io.views import agreement_view
 
     dataset = make_dataset(_labels(n_samples=4))

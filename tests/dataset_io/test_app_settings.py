@@ -19,10 +19,9 @@ from annotator_agreement.dataset_io import (
     rename_agreement,
     resolve_units,
 )
+from annotator_agreement.dataset_io.app import AppSettings, annotator_colors, app_settings_of, color_names
 from annotator_agreement.dataset_io.app import settings as app_settings
-from annotator_agreement.dataset_io.app.settings import AppSettings, annotator_colors, app_settings_of, color_names
-from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.record.run_labels import open_run_labels
+from annotator_agreement.dataset_io.record import open_run_labels, run
 
 FIELDS = [f"agreement{suffix}" for suffix, spec in names.OBJECT_FIELDS.sample.items() if spec.option is None]
 
@@ -274,7 +273,7 @@ def test_fields_of_samples_get_indexes_but_for_those_that_have_one(computed):
 
 @pytest.mark.parametrize("colors", [names.VERDICT_COLORS, names.ANNOTATOR_COLORS], ids=["verdicts", "annotators"])
 def test_colours_are_told_apart(colors):
-    from annotator_agreement.agreement.families.family import FAMILIES
+    from annotator_agreement.agreement.families import FAMILIES
 
     assert set(names.VERDICT_COLORS) == {verdict for family in FAMILIES.values() for verdict in family.verdicts}
     colors = list(colors.values())

@@ -37,7 +37,7 @@ from annotator_agreement.dataset_io import (
     update_agreement,
     view_agreement,
 )
-from annotator_agreement.dataset_io.record.run import Run
+from annotator_agreement.dataset_io.record import Run
 
 READS = (
     load_agreement,
@@ -183,7 +183,7 @@ def test_maps_that_cannot_be_removed_do_not_keep_a_run(make_dataset, tmp_path, c
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_a_sentence() -> None:
-    from annotator_agreement.dataset_io.families.pixels import write_map
+    from annotator_agreement.dataset_io.families import write_map
 
     with pytest.raises(AgreementInputError, match="`map_folder` must be writable, got '/dev': No space left on device"):
         write_map("/dev/full", b"content")

@@ -18,7 +18,7 @@ from annotator_agreement.dataset_io import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.record.run import Run
+from annotator_agreement.dataset_io.record import Run
 
 BOXES = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
 

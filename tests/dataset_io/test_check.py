@@ -12,9 +12,9 @@ from tests.datasets import frames_of, random_annotators
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.acceptance.evaluate import keyed_numbers
-from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.dataset_io.results.check import last_check
+from annotator_agreement.agreement.acceptance import keyed_numbers
+from annotator_agreement.dataset_io.record import Run
+from annotator_agreement.dataset_io.results import last_check
 
 NAMES = ["alice", "bob", "carol"]
 

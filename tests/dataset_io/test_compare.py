@@ -17,8 +17,8 @@ from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import detections, frames_of, random_annotators
 
 from annotator_agreement import AgreementInputError, names
-from annotator_agreement.agreement.families.compare import AgreementComparison
-from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
+from annotator_agreement.agreement.families import AgreementComparison
+from annotator_agreement.charts.reports import comparison_markdown, comparison_text
 from annotator_agreement.dataset_io import (
     agreement_on,
     apply_decisions,

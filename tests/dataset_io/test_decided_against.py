@@ -14,7 +14,7 @@ from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.charts.text.words import counted as counted_of
+from annotator_agreement.charts.text import counted as counted_of
 from annotator_agreement.dataset_io import (
     apply_decisions,
     compute_agreement,

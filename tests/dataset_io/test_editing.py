@@ -8,9 +8,9 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import EXAMPLE
 
 from annotator_agreement.dataset_io import decide, delete_decisions, list_decisions, record_own_labels, undo_decisions
-from annotator_agreement.dataset_io.app.label_schemas import end_editing
-from annotator_agreement.dataset_io.decide.next_object import close_unedited, edit_object
-from annotator_agreement.dataset_io.record.run_labels import open_run_labels
+from annotator_agreement.dataset_io.app import end_editing
+from annotator_agreement.dataset_io.decide import close_unedited, edit_object
+from annotator_agreement.dataset_io.record import open_run_labels
 from annotator_agreement.names import GOLD_ATTRIBUTES
 
 GOLD = "agreement_gold"

@@ -351,7 +351,7 @@ def test_refusals(make_dataset, tmp_path):
 
 
 def test_a_replaced_file_keeps_its_mode(tmp_path):
-    from annotator_agreement.dataset_io.results.file_writing import write_file
+    from annotator_agreement.dataset_io.results import write_file
 
     path = tmp_path / "labels.json"
     write_file(path, b"1")

@@ -24,9 +24,9 @@ from tools.stress.texts import active_parts, formulas, hostile_text
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError, command_line
-from annotator_agreement.agreement.settings.errors import printable
+from annotator_agreement.agreement.settings import printable
 from annotator_agreement.dataset_io import compute_agreement, export_agreement, import_annotations, list_agreements
-from annotator_agreement.dataset_io.record.schema import declare
+from annotator_agreement.dataset_io.record import declare
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -91,7 +91,7 @@ def test_a_short_campaign_of_hostile_names_and_paths(private_fiftyone) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markdown_shows_names_as_they_are(name: str) -> None:
-    from annotator_agreement.charts.text.sections import plain_markdown
+    from annotator_agreement.charts.text import plain_markdown
 
     shown = plain_markdown(name)
     unescaped = re.sub(r"\\[^\w\s]", "", shown)

@@ -14,7 +14,7 @@ from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, wri
 
 import annotator_agreement as aa
 from annotator_agreement.dataset_io import compute_agreement, export_annotations, import_annotations
-from annotator_agreement.dataset_io.annotation_files.run_length import coco_mask
+from annotator_agreement.dataset_io.annotation_files import coco_mask
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 

@@ -14,7 +14,7 @@ from tests.dataset_io.annotation_samples import by, coco, dataset_of, images_in,
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.settings.annotators import spelt_alike
+from annotator_agreement.agreement.settings import spelt_alike
 from annotator_agreement.dataset_io import import_annotations
 from annotator_agreement.dataset_io.annotation_files import image_names
 

@@ -16,7 +16,7 @@ from fiftyone.core.odm import get_db_conn
 from fiftyone.core.utils import deserialize_numpy_array, serialize_numpy_array
 from numpy.testing import assert_array_equal
 
-from annotator_agreement.dataset_io.labels.shape_readers import decode_mask, pixel_boxes, placed_masks, read_mask_file
+from annotator_agreement.dataset_io.labels import decode_mask, pixel_boxes, placed_masks, read_mask_file
 
 PIXELS = np.array([[0, 1, 1, 0, 7], [1, 0, 0, 255, 0], [0, 0, 1, 0, 0]], np.uint8)
 

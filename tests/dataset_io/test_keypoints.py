@@ -18,7 +18,7 @@ from tests.datasets import stored
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import load_agreement
-from annotator_agreement.dataset_io.labels.geometry_readers import are_usable_keypoints, read_keypoints
+from annotator_agreement.dataset_io.labels import are_usable_keypoints, read_keypoints
 
 WIDTH, HEIGHT = 400, 100
 NAN = math.nan

@@ -30,9 +30,7 @@ from annotator_agreement.dataset_io import (
     save_agreement_views,
     undo_applied,
 )
-from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.record.lease import writing
-from annotator_agreement.dataset_io.record.schema import fields_marked
+from annotator_agreement.dataset_io.record import fields_marked, run, writing
 
 pytestmark = pytest.mark.long
 

@@ -20,7 +20,7 @@ from annotator_agreement import AgreementInputError, names
 from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement, list_agreements
 from annotator_agreement.dataset_io.jobs import lifecycle
 from annotator_agreement.dataset_io.record import lease, run, schema
-from annotator_agreement.dataset_io.run.read import work_through
+from annotator_agreement.dataset_io.run import work_through
 
 
 def _document(dataset):

@@ -25,7 +25,7 @@ from annotator_agreement.dataset_io import (
     rename_agreement,
     resolve_units,
 )
-from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
+from annotator_agreement.dataset_io.app import AppSettings, app_settings_of
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.units import units_field

@@ -13,7 +13,7 @@ from tests.datasets import random_annotators
 
 import annotator_agreement as aa
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.charts.page.page import report_page
+from annotator_agreement.charts.page import report_page
 
 KINDS = ("boxes", "class", "number", "tags", "mask")
 

@@ -9,10 +9,8 @@ import pytest
 
 from tools.dev.private_fiftyone import ROOT
 
-from annotator_agreement.charts.text.words import file_name
-from annotator_agreement.dataset_io.annotation_files.exporting import short_names
-from annotator_agreement.dataset_io.annotation_files.image_names import _Names
-from annotator_agreement.dataset_io.annotation_files.label_studio import address_of, name_in
+from annotator_agreement.charts.text import file_name
+from annotator_agreement.dataset_io.annotation_files import _Names, address_of, name_in, short_names
 from annotator_agreement.dataset_io.record import lease
 
 ON_WINDOWS = [r"C:\Users\Ann Lee\images\one.jpg", r"C:\Users\Ann Lee\images\two.jpg"]

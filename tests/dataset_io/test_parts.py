@@ -18,7 +18,7 @@ from tests.dataset_io.said import said_dataset
 from tests.datasets import detections, random_annotators, videos_dataset
 
 from annotator_agreement import AgreementInputError, compute, load
-from annotator_agreement.dataset_io.results.parts import open_parts
+from annotator_agreement.dataset_io.results import open_parts
 
 N = 60
 ANNOTATORS = ["alice", "bob", "carol"]

@@ -13,9 +13,9 @@ from tests.agreement.habits import CLASSES, Habits, simulate
 
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
-from annotator_agreement.agreement.objects.classes import SIZES
-from annotator_agreement.charts.page.page import report_page
-from annotator_agreement.dataset_io.views.unit_views import labels_of_size
+from annotator_agreement.agreement.objects import SIZES
+from annotator_agreement.charts.page import report_page
+from annotator_agreement.dataset_io.views import labels_of_size
 
 PEOPLE = ["alice", "bob", "carol"]
 

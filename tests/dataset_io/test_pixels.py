@@ -22,12 +22,11 @@ from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, load
 from annotator_agreement.agreement.pixels import compute
-from annotator_agreement.charts.reports.document import report_text
+from annotator_agreement.charts.reports import report_text
 from annotator_agreement.dataset_io import agreement_on, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.database import stored_arrays
 from annotator_agreement.dataset_io.families import pixels
-from annotator_agreement.dataset_io.labels import mask_reading
-from annotator_agreement.dataset_io.labels.mask_reading import StoredMask, read_mask
+from annotator_agreement.dataset_io.labels import StoredMask, mask_reading, read_mask
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.metrics.pixels import boundaries
 

@@ -16,7 +16,7 @@ from tests.datasets import stored, user_values
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import load_agreement
-from annotator_agreement.dataset_io.labels.source import comparable_fields
+from annotator_agreement.dataset_io.labels import comparable_fields
 
 NAMES = ["alice", "bob", "carol"]
 EXAMPLE = {

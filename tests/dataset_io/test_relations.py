@@ -13,7 +13,7 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored, with_regions
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.matching.verdicts import MOST_NAMED
+from annotator_agreement.agreement.matching import MOST_NAMED
 from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,

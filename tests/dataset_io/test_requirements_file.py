@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.acceptance.requirements import read_requirements
+from annotator_agreement.agreement.acceptance import read_requirements
 
 
 def _read(tmp_path, text, name="requirements.yaml"):

@@ -21,11 +21,8 @@ from tests.datasets import random_annotators
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.panels.drill_down import samples_behind
-from annotator_agreement.panels.items import Choices
-from annotator_agreement.panels.panel_state import panel_state_of
-from annotator_agreement.panels.tab_annotators import annotator_items
+from annotator_agreement.dataset_io.record import Run
+from annotator_agreement.panels import Choices, annotator_items, panel_state_of, samples_behind
 
 NAMES = ("alice", "bob", "carol", "gold", "yolo")
 

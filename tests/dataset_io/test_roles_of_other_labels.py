@@ -19,7 +19,7 @@ from sklearn.metrics import (
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.charts.reports.role_sections import person_sentence
+from annotator_agreement.charts.reports import person_sentence
 
 NAMES, TAGS = ["alice", "bob", "carol"], list("abcdef")
 

@@ -10,7 +10,7 @@ import pytest
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators
 
-from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.agreement.settings import AgreementInputError
 from annotator_agreement.dataset_io import agreement_on, delete_agreement, load_agreement, view_agreement
 
 NAMES = ("alice_1", "alice_2", "bob")

@@ -18,11 +18,9 @@ from tests.dataset_io.shaped import HEIGHT, SIZE, WIDTH, box, cut_out, polygon, 
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.settings import make_config
 from annotator_agreement.dataset_io.families import open_family
-from annotator_agreement.dataset_io.labels.geometry_readers import BoxReader
-from annotator_agreement.dataset_io.labels.shape_readers import PolylineReader
-from annotator_agreement.dataset_io.labels.source import open_source
+from annotator_agreement.dataset_io.labels import BoxReader, PolylineReader, open_source
 from annotator_agreement.dataset_io.run import read
 
 PAIR = ["alice", "bob"]

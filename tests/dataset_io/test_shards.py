@@ -27,8 +27,7 @@ from tools.stress.on_dataset import without_runs
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
-from annotator_agreement.dataset_io.record import stored_records
-from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
+from annotator_agreement.dataset_io.record import FAILED, RUNNING, Run, stored_records
 from annotator_agreement.dataset_io.shards import share
 
 ANNOTATORS = ["alice", "bob", "carol"]

@@ -31,8 +31,8 @@ from annotator_agreement.dataset_io import (
     update_agreement,
     view_agreement,
 )
-from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.dataset_io.run.work_list import work_list
+from annotator_agreement.dataset_io.record import Run
+from annotator_agreement.dataset_io.run import work_list
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -413,7 +413,7 @@ def test_a_sample_with_many_disputed_objects_comes_before_one_with_a_lower_score
     )
     compute_agreement(dataset, ["a", "b"])
     loaded = Run(dataset, "agreement").records()
-    found = work_list(loaded.records, loaded.index)
+    found = work_list.work_list(loaded.records, loaded.index)
     ids = dataset.values("id")
     # the first has the score 0, but two objects; the last has nothing to fix
     assert [loaded.index.ids()[row] for row in found.row] == [ids[1], ids[0]]
@@ -432,7 +432,7 @@ def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_video
     )
     compute_agreement(dataset, ["frames.a", "frames.b"], progress=False)
     loaded = Run(dataset, "agreement").records()
-    found = work_list(loaded.records, loaded.index)
+    found = work_list.work_list(loaded.records, loaded.index)
     costs = {}
     for video, frame, n in zip(
         loaded.index.ids(), loaded.index.frame_numbers(), loaded.records.sample_values().n_disputed, strict=True

@@ -30,7 +30,7 @@ from annotator_agreement.dataset_io import (
     update_agreement,
 )
 from annotator_agreement.dataset_io.jobs import compute
-from annotator_agreement.dataset_io.record.run import Run
+from annotator_agreement.dataset_io.record import Run
 
 _assert_same = functools.partial(assert_same, relative=1e-9, absolute=1e-12)
 

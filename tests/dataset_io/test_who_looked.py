@@ -14,7 +14,7 @@ from tests.datasets import frames_of
 
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports.document import computation_markdown, report_markdown, report_text
+from annotator_agreement.charts.reports import computation_markdown, report_markdown, report_text
 from annotator_agreement.dataset_io import agreement_on, load_agreement, view_agreement
 
 BOX = (0.1, 0.1, 0.2, 0.4)

@@ -18,7 +18,7 @@ def demo(demo_copy):
 
 
 def test_the_panel_opens_on_the_run_whose_report_is_printed(demo):
-    from annotator_agreement.panels.panel_state import panel_state_of
+    from annotator_agreement.panels import panel_state_of
 
     dataset, report = demo
     assert panel_state_of(dataset, None).run_key == report.run_key == "agreement"

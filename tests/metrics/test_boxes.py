@@ -12,8 +12,14 @@ from tests.chance import examples
 from tests.metrics.golden_cases import GOLDEN, corners, fraction
 
 from annotator_agreement import metrics
-from annotator_agreement.metrics.geometry.boxes import box_area, box_intersection, check_boxes
-from annotator_agreement.metrics.geometry.objects import dice_from_areas, iom_from_areas, iou_from_areas
+from annotator_agreement.metrics.geometry import (
+    box_area,
+    box_intersection,
+    check_boxes,
+    dice_from_areas,
+    iom_from_areas,
+    iou_from_areas,
+)
 
 RATIOS = {"iou": iou_from_areas, "dice": dice_from_areas, "iom": iom_from_areas}
 NAN = float("nan")

@@ -9,7 +9,7 @@ from scipy.spatial.distance import squareform
 
 from tests.chance import seeds
 
-from annotator_agreement.metrics.matching.pairs import average_linkage
+from annotator_agreement.metrics.matching import average_linkage
 
 NAN = float("nan")
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from annotator_agreement.metrics.numeric.arrays import components
+from annotator_agreement.metrics.numeric import components
 
 _RNG = np.random.default_rng(4)
 

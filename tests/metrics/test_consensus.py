@@ -19,7 +19,7 @@ from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN, tables
 
 from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, percent_agreement, unit_votes
-from annotator_agreement.metrics.consensus.consensus import (
+from annotator_agreement.metrics.consensus import (
     NO_CLASS,
     consensus_score,
     interval_medians,
@@ -29,7 +29,7 @@ from annotator_agreement.metrics.consensus.consensus import (
     quorum_votes,
     vote_classes,
 )
-from annotator_agreement.metrics.geometry.rasterize import region_pixels
+from annotator_agreement.metrics.geometry import region_pixels
 
 SEEDS = pytest.mark.parametrize("seed", seeds(8))
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, wilson_interval
-from annotator_agreement.metrics.bootstrap.confidence import bootstrap_parts
-from annotator_agreement.metrics.bootstrap.draws import Part
+from annotator_agreement.metrics.bootstrap import Part, bootstrap_parts
 
 pytestmark = pytest.mark.long
 

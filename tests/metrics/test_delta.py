@@ -11,8 +11,7 @@ from scipy.sparse import csr_array
 from tests.chance import seeds
 
 from annotator_agreement.metrics import bootstrap, nominal_alpha_of_sums
-from annotator_agreement.metrics.bootstrap.confidence import delta_intervals
-from annotator_agreement.metrics.bootstrap.draws import ColumnMoments, column_sums, n_given
+from annotator_agreement.metrics.bootstrap import ColumnMoments, column_sums, delta_intervals, n_given
 
 N = 400
 

@@ -17,9 +17,8 @@ from tests.metrics.matching_oracle import compared_pairs
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import Keypoints, Objects, oks, visibility_agreement
-from annotator_agreement.metrics.geometry import keypoints
+from annotator_agreement.metrics.geometry import circle_iou, keypoints
 from annotator_agreement.metrics.geometry import objects as objects_module
-from annotator_agreement.metrics.geometry.keypoints import circle_iou
 
 NAN = float("nan")
 NO = (NAN, NAN)

@@ -11,11 +11,17 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
+from annotator_agreement.metrics.geometry import Boxes
 from annotator_agreement.metrics.geometry import objects as compared
-from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.matching import optimal, sequential
-from annotator_agreement.metrics.matching.merging import Nodes, average_linkage_of, places_of, sides_of
-from annotator_agreement.metrics.matching.optimal import annotator_bits
+from annotator_agreement.metrics.matching import (
+    Nodes,
+    annotator_bits,
+    average_linkage_of,
+    optimal,
+    places_of,
+    sequential,
+    sides_of,
+)
 
 FLOOR = 0.1
 

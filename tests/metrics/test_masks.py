@@ -27,8 +27,8 @@ from annotator_agreement.metrics import (
     mask_polygon_intersection,
     match_objects,
 )
+from annotator_agreement.metrics.geometry import find_overlaps, iou_from_areas
 from annotator_agreement.metrics.geometry import masks as masks_module
-from annotator_agreement.metrics.geometry.objects import find_overlaps, iou_from_areas
 
 Crop = tuple[np.ndarray, int, int]
 HEIGHT, WIDTH = 41, 67

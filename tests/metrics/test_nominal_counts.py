@@ -18,10 +18,10 @@ from annotator_agreement.metrics import (
     krippendorff_alpha,
     percent_agreement,
 )
-from annotator_agreement.metrics.alpha import kappas
-from annotator_agreement.metrics.alpha.kappas import coefficients_by_pair
-from annotator_agreement.metrics.alpha.nominal import (
+from annotator_agreement.metrics.alpha import (
     NominalCoefficients,
+    coefficients_by_pair,
+    kappas,
     nominal_coefficients_of_sums,
     unit_disagreement,
 )

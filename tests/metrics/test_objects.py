@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.metrics.matching_oracle import columns, compared_pairs, similarity_of, sorted_rows
 
 from annotator_agreement.metrics import Objects, box_overlaps
+from annotator_agreement.metrics.geometry import Boxes, box_area, box_intersection, iou_from_areas, near_pairs
 from annotator_agreement.metrics.geometry import objects as objects_module
-from annotator_agreement.metrics.geometry.boxes import Boxes, box_area, box_intersection
-from annotator_agreement.metrics.geometry.objects import iou_from_areas, near_pairs
 
 ZERO = np.zeros(2, np.int64)
 ERRORS = [

@@ -9,9 +9,14 @@ from scipy.optimize import linear_sum_assignment
 from tests.chance import seeds, some_seeds
 from tests.metrics.matching_oracle import best_by_enumeration, best_by_subsets, partition_of, total_of
 
-from annotator_agreement.metrics.matching import partition
-from annotator_agreement.metrics.matching.merging import FORBIDDEN, merge_and_move
-from annotator_agreement.metrics.matching.partition import MAX_NODES_SEARCHED, best_partitions, search
+from annotator_agreement.metrics.matching import (
+    FORBIDDEN,
+    MAX_NODES_SEARCHED,
+    best_partitions,
+    merge_and_move,
+    partition,
+    search,
+)
 
 
 def _total(weights: np.ndarray, forbidden: np.ndarray, groups: np.ndarray) -> float:

@@ -25,9 +25,8 @@ from annotator_agreement.metrics import (
     polygon_intersection,
     polygons_from_rings,
 )
+from annotator_agreement.metrics.geometry import intersection_measure, iou_from_areas, overlay
 from annotator_agreement.metrics.geometry import polygons as polygons_module
-from annotator_agreement.metrics.geometry.objects import iou_from_areas
-from annotator_agreement.metrics.geometry.vertices import intersection_measure, overlay
 
 Ring = Sequence[Sequence[float]]
 

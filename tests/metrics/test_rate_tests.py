@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from annotator_agreement.metrics.numeric.rate_tests import RateMoments, false_discoveries, rate_tests
+from annotator_agreement.metrics.numeric import RateMoments, false_discoveries, rate_tests
 
 
 def _rows(seed: int, n_groups: int = 5, n_images: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -19,7 +19,7 @@ def _rows(seed: int, n_groups: int = 5, n_images: int = 40) -> tuple[np.ndarray,
 @pytest.mark.parametrize("margin", [0.0, 0.05])
 def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) -> None:
     group, rows = _rows(0)
-    found = rate_tests(RateMoments.of(group, rows.T), margin=margin)
+    found = rate_tests.rate_tests(RateMoments.of(group, rows.T), margin=margin)
     for k, number in enumerate(np.unique(group)):
         own = rows[group == number]
         a, m, b, o = own.sum(axis=0)
@@ -46,13 +46,15 @@ def test_batches_of_any_size_and_order_give_the_same_moments() -> None:
 
 def test_a_known_rate_takes_the_place_of_the_others() -> None:
     group, rows = _rows(2, 1)
-    found = rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]))
+    found = rate_tests.rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]))
     a, m = rows[:, :2].sum(axis=0)
     n = np.count_nonzero(rows[:, 1])
     error = (((rows[:, 0] - a / m * rows[:, 1]) / m) ** 2).sum() ** 0.5 * (n / (n - 1)) ** 0.5
     assert found.p_greater[0] == pytest.approx(stats.t.sf((a / m - 0.25) / error, n - 1))
     # the rate is an estimate itself: the variances add up
-    found = rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]), error_of_expected=2 * error)
+    found = rate_tests.rate_tests(
+        RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]), error_of_expected=2 * error
+    )
     assert found.error[0] == pytest.approx(5**0.5 * error)
     assert found.p_greater[0] == pytest.approx(stats.t.sf((a / m - 0.25) / (5**0.5 * error), n - 1))
 
@@ -61,7 +63,7 @@ def test_intervals_end_where_no_difference_is_possible() -> None:
     """The annotator missed 10 of 11 objects, the others 1 of 11: without limits the interval goes beyond 1."""
     rows = np.array([[k > 0, 1, k < 1, 1] for k in range(11)]) * 1.0
     moments = RateMoments.of(np.zeros(11, np.int64), rows.T)
-    free, found = rate_tests(moments), rate_tests(moments, limits=(-1.0, 1.0))
+    free, found = rate_tests.rate_tests(moments), rate_tests.rate_tests(moments, limits=(-1.0, 1.0))
     assert free.high[0] > 1.0
     assert (found.low[0], found.high[0]) == (free.low[0], 1.0)
     assert found.p_greater[0] == free.p_greater[0]
@@ -72,7 +74,7 @@ def test_intervals_end_where_no_difference_is_possible() -> None:
 )
 def test_what_does_not_vary_is_certain_or_undefined(row: tuple, expected: float) -> None:
     moments = RateMoments.of(np.zeros(12, np.int64), np.tile(np.array(row, float), (12, 1)).T)
-    assert rate_tests(moments).p_greater[0] == pytest.approx(expected, nan_ok=True)
+    assert rate_tests.rate_tests(moments).p_greater[0] == pytest.approx(expected, nan_ok=True)
 
 
 def test_of_equal_rates_five_of_a_hundred_tests_are_below_a_twentieth_where_labels_of_an_image_are_alike() -> None:
@@ -83,7 +85,7 @@ def test_of_equal_rates_five_of_a_hundred_tests_are_below_a_twentieth_where_labe
     whole, of_others = rng.integers(2, 9, (2, len(group)))
     rates = rng.beta(1.5, 3.5, (2, len(group)))
     rows = np.column_stack([rng.binomial(whole, rates[0]), whole, rng.binomial(of_others, rates[1]), of_others]) * 1.0
-    found = rate_tests(RateMoments.of(group, rows.T))
+    found = rate_tests.rate_tests(RateMoments.of(group, rows.T))
     assert (found.p_different < 0.05).mean() == pytest.approx(0.05, abs=0.015)
     assert (found.p_greater < 0.05).mean() == pytest.approx(0.05, abs=0.015)
     a, m, b, o = RateMoments.of(group, rows.T).sums.T

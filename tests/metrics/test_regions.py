@@ -22,8 +22,7 @@ from annotator_agreement.metrics import (
     lines_from_points,
     polygons_from_rings,
 )
-from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.regions import BOX, MASK, OUTLINE_BYTES, POLYGON, Outlines, as_regions
+from annotator_agreement.metrics.geometry import BOX, MASK, OUTLINE_BYTES, POLYGON, Boxes, Outlines, as_regions
 
 HEIGHT, WIDTH = 13, 29
 

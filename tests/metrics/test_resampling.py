@@ -21,9 +21,7 @@ from annotator_agreement.metrics import (
     bootstrap,
     sums_of_clusters,
 )
-from annotator_agreement.metrics.bootstrap import draws
-from annotator_agreement.metrics.bootstrap.confidence import Columns, Part, bootstrap_parts
-from annotator_agreement.metrics.bootstrap.draws import column_sums
+from annotator_agreement.metrics.bootstrap import Columns, Part, bootstrap_parts, column_sums, draws
 
 NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high")

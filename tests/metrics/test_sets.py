@@ -15,9 +15,8 @@ from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
-from annotator_agreement.agreement.tags.report import tag_numbers
+from annotator_agreement.agreement.statistics import ReportContext, RunFacts
+from annotator_agreement.agreement.tags import compute_tags, record_tags, tag_numbers
 from annotator_agreement.metrics import TagSets, krippendorff_alpha
 from annotator_agreement.metrics.alpha import sets
 

@@ -20,10 +20,8 @@ from annotator_agreement.metrics import (
     boxes_as_polygons,
     lines_from_points,
 )
-from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.objects import Geometry
-from annotator_agreement.metrics.matching import splits
-from annotator_agreement.metrics.matching.splits import find_duplicates, find_splits
+from annotator_agreement.metrics.geometry import Boxes, Geometry
+from annotator_agreement.metrics.matching import find_duplicates, find_splits, splits
 
 SETTINGS = examples(200)
 WHOLE, LEFT, RIGHT, CENTRE = (2, 1, 22, 6), (2, 1, 11, 6), (12, 1, 22, 6), (8, 1, 16, 6)

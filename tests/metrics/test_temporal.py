@@ -12,8 +12,8 @@ from tests.chance import examples
 from tests.metrics.matching_oracle import compared_pairs
 
 from annotator_agreement.metrics import Intervals, Objects
+from annotator_agreement.metrics.geometry import iou_from_areas
 from annotator_agreement.metrics.geometry import objects as objects_module
-from annotator_agreement.metrics.geometry.objects import iou_from_areas
 
 few = examples(100)
 

@@ -22,7 +22,7 @@ from annotator_agreement.metrics import (
     similarities_between_samples,
     threshold_from_data,
 )
-from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry import Boxes
 
 NAN = float("nan")
 

@@ -20,9 +20,8 @@ from annotator_agreement.metrics import (
     boxes_as_polygons,
     lines_from_points,
 )
+from annotator_agreement.metrics.geometry import Boxes, Geometry
 from annotator_agreement.metrics.geometry import boxes as geometry_module
-from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.geometry.objects import Geometry
 
 SETTINGS = examples(100)
 HEIGHT, WIDTH = 9, 14

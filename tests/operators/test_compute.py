@@ -11,7 +11,7 @@ from fiftyone.operators.delegated import DelegatedOperationService
 from tests.dataset_io.masked import masked_dataset
 
 from annotator_agreement.dataset_io import compute_agreement, configure_agreement_app, delete_agreement
-from annotator_agreement.dataset_io.app.settings import app_settings_of
+from annotator_agreement.dataset_io.app import app_settings_of
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

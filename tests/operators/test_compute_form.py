@@ -14,9 +14,8 @@ from annotator_agreement.dataset_io import (
     resolve_units,
     view_agreement,
 )
-from annotator_agreement.dataset_io.labels.kinds import KINDS
-from annotator_agreement.operators.compute import options_of
-from annotator_agreement.operators.inputs import given_options
+from annotator_agreement.dataset_io.labels import KINDS
+from annotator_agreement.operators import given_options, options_of
 
 LABEL_TYPES = {
     "boxes": fo.Detections, "polygons": fo.Polylines, "keypoints": fo.Keypoints, "scene": fo.Classification,

@@ -17,7 +17,7 @@ from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import delete_agreement, load_agreement
-from annotator_agreement.dataset_io.record.run import COMPLETED, Run
+from annotator_agreement.dataset_io.record import COMPLETED, Run
 
 pytestmark = pytest.mark.long
 

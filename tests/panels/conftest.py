@@ -15,9 +15,8 @@ from bson import ObjectId
 from tests.datasets import random_annotators
 
 from annotator_agreement.dataset_io import compute_agreement
-from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.panels.panel_state import Shown
-from annotator_agreement.panels.run_panel import EVENTS
+from annotator_agreement.dataset_io.record import Run
+from annotator_agreement.panels import EVENTS, Shown
 
 URI = "@annotator/agreement/agreement_panel"
 ANNOTATORS = ["alice", "bob", "carol"]

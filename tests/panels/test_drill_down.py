@@ -16,12 +16,15 @@ from tests.panels.conftest import ANNOTATORS, of_tab, shown_of
 from annotator_agreement import load
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, load_agreement
-from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.panels.drill_down import link_of, samples_behind
-from annotator_agreement.panels.items import Choices
-from annotator_agreement.panels.panel_state import panel_state_of
-from annotator_agreement.panels.tab_annotators import annotator_items
-from annotator_agreement.panels.view_model import TABS, view_model
+from annotator_agreement.dataset_io.record import Run
+from annotator_agreement.panels import (
+    Choices,
+    annotator_items,
+    link_of,
+    panel_state_of,
+    samples_behind,
+    view_model,
+)
 
 #: the row of the table of verdicts with what one annotator alone drew
 LONE = {"path": "verdicts_1", "column": 2}
@@ -67,12 +70,12 @@ def _number(text):
     return int(text.split()[0].replace(",", ""))
 
 
-@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("tab", view_model.TABS)
 @pytest.mark.few(2)
 def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
     """What the links themselves lead to is compared with the tables of the run in ``test_every_link``."""
     panel, state = panel_state_of(dataset, None), of_tab(state, tab)
-    model, sent = view_model(shown_of(dataset), panel, tab), event("refresh", dataset, state)
+    model, sent = view_model.view_model(shown_of(dataset), panel, tab), event("refresh", dataset, state)
     for item in model["items"]:
         if item["kind"] == "table":
             assert sent.table(item["name"]) == [[row[column] for column, _ in item["columns"]] for row in item["rows"]]
@@ -308,11 +311,11 @@ def test_a_click_on_nothing_is_a_notification(event, dataset, state):
         assert not sent.of("set_view")
 
 
-@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("tab", view_model.TABS)
 @pytest.mark.few(2)
 def test_reworded_titles_and_labels_lead_to_the_same_samples(dataset, tab):
     """Drill-downs follow from the data of charts and tables: nothing that is written on them is read."""
-    model = view_model(shown_of(dataset), panel_state_of(dataset, None), tab)
+    model = view_model.view_model(shown_of(dataset), panel_state_of(dataset, None), tab)
     reworded = copy.deepcopy(model)
     for item in reworded["items"]:
         item |= {"title": "?", "columns": [], "rows": [{} for _ in item.get("rows", ())], "layout": {}}

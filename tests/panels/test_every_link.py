@@ -18,13 +18,11 @@ from tests.datasets import with_regions
 from tests.panels.conftest import shown_of
 from tools.stress.labelled import TYPES
 
-from annotator_agreement.agreement.ratings.compute import agreeing
-from annotator_agreement.agreement.settings.options import value_name
+from annotator_agreement.agreement.ratings import agreeing
+from annotator_agreement.agreement.settings import value_name
 from annotator_agreement.dataset_io import compute_agreement
-from annotator_agreement.dataset_io.record.run_labels import open_run_labels
-from annotator_agreement.panels.drill_down import samples_behind
-from annotator_agreement.panels.panel_state import panel_state_of
-from annotator_agreement.panels.view_model import view_model
+from annotator_agreement.dataset_io.record import open_run_labels
+from annotator_agreement.panels import panel_state_of, samples_behind, view_model
 
 pytestmark = pytest.mark.long
 
@@ -197,8 +195,8 @@ def check_every_link(dataset, report):
     labels = open_run_labels(dataset, "agreement")
     expected, n_links = Expected(dataset, report, labels), Counter()
     whole = labels.kinds[0].list_name is None
-    for tab in view_model(shown, state)["tabs"]:
-        for what, text, options in _links(view_model(shown, state, tab)):
+    for tab in view_model.view_model(shown, state)["tabs"]:
+        for what, text, options in _links(view_model.view_model(shown, state, tab)):
             n_links[what] += 1
             view = samples_behind(dataset, state, {"options": options})
             if not set(options) - {"n_annotators", "min_score", "max_score"}:  # samples, with all their labels

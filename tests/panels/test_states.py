@@ -12,7 +12,7 @@ import pytest
 from tests.panels.conftest import of_tab
 
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, rename_agreement
-from annotator_agreement.dataset_io.record.lease import this_process
+from annotator_agreement.dataset_io.record import this_process
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

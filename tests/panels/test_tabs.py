@@ -16,11 +16,9 @@ from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.panels.conftest import of_tab
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.families.family import build_report
+from annotator_agreement.agreement.families import build_report
 from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
-from annotator_agreement.panels.drill_down import link_of
-from annotator_agreement.panels.items import Choices
-from annotator_agreement.panels.tab_annotators import annotator_items
+from annotator_agreement.panels import Choices, annotator_items, link_of
 
 NAMES = ["anna", "ben", "cleo"]
 
