@@ -16,7 +16,7 @@ NAMED = {name for code in re.findall(r"`([\w.]+)`", PAGE) for name in (code, cod
 #: fields of reports that are no numbers on labels
 NO_NUMBERS = {"seconds", "margin", "error", "pooled", "area_from", "area_to"}
 MODULES = ("statistics.report", "objects.report", "pixels.report", "tags.report", "ratings.report", "disputes.judged",
-           "evidence.hypotheses", "evidence.confusions", "settings.no_labels")  # fmt: skip
+           "evidence.hypotheses", "settings.no_labels")  # fmt: skip
 
 
 def fields() -> set[str]:
