@@ -94,7 +94,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for outcome in ("passed", "failed", "error"):
         for report in terminalreporter.stats.get(outcome, ()):
             if outcome != "passed" or report.when == "call":
-                counts.setdefault("long" in report.keywords, Counter())[outcome] += 1
+                counts.setdefault("long" in getattr(report, "keywords", ()), Counter())[outcome] += 1
     if len(counts) == 2:
         for is_long, command in ((False, "make test"), (True, "make test-long")):
             found = counts[is_long]

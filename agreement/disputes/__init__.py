@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from .costs import Disputes, disputes_of, left_out
+from .costs import Disputes, SoughtUnits, costly_objects, disputed_by_class, disputes_of, left_out

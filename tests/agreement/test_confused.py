@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -73,6 +74,18 @@ def test_names_are_similar_and_classes_confused_only_on_ten_images() -> None:
     few_images = "all are between 'bicicle' and 'bicycle' (on fewer than 10 images, too few for a test)"
     assert section.parts == [f"30 conflicts: {few_images}."]
     assert f"30 pairs of labels of one object have different classes; {few_images}." in class_sentence(few)
+
+
+def test_a_share_of_all_conflicts_ends_at_all() -> None:
+    """24 of 25 conflicts on 13 images: 24/25 and t(12) times its error are more than 1."""
+    batch = _spelled(13, 2)
+    category = np.r_[batch.objects.category[:-6], 1, 1, 3, 1, 1, 1]  # only the car differs
+    objects = dataclasses.replace(batch.objects, category=category)
+    report = _report(
+        dataclasses.replace(batch, objects=objects), ["a", "b"], ["(missing)", "bicycle", "bicicle", "car"]
+    )
+    (found,) = report.confused
+    assert (found.n, found.share, found.high) == pytest.approx((24, 24 / 25, 1.0))
 
 
 def test_most_conflicts_are_named_though_they_are_no_evidence() -> None:

@@ -12,7 +12,14 @@ import pytest
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, context_of, records_of
 from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 
-from annotator_agreement.agreement.disputes import Disputes, disputes_of, left_out
+from annotator_agreement.agreement.disputes import (
+    Disputes,
+    SoughtUnits,
+    costly_objects,
+    disputed_by_class,
+    disputes_of,
+    left_out,
+)
 from annotator_agreement.agreement.families import FAMILIES
 from annotator_agreement.agreement.objects import ObjectRecords
 from annotator_agreement.charts.reports import object_reasons
@@ -55,6 +62,27 @@ def test_who_left_out_what_is_counted_by_class(seed: int, rules: dict) -> None:
             missed[list(classes), annotator] += 1
     assert of_classes.missed.tolist() == missed.tolist()
     assert of_classes.lone.tolist() == lone.tolist()
+
+
+@each_case
+def test_objects_cost_what_their_pairs_of_annotators_lack_and_disputed_ones_are_counted_by_class(
+    seed: int, rules: dict
+) -> None:
+    case = found(seed, rules)
+    costs: Counter[tuple[int, int]] = Counter()
+    objects, disputed = np.zeros((2, len(CLASS_NAMES)), np.int64)
+    for unit in case.rated_units:
+        pairs = [(unit.members.get(a), unit.members.get(b)) for a, b in combinations(case.samples[unit.sample], 2)]
+        cost = sum(2 * (one[0] != other[0]) if one and other else bool(one or other) for one, other in pairs)
+        costs[unit.sample, cost] += cost > 0
+        classes = list({label[0] for label in unit.members.values()})
+        objects[classes] += 1
+        disputed[classes] += cost > 0
+    costly = costly_objects(_records(case), SoughtUnits())
+    assert dict(zip(zip(costly.row.tolist(), costly.cost.tolist(), strict=True), costly.n, strict=True)) == +costs
+    assert costly.cost.tolist() == sorted(costly.cost, reverse=True)
+    by_class = disputed_by_class(_records(case), len(CLASS_NAMES))
+    assert [each.tolist() for each in by_class] == [objects.tolist(), disputed.tolist()]
 
 
 @each_case

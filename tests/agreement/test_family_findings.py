@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.agreement.families import KINDS
 from tests.agreement.rating_oracle import report_of
 from tests.chance import few, some_seeds
 from tools.bench.habits import SIMULATED
@@ -100,13 +101,25 @@ def test_numbers_are_compared_as_shares_of_the_scale() -> None:
     assert said.endswith(": talk to bob.")
 
 
-def test_masks_are_compared_by_area() -> None:
+def test_tags_left_out_are_shares_of_what_two_others_gave() -> None:
+    """bob leaves rain out on 30 of 100 images on which everybody else gives day and rain."""
+    samples = [{0: [1, 2], 1: [1, 2] if k % 10 >= 3 else [1], 2: [1, 2]} for k in range(100)]
+    found = {(each.kind, *each.annotators, *each.classes): each for each in KINDS["tags"].report(samples).findings}
+    misses, rain = found["misses", "bob"], found["class_missed", "rain"]
+    # what two others gave: all for bob; for the others not what bob left out
+    assert (misses.value, misses.others, misses.n_labels) == (30 / 200, 0.0, 200)
+    assert (rain.value, rain.others, rain.n_labels) == (30 / 300, 0.0, 300)
+
+
+@pytest.mark.parametrize("n_annotators", [2, 3])
+def test_masks_are_compared_by_area(n_annotators: int) -> None:
     simulated, _, _ = SIMULATED["masks"]
-    report = simulated(40, 3, 5, 0.15)
+    report = simulated(40, n_annotators, 5, 0.15)
     (grass,) = [each for each in report.findings if (each.kind, each.classes) == ("class_area", ["grass"])]
     areas = np.array([entry.classes["grass"] * entry.n_pixels for entry in report.annotators])
+    other = np.median(areas) if n_annotators > 2 else areas[1]
     # all images have one size, so that shares of images are shares of pixels
-    assert grass.value - grass.others == pytest.approx((areas[0] - np.median(areas)) / areas.mean())
+    assert grass.value - grass.others == pytest.approx((areas[0] - other) / areas.mean())
 
 
 def test_frames_of_one_video_are_one_draw() -> None:

@@ -151,6 +151,15 @@ def test_two_annotators_or_few_images_give_no_test_but_both_sides() -> None:
     assert few.total.model is not None
 
 
+def test_who_shares_a_single_image_is_left_out_too() -> None:
+    simulated, batch = _run(20)
+    assigned = np.ones_like(batch.assigned)
+    assigned[1:, 2] = False
+    kept = batch.among(assigned[batch.objects.sample, batch.objects.annotator])
+    person = person_of(dataclasses.replace(kept, assigned=assigned), context_of(simulated, _config()))
+    assert [entry.name for entry in person.left_out] == simulated.names[:3]
+
+
 def test_nobody_shares_an_image_with_another_one() -> None:
     simulated, batch = _run(20)
     assigned = np.zeros_like(batch.assigned)

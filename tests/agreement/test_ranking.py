@@ -41,6 +41,8 @@ def test_a_ranking_goes_by_the_conservative_end_of_the_interval() -> None:
     ends = ends_of_ranking(entries, 4, 0.5)
     assert ([entry.name for entry in ends.least], [entry.name for entry in ends.most]) == (["low"], ["high"])
     assert ends.n_supported == 4
+    # an interval that ends at the number of all is not clearly off it
+    assert (ends_of_ranking(entries, 4, 0.3).least, ends_of_ranking(entries, 4, 0.7).most) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,8 @@ def test_names_are_similar_only_if_annotators_give_them_to_the_same_objects() ->
     ]
     found = similar_names(names, synonyms(count_codes(*rows.T), names, enough))
     assert found == [["bicicle", "bicycle"], ["Car", "car"]]
+    chain = ["bicycle", "bicycles", "bicyclesx"]
+    assert similar_names(chain, [*itertools.pairwise(chain)]) == [chain]
 
 
 #: names, and groups of those that probably mean the same class

@@ -240,6 +240,10 @@ def test_labels_without_a_class_are_counted_and_named() -> None:
     (said,) = report_of(rows, make_config(["ann", "ben"], resamples=0)).warnings
     assert said == ("3 labels have no class (ann 2, ben 1), which was compared as a class of its own, '(no label)'")
     assert not report_of(rows[:1], make_config(["ann", "ben"], resamples=0)).warnings
+    for n, more in ((5, ""), (6, ", …")):
+        config = make_config([*"abcdefg"], resamples=0)
+        (said,) = report_of([("(no label)",) * n + ("cat",) * (7 - n)], config).warnings
+        assert f" have no class (a 1, b 1, c 1, d 1, e 1{more}), " in said
 
 
 def test_who_is_right_is_told_apart_from_who_is_not_by_the_majority() -> None:

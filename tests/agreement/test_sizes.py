@@ -105,6 +105,13 @@ def test_sizes_are_those_of_coco_where_areas_in_pixels_are_known(in_pixels: bool
     assert all(entry.n_units for entry in report.sizes)
 
 
+def test_of_three_annotators_one_misses_what_two_drew_and_of_two_nobody_does() -> None:
+    box = (1, 0.1, 0.1, 0.2, 0.2)
+    for samples, n, rate in (([{0: [box], 1: [box], 2: []}], 3, 1 / 3), ([{0: [box], 1: [box]}], 2, None)):
+        (medium,) = [size for size in report_of(samples, config_of(n)).sizes if size.n_units]
+        assert medium.miss_rate == pytest.approx(rate)
+
+
 def test_one_image_without_a_size_is_enough_for_thirds_and_batches_do_not_matter() -> None:
     case = found(1, {})
     px = [(640.0, 480.0)] * len(case.samples)

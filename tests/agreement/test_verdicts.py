@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -78,6 +80,22 @@ def test_verdicts_are_those_found_by_hand() -> None:
     found = compute_agreement_of(batch_of([{0: [WHOLE], 1: [LEFT, RIGHT]}], 2), config_of(2))
     assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3  # a split leaves units and scores alone
     assert (found.n_units.tolist(), found.n_disputed.tolist(), found.score.tolist()) == ([3], [3], [0.0])
+
+
+def test_attributes_conflict_where_two_values_differ_by_more_than_the_tolerance() -> None:
+    numbers = np.array([np.nan, np.nan, 4.0, 4.5])  # of codes: not given, "left", 4 and 4.5
+    # values of two attributes of one object, by annotator; whether they conflict with tolerances of 0 and 0.5
+    cases = [
+        ([2, 3], [1, 1], (True, False)), ([1, 1], [2, 3], (True, False)), ([2, 2], [0, 1], (False, False)),
+        ([1, 2], [1, 1], (True, True)), ([1, 1], [1, 2], (True, True)), ([0, 0], [3, 3], (False, False)),
+    ]  # fmt: skip
+    batch = batch_of([{0: [WHOLE], 1: [WHOLE]}], 2)
+    for one, other, expected in cases:
+        given = replace(batch, attributes=(np.array(one), np.array(other)), attribute_numbers=(numbers, numbers))
+        for tolerance, conflict in zip((0.0, 0.5), expected, strict=True):
+            config = config_of(2, attributes=["a", "b"], tolerance=tolerance)
+            (verdict,) = compute_agreement_of(given, config).units.verdict
+            assert VERDICTS[verdict] == ("attribute_conflict" if conflict else "agreed"), (one, other, tolerance)
 
 
 @SETTINGS

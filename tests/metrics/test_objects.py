@@ -32,6 +32,11 @@ def test_unusable_columns_and_boxes_are_an_error() -> None:
         box_overlaps(Objects(ZERO, ZERO, ZERO), np.array([[0, 0, 1, 1], [0, 5, 1, 1.0]]))
 
 
+def test_rows_of_one_annotator_end_where_the_next_annotator_or_sample_begins() -> None:
+    sample, annotator = np.array([0, 0, 0, 2, 2, 3]), np.array([0, 1, 1, 0, 0, 0])
+    assert Objects(sample, annotator, annotator).same_annotator_ends().tolist() == [1, 3, 3, 5, 5, 6]
+
+
 def _rows(seed: int) -> list:
     rng = np.random.default_rng(seed)
     rows = []

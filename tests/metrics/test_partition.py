@@ -169,6 +169,12 @@ def test_it_finds_what_an_integer_programme_finds(n: int) -> None:
         assert found.tolist() == solved.tolist()
 
 
+def test_a_node_leaves_the_group_that_was_merged_round_it() -> None:
+    # 0 and 3 gain most, 1 joins them, then 2, which costs nothing; without 0 the others have 7 in place of 6
+    weights = np.array([[0, -1, -4, 4], [-1, 0, 1, 3], [-4, 1, 0, 3], [4, 3, 3, 0.0]])
+    assert merge_and_move(weights[None]).tolist() == [[0, 1, 1, 1]]
+
+
 def test_every_graph_is_searched_as_if_it_were_alone(monkeypatch) -> None:
     monkeypatch.setattr(partition, "_WIDTHS", (3, 9))
     graphs = [_crowd(14, seed) for seed in range(12)]

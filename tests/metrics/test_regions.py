@@ -23,6 +23,7 @@ from annotator_agreement.metrics import (
     polygons_from_rings,
 )
 from annotator_agreement.metrics.geometry import BOX, MASK, OUTLINE_BYTES, POLYGON, Boxes, Outlines, as_regions
+from annotator_agreement.metrics.geometry import objects as objects_module
 
 HEIGHT, WIDTH = 13, 29
 
@@ -175,6 +176,15 @@ def test_mixed_overlaps_are_those_that_shapely_finds_one_by_one(seed: int) -> No
             expected = geometry[i].intersection(geometry[j]).area if compared else 0.0
             assert found.get((i, j), 0.0) == pytest.approx(expected, rel=1e-9, abs=1e-9), (i, j)
     assert len(found) > 100
+
+
+@pytest.mark.parametrize("many", [objects_module._MANY_PAIRS, 0])
+def test_lines_side_by_side_overlap_up_to_their_tolerance(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects_module, "_MANY_PAIRS", many)  # of more pairs only those whose boxes meet are compared
+    two = np.arange(2)
+    for apart, n in ((1.0, 1), (2.5, 0)):
+        lines = line((0, 0), (9, 0)).joined([line((0, apart), (9, apart))])
+        assert len(lines.overlaps(Objects(0 * two, two, 0 * two)).i) == n
 
 
 def test_boxes_alone_overlap_as_boxes_do() -> None:
