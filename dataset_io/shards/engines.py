@@ -199,6 +199,7 @@ class Engine:
             process.join(_ENDING)
             if process.is_alive():
                 process.kill()
+                process.join(_ENDING)  # a killed process is there until it is waited for
         self._pool = None
         self._context.started.clear()
 

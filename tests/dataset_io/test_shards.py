@@ -373,9 +373,13 @@ def test_workers_of_this_machine_are_started_again_when_one_is_killed(make_datas
     dataset = make_dataset(random_annotators(60, seed=5))
     expected = contents(dataset, ANNOTATORS, resamples=0)
     killed, own = [], psutil.Process()
+    before = own.children()
+
+    def started():
+        return [each for each in own.children() if each not in before and "spawn_main" in " ".join(each.cmdline())]
 
     def kill(bar):
-        children = [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())]
+        children = started()
         if not killed and children:
             killed.append(children[0].pid)
             os.kill(children[0].pid, signal.SIGKILL)
@@ -383,4 +387,4 @@ def test_workers_of_this_machine_are_started_again_when_one_is_killed(make_datas
     found = contents(dataset, ANNOTATORS, resamples=0, workers=2, progress=fo.report_progress(kill, n=1))
     assert killed
     assert found == expected
-    assert not [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())]
+    assert not started()
