@@ -9,7 +9,7 @@ from plotly.graph_objects import Figure
 from .bars import plot_classes, plot_iou, plot_models, plot_scores, plot_votes
 from .curves import plot_parts, plot_thresholds
 from .matrices import annotator_order, plot_confusion, plot_pairs
-from .people import _free_places, plot_annotators, plot_bias
+from .people import free_places, plot_annotators, plot_bias
 from .theme import safe, shortened
 
 #: figures that need only the report, by the name that sections use

@@ -53,7 +53,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
         y=[entry.score for entry in annotators],
         mode="markers+text",
         text=[theme.safe(shortened(entry.name, 16)) if entry.name in named else "" for entry in annotators],
-        textposition=_free_places(annotators, named),
+        textposition=free_places(annotators, named),
         textfont={"size": 11},
         marker={
             "color": [colours.get(entry.name, theme.BLUE) for entry in annotators],
@@ -82,7 +82,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     return drawn
 
 
-def _free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]:
+def free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]:
     """On which side of its point every name stands, so that names do not overlap, in a figure of usual width."""
     width = max(entry.n_labels for entry in annotators) or 1
     scores = [entry.score for entry in annotators]

@@ -32,7 +32,7 @@ from tests.charts.other_families import OTHERS
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.agreement.families import report_from_dict
 from annotator_agreement.charts import figures
-from annotator_agreement.charts.figures import _free_places, annotator_order, safe, shortened
+from annotator_agreement.charts.figures import annotator_order, free_places, safe, shortened
 
 PLACES = {"score": 0, "alpha": 1, "f1": 2, "mean_iou": 3, "kappa": 4}
 #: names as Plotly gets them
@@ -350,5 +350,5 @@ def test_names_of_annotators_with_nearly_the_same_numbers_stand_on_different_sid
     one = filled_values()["annotators"][0]
     close = [{**one, "name": f"w{k}", "score": 0.5 + k / 1_000} for k in range(3)]
     report = filled_report(annotators=[*close, {**one, "name": "far", "score": 0.9}], clusters=[])
-    places = _free_places(report.annotators, {"w0", "w1", "w2", "far"})
+    places = free_places(report.annotators, {"w0", "w1", "w2", "far"})
     assert len(set(places[:3])) == 3
