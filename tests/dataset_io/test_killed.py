@@ -250,14 +250,16 @@ sys.exit(os.waitpid(child, 0)[1] if child else 0)
 
 def test_two_processes_neither_lose_nor_double_a_decision_and_apply_each_once(make_dataset):
     dataset, other = make_dataset(random_annotators(12, seed=6)), decided(make_dataset(random_annotators(12, seed=6)))
-    compute_quickly(dataset)
+    report = compute_quickly(dataset)
+    # a unit of one label; whoever has decided nothing as missed takes back an earlier step, but none of these
+    n_lone = sum(annotator.verdicts["lone"] for annotator in report.annotators)
     before, preview = stored(other)["samples"], apply_decisions(other, preview=True)
     command = [sys.executable, "-c", _BOTH, str(ROOT), dataset.name, other.name]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     counts = dict(zip(output[::3], map(int, output[1::3]), strict=True))
     assert set(counts) == {"mia", "noa"}
     dataset.reload()
-    assert kept_whole(dataset) > 20
+    assert kept_whole(dataset) >= n_lone > 5
     _, decisions = gold_of(dataset)
     assert Counter(decision["decided_by"] for decision in decisions.values()) == +Counter(counts)
     assert sum(map(int, output[2::3])) == preview.n_applied == sum(each.applied for each in list_decisions(other))
