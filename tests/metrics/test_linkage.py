@@ -117,6 +117,34 @@ def test_a_large_component_has_the_same_units_whatever_other_thresholds_there_ar
         assert (found.unit == few[0].unit).all()
 
 
+@pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
+def test_a_component_has_the_units_that_it_has_alone_whatever_stands_beside_it(classes: optimal.ClassHandling) -> None:
+    """Components of every way to solve them on one sample: two large ones, small ones that are hard, single objects."""
+    sizes, spreads = [(5, 60), (1, 1), (5, 2), (2, 40), (5, 55), (1, 2), (5, 2), (3, 1)], [0.1, 0.0, 0.2, 0.1] * 2
+    alone = []
+    for k, (size, spread) in enumerate(zip(sizes, spreads, strict=True)):
+        objects, boxes = _crowd(*size, spread, seed=k)
+        alone.append((objects, Boxes(boxes.xyxy + 100.0 * k)))
+    place = np.concatenate([np.full(len(objects.annotator), k) for k, (objects, _) in enumerate(alone)])
+    annotator, category = (
+        np.concatenate([getattr(objects, name) for objects, _ in alone]) for name in ("annotator", "category")
+    )
+    corners = np.concatenate([boxes.xyxy for _, boxes in alone])
+    order = np.argsort(annotator, kind="stable")
+    together, boxes = Objects(np.zeros_like(order), annotator[order], category[order]), Boxes(corners[order])
+    matching = match_objects(together, boxes.overlaps(together), classes=classes)
+    expected: set[frozenset[int]] = set()
+    n_inexact = n_hard = 0
+    for k, (objects, boxes) in enumerate(alone):
+        found = match_objects(objects, boxes.overlaps(objects), classes=classes)
+        n_inexact, n_hard = n_inexact + found.n_inexact, n_hard + found.n_hard
+        rows = np.flatnonzero(place == k)
+        expected |= {frozenset(rows[list(unit)].tolist()) for unit in _partition(found.unit)}
+    assert {frozenset(order[list(unit)].tolist()) for unit in _partition(matching.unit)} == expected
+    assert (matching.n_inexact, matching.n_hard) == (n_inexact, n_hard)
+    assert n_hard > n_inexact >= 2
+
+
 def test_assignments_of_few_candidates_are_as_good_as_those_of_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     objects, boxes = _crowd(2, 60, 0.4)
     overlaps = boxes.overlaps(objects)
