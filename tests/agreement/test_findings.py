@@ -209,3 +209,22 @@ def test_findings_of_one_annotator_stand_together_and_of_many_the_greatest_of_ev
     # the greatest conflict is that of w0, who is there for what they missed
     expected = [("misses_size", "w0"), ("loose", "w9"), ("misses_size", "w1"), ("misses_size", "w2")]
     assert groups(findings, 4) == [[each] for each in expected]
+
+
+@pytest.mark.parametrize(("of_one", "is_of_class"), [(1.4, True), (1.6, False)])
+def test_a_class_keeps_its_finding_while_the_others_have_half_of_the_difference(
+    of_one: float, is_of_class: bool
+) -> None:
+    """Of class 1 two of four are missed, of others none; without the annotator, who missed 1.4 or 1.6 of two, the share
+    is 0.3 or 0.2."""
+    rows, samples = hypotheses.EffectRows(), np.arange(40)
+    missed = np.where(samples % 2, 0.5, 1.5)
+    for group, own, n, n_others in (
+        (hypotheses.effect_groups("class_missed", 1), 2.0 * missed, 4.0, 4.0),
+        (hypotheses.part_groups("class_missed", 1, np.int64(0)), of_one * missed, 2.0, 0.0),
+    ):
+        columns = np.stack([own, np.full(40, n), np.zeros(40), np.full(40, n_others)])
+        rows.add([(np.full(40, int(group)), samples, columns)], 0)
+    found = hypotheses.findings_of(rows.moments(), ["alice"], ["", "cat"])
+    assert found["n_tested"] == 1
+    assert [(each.kind, each.classes) for each in found["findings"]] == [("class_missed", ["cat"])] * is_of_class

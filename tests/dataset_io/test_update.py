@@ -67,7 +67,9 @@ def random_edits(rng, dataset, kind):
     """What an editor does: edits, deletes and adds labels, lists and samples."""
     ids = dataset.values("id")
     for sample_id in rng.choice(ids, 3, replace=False).tolist():
-        sample, labels = dataset[sample_id], random_labels(rng, kind)
+        sample, labels = dataset[sample_id], {}
+        while not labels:  # a sample may have none
+            labels = random_labels(rng, kind)
         name = str(rng.choice(list(labels)))
         sample[name] = None if rng.random() < 0.2 and name != "asked" else labels[name]
         sample.save()
