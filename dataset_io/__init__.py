@@ -12,7 +12,8 @@ from .decide.decide import decide
 from .decide.gold import delete_decisions, list_decisions, undo_decisions
 from .decide.next_object import record_own_labels
 from .jobs.compute import compute_agreement, run_agreement, update_agreement
-from .jobs.lifecycle import delete_agreement, rename_agreement
+from .jobs.deletion import delete_agreement
+from .jobs.lifecycle import rename_agreement
 from .record.run import list_agreements
 from .record.run_labels import changed_since
 from .results.check import check_agreement

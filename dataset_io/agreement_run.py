@@ -21,7 +21,8 @@ from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .jobs.compute import compute_agreement, update_agreement
-from .jobs.lifecycle import delete_agreement, rename_agreement
+from .jobs.deletion import delete_agreement
+from .jobs.lifecycle import rename_agreement
 from .record.run import Run, dataset_of, list_agreements
 from .record.run_labels import changed_since
 from .record.schema import fields_marked

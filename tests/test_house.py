@@ -57,6 +57,18 @@ def test_no_module_imports_itself_through_others_also_inside_functions() -> None
     assert not left
 
 
+def test_computing_a_run_needs_no_picture_view_decision_file_and_setting_of_the_app() -> None:
+    needed, todo = set(), {"dataset_io/jobs/compute.py"}
+    while todo:
+        path = todo.pop()
+        needed.add(path)
+        todo |= imported(path, modules_and_faces()[path]) - needed
+    rooms = {path.rsplit("/", 1)[0] for path in needed}
+    assert "dataset_io/run" in rooms
+    assert not rooms & {f"dataset_io/{room}" for room in ("app", "views", "units", "decide", "annotation_files")}
+    assert not {path.split("/")[0] for path in needed} - {"names.py", "metrics", "agreement", "dataset_io"}
+
+
 def test_a_folder_shows_its_content_at_a_glance() -> None:
     sizes = Counter(Path(path).parent.as_posix() for path in _modules())
     assert {folder: n for folder, n in sizes.items() if n > MOST_MODULES} == {}

@@ -65,7 +65,7 @@ from ..run.read import Progress, rare_collections
 from ..run.settle import Compared, reported, settle
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
-from .lifecycle import delete_agreement
+from .deletion import delete_agreement
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from tools.dev.private_fiftyone import PATIENT_SECONDS
 
 from annotator_agreement import AgreementInputError, names
 from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement, list_agreements
-from annotator_agreement.dataset_io.jobs import lifecycle
+from annotator_agreement.dataset_io.jobs import deletion
 from annotator_agreement.dataset_io.record import lease, run, schema
 from annotator_agreement.dataset_io.run import work_through
 
@@ -178,7 +178,7 @@ def test_what_fiftyone_saves_by_position_while_fields_are_deleted_is_mended(make
     dataset.add_sample_field("of_user", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     n = len(_document(dataset)["sample_fields"])
     nested = {f"sample_fields.{n - 1}.fields": _document(dataset)["sample_fields"][-1]["fields"]}
-    module, function = {"at once": (schema, "dataset_id"), "later": (lifecycle, "delete_orphans")}[when]
+    module, function = {"at once": (schema, "dataset_id"), "later": (deletion, "delete_orphans")}[when]
     original, done = getattr(module, function), []
 
     def save_meanwhile(*arguments):
