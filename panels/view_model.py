@@ -1,4 +1,4 @@
-"""The view model: everything that the panel shows of a run in one tab, as JSON values."""
+"""The view model: everything that the panel shows of a run above its tabs and in one of them, as JSON values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 ViewModel = dict[str, Any]
 
-#: the largest score of masks that differ
+#: no score of masks that differ is above this
 _NOT_EQUAL = 1.0 - 1e-12
-#: the tabs, by the name that the state of the panel keeps
+#: titles of the tabs, by their names in the state of the panel
 TABS = {
     "overview": "Overview",
     "annotators": "Annotators",
@@ -45,8 +45,10 @@ def view_model(
 
     Args:
         shown: the report and the samples behind it
+        state: the run and what is known of it
+        tab: name of the tab
         choices: how its tables are sorted, and the pages of its lists
-        dataset: the dataset, for the files of the work list; None without
+        dataset: the dataset, for the files of the work list; None if it is gone
     """
     classes = family_of(shown.report).classes
     titles = TABS | ({"classes": "Tags"} if classes is not None and classes.kind == "tag" else {})
@@ -78,7 +80,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
 
 
 def _cards(shown: Shown) -> list[dict[str, Any]]:
-    """The main numbers: title, value, a line below, and the labels behind it."""
+    """The main numbers, each with a line below it and a link to the labels that it counts."""
     report = shown.report
     what = documents(report).replace("samples", "images").capitalize()
     if report.roles_beside_one:

@@ -1,4 +1,4 @@
-"""Who may import whom (DESIGN section 6), read from the source."""
+"""Who may import whom, read from the source."""
 
 from __future__ import annotations
 

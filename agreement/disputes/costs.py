@@ -1,4 +1,4 @@
-"""Disputed units (objects, tags, samples) by cost, the disputes of a sample by kind, misses by class and annotator."""
+"""Cost of disputed units (objects, tags, samples), the costliest first; disputes of a sample; misses by class."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..statistics.records import Records
 from ..statistics.report import ReportContext
 from ..tags.compute import TagRecords
 
-#: costs of samples are counted in thousandths, to be whole numbers
-_PARTS = 1_000
+#: costs of samples as units are whole numbers of thousandths
+_THOUSANDTHS = 1_000
 
 
 def object_costs(votes: IntArray, asked: IntArray, n_same_class: IntArray, conflict: BoolArray) -> IntArray:
@@ -43,7 +43,7 @@ def costs_of_units(t: Tables) -> IntArray:
 
 
 def _classes(t: Tables, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
+    """The classes of the units in a mask ``(U,)``: for each the unit, the class, and the number of labels with it."""
     rows, category = kept[t.unit], t.objects.category
     n = int(category.max(initial=0)) + 1
     key, count = np.unique(t.unit[rows] * n + category[rows], return_counts=True)
@@ -51,12 +51,12 @@ def _classes(t: Tables, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def object_sample_costs(records: ObjectRecords) -> FloatArray:
-    """What fixing every sample would change, shape ``(S,)`` (:func:`~..matching.compute.sample_costs`)."""
+    """The disagreement that fixing a sample would remove, ``(S,)`` (:func:`~..matching.compute.sample_costs`)."""
     return records.column("cost")
 
 
 def pair_costs(score: FloatArray, n_annotators: IntArray) -> FloatArray:
-    """What all pairs of annotators of a sample lack to agreement, shape ``(S,)``; 0 without a score."""
+    """Sum of 1 - score over all pairs of annotators of a sample, shape ``(S,)``; 0 without a score."""
     costs: FloatArray = np.nan_to_num(1.0 - score) * (n_annotators * (n_annotators - 1) / 2)
     return costs.round(9) + 0.0
 
@@ -73,17 +73,17 @@ class SoughtUnits:
 
 @dataclass(frozen=True, slots=True)
 class CostlyUnits:
-    """Numbers of disputed units by sample and cost: the costliest first, of equal ones those of costlier samples."""
+    """How many disputed units of each cost a sample has: the costliest first, then those of costlier samples."""
 
     row: IntArray  #: shape ``(E,)``, row of the sample in the records
     cost: IntArray  #: shape ``(E,)``, what each of these units costs
     n: IntArray  #: shape ``(E,)``, number of units
-    of_sample: IntArray  #: shape ``(E,)``, number of all units of the sample
+    n_of_sample: IntArray  #: shape ``(E,)``, number of all units of the sample
 
     def select(self, kept: Sequence[bool]) -> CostlyUnits:
-        """Some of them."""
+        """The entries in a mask ``(E,)``."""
         mask = np.array(kept, np.bool_)
-        return CostlyUnits(self.row[mask], self.cost[mask], self.n[mask], self.of_sample[mask])
+        return CostlyUnits(self.row[mask], self.cost[mask], self.n[mask], self.n_of_sample[mask])
 
 
 def _costly(
@@ -96,7 +96,7 @@ def _costly(
     has_class: BoolArray,
     n_units: IntArray,
 ) -> CostlyUnits:
-    """The units that somebody looks for.
+    """The disputed units that pass the filter.
 
     Args:
         records: of all samples
@@ -116,9 +116,9 @@ def _costly(
     most = int(cost[kept].max(initial=0)) + 1
     key, n = np.unique(row[kept] * most + cost[kept], return_counts=True)
     row, cost = key // most, key % most
-    of_sample = np.zeros(len(n_units), np.int64)
-    np.add.at(of_sample, row, cost * n)
-    order = np.lexsort((row, -of_sample[row], -cost))
+    cost_of_sample = np.zeros(len(n_units), np.int64)
+    np.add.at(cost_of_sample, row, cost * n)
+    order = np.lexsort((row, -cost_of_sample[row], -cost))
     return CostlyUnits(row[order], cost[order], n[order], n_units[row[order]])
 
 
@@ -137,7 +137,7 @@ def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
 
 
 def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
-    """The disputed tags of a run; a tag costs as an object: 1 for every two annotators of whom one gave it."""
+    """The disputed tags of a run; a tag costs 1 for every two annotators of whom only one gave it, as an object."""
     t, code = records.agreement(), sought.category
     cost = t.votes * (t.n_annotators[t.unit_sample] - t.votes)
     has_class = np.full(len(cost), True) if code is None else t.unit_tag == code
@@ -153,14 +153,14 @@ def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
     values, code, every = records.sample_values(), sought.category, np.arange(records.n_samples)
     votes = values.n_annotators
     verdict = np.where((values.n_disputed > 0) & (votes >= 2), CLASS_CONFLICT, NO_VERDICT)
-    cost = np.rint(_PARTS * np.nan_to_num(1.0 - values.score) * votes * (votes - 1)).astype(np.int64)
+    cost = np.rint(_THOUSANDTHS * np.nan_to_num(1.0 - values.score) * votes * (votes - 1)).astype(np.int64)
     has_class = np.full(len(every), True) if code is None else (records.column("ratings") == code).any(axis=1)
     return _costly(records, sought, every, verdict, votes, cost, has_class, (votes > 0).astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Objects of every class that every annotator left out, or drew alone; shape ``(K, R)``."""
+    """Numbers of objects by class and annotator, shape ``(K, R)``: those missed, and those drawn alone."""
 
     missed: IntArray  #: objects with a label of the class that two others drew and this annotator did not
     lone: IntArray  #: objects of the class that this annotator alone drew
@@ -193,18 +193,18 @@ def disputed_by_class(records: ObjectRecords, n_classes: int) -> tuple[IntArray,
 
 @dataclass(frozen=True, slots=True)
 class Disputes:
-    """Disputes on one sample, as numbers of objects."""
+    """Numbers of disputed objects of one sample, by kind."""
 
-    lone: Counter[str] = field(default_factory=Counter)  #: that only this annotator drew
-    missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew and this annotator did not
+    lone: Counter[str] = field(default_factory=Counter)  #: that one annotator alone drew, by annotator
+    missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew, by annotator
     n_missed: int = 0  #: that two or more drew, and somebody did not
     #: by the set of classes that they were given, where no class has a majority
     classes: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    #: labels of objects most of whose annotators said something else: (annotator, class, class of the majority)
+    #: labels with another class than most labels of the object: (annotator, class, class of the majority)
     other_classes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     n_attributes: int = 0  #: with different values of an attribute
     n_disputed: int = 0  #: disputed for any reason
-    #: mean IoU of matched objects where most of the cost is how they are drawn; None elsewhere
+    #: mean IoU of matched objects, if more than half of the cost of the sample is how they are drawn; else None
     drawn_iou: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""Adjudication report: coverage of the decisions, and accuracy of annotators and consensus against them."""
+"""``DecisionReport``: how many disputed objects are decided, and accuracy of annotators and consensus against that."""
 
 from __future__ import annotations
 

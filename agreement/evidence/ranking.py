@@ -1,9 +1,9 @@
-"""Rank numbers that have evidence: enough labels on enough images, and an interval that supports them.
+"""Rank annotators, pairs and classes by the interval of a number; without enough evidence by name (2 before 10).
 
 One rule for text, page, panel and tables. An annotator, a pair or a class has evidence if its number has an interval
 (10 images or more) and rests on 20 labels or more. Rankings go by the conservative end of the interval: who agrees most
-by the lower end, who agrees least by the upper end. So few labels, which have a wide interval, lead to neither end.
-What has no evidence comes last, in the order of names.
+by the lower end, who agrees least by the upper end. Hence an entry with few labels, whose interval is wide, is at
+neither end. What has no evidence comes last, in the order of names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Ranked(Protocol):
 
 E = TypeVar("E", bound=Ranked)
 
-#: nothing is named on fewer labels, or on fewer images (videos, groups)
+#: no annotator, pair or class is ranked, or named in a text, on fewer labels, or on fewer images (videos, groups)
 MIN_LABELS, MIN_IMAGES = 20, MIN_SAMPLES
 _DIGITS = re.compile(r"(\d+)")
 
@@ -72,17 +72,17 @@ def supported(entry: Ranked, number: str = "score") -> Limits | None:
 
 
 def most_first(entries: Sequence[E], number: str = "score") -> list[E]:
-    """By the lower end of the interval, the highest first; what has no evidence last, by name."""
+    """Entries by the lower end of the interval, the highest first; what has no evidence last, by name."""
     return _ranked(entries, number, "low", -1.0)
 
 
 def least_first(entries: Sequence[E], number: str = "score") -> list[E]:
-    """By the upper end of the interval, the lowest first; what has no evidence last, by name."""
+    """Entries by the upper end of the interval, the lowest first; what has no evidence last, by name."""
     return _ranked(entries, number, "high", 1.0)
 
 
 def lowest_first(entries: Sequence[E], number: str) -> list[E]:
-    """By the number itself, for lists that show it; what has no evidence last, by name."""
+    """Entries by the number itself, for lists that show it; what has no evidence last, by name."""
 
     def key(entry: E) -> tuple[Any, ...]:
         is_known = supported(entry, number) is not None
@@ -104,8 +104,8 @@ def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]
 class Ends(Generic[E]):
     """The entries that agree least and most, as far as their intervals support it."""
 
-    least: list[E]  #: whole interval below the number of all together, the surest first
-    most: list[E]  #: whole interval above it, the surest first
+    least: list[E]  #: the whole interval is below the number of all together; the clearest first
+    most: list[E]  #: the whole interval is above it; the clearest first
     n_supported: int  #: entries with enough evidence
 
 

@@ -1,4 +1,4 @@
-"""Compute the numbers of a run, and build its report, from the records of samples."""
+"""From records to the report on objects: passes over blocks of samples, all its numbers, and their assembly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Label convergence: mean average precision of annotators against each other, and of a model against them.
 
 Axes: ``K`` classes of ordered pairs of annotators, ``D`` ordered pairs, ``A`` areas (all, small, medium, large), ``T``
-thresholds, ``E`` labels, once for every other annotator who was asked about the image, ``N`` labels, ``S`` images.
+thresholds, ``E`` pairs of a label and another annotator who was asked about the image, ``N`` labels, ``S`` images.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .classes import COCO_LIMITS, SIZES, own_areas
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: what a label is as a detection
+#: what a label is if it is taken as a detection
 RIGHT, WRONG, LEFT_OUT = 1, 0, -1
 AREAS = ("all", *SIZES)
 N_AREAS, N_THRESHOLDS = len(AREAS), len(COCO_THRESHOLDS)
@@ -40,18 +40,18 @@ N_AREAS, N_THRESHOLDS = len(AREAS), len(COCO_THRESHOLDS)
 _RANGES = np.array([(0.0, np.inf), *zip((0.0, *COCO_LIMITS), (*COCO_LIMITS, np.inf), strict=True)])
 #: areas are compared to about seven digits
 _SLACK = 1e-6
-#: thresholds of the numbers
+#: places of the thresholds over which each number is a mean
 _OF_NUMBERS = {"map": slice(None), "map_50": slice(0, 1), "map_75": slice(5, 6)}
-#: reasons for which it is undefined
+#: reasons for which the mean average precision is undefined
 NO_PAIRS, NO_OBJECTS = "one_annotator", "no_objects"
 
 
 @dataclass(frozen=True, slots=True)
 class ClassConvergence(WithIntervals):
-    """The numbers of a class, the mean over the ordered pairs of annotators of whom the first drew it."""
+    """The numbers of a class: means over the ordered pairs of annotators whose reference drew it."""
 
     name: str
-    n_labels: int  #: labels that somebody else was to find
+    n_labels: int  #: labels that another annotator was to find
     map: float | None
     map_50: float | None
     model: float | None = None  #: mean average precision of the model on the class
@@ -95,7 +95,8 @@ class Convergence(WithIntervals, ShowsItself):
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
     averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
     all ordered pairs of annotators, on the images about which both were asked. Labels of annotators have no confidence:
-    all have one score, and the order in which they are stored, as in COCO's own program. Undefined numbers are None.
+    all have the same score, so that they keep the order in which they are stored, as in COCO's own program. Undefined
+    numbers are None.
 
     References:
         D. Tschirschwitz, V. Rodehorst, "Label Convergence: Defining an Upper Performance Bound in Object Recognition
@@ -112,7 +113,7 @@ class Convergence(WithIntervals, ShowsItself):
     map_75: float | None
     #: F1 with equal classes of two annotators, over all pairs, at each of the thresholds .50, .55 … .95
     f1: list[float | None]
-    undefined: str | None  #: why there is none: ``one_annotator`` or ``no_objects``
+    undefined: str | None  #: why the numbers are None: ``one_annotator`` or ``no_objects``
     no_areas: bool  #: whether sizes in pixels are not known (``compute_metadata()`` finds them)
     classes: list[ClassConvergence] = dataclasses.field(default_factory=list)
     areas: list[AreaConvergence] = dataclasses.field(default_factory=list)
@@ -144,7 +145,7 @@ class Convergence(WithIntervals, ShowsItself):
         return shown_as("convergence_frame", self, table)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-serialisable values."""
+        """All fields as JSON-serialisable values."""
         return dataclasses.asdict(self)
 
 
@@ -161,7 +162,7 @@ class Detections:
     score: FloatArray  #: shape ``(E,)``, its confidence; all alike where there is none
     #: shape ``(A, T, E)``, the label as detection of the other's objects: ``RIGHT``, ``WRONG`` or ``LEFT_OUT``
     status: NDArray[np.int8]
-    counted: BoolArray  #: shape ``(A, E)``, whether the other has to find the label
+    counted: BoolArray  #: shape ``(A, E)``, whether the other annotator has to find the label
     has_areas: bool  #: whether sizes in pixels are known; without, only the first area means anything
 
     @classmethod
@@ -181,10 +182,9 @@ class Detections:
             batch: the labels
             image_ids: shape ``(S,)``
             config: the options of the run
-            in_pixels: whether their geometry is in pixels
-            score: shape ``(N,)``, confidence of every label, by which they choose; None: all are alike, in the order of
-                the batch
-            model: number of the annotator whose labels alone are detections; None: those of everybody
+            in_pixels: whether the geometry of the labels is in pixels
+            score: shape ``(N,)``, confidence of every label, in whose order they are matched; None: that of the batch
+            model: number of the annotator whose labels alone are detections; None: all labels are
         """
         objects, n_annotators = batch.objects, batch.assigned.shape[1]
         asked = batch.assigned[objects.sample]
@@ -233,7 +233,7 @@ class Detections:
 
     @classmethod
     def joined(cls, parts: Sequence[Detections], n_images: Sequence[int]) -> Detections:
-        """Those of consecutive batches of so many images, whose images and labels get new numbers."""
+        """The detections of consecutive batches of ``n_images`` each; their images and labels get new numbers."""
         n_labels = [int(part.label.max(initial=-1)) + 1 for part in parts]
         first = {"sample": np.cumsum([0, *n_images]), "label": np.cumsum([0, *n_labels])}
         columns = {}
@@ -241,7 +241,7 @@ class Detections:
             moved = first.get(name, np.zeros(len(parts), np.int64))
             each = [getattr(part, name) for part in parts]
             columns[name] = np.concatenate(
-                [of + by if name in first else of for of, by in zip(each, moved.tolist(), strict=False)], axis=-1
+                [old + by if name in first else old for old, by in zip(each, moved.tolist(), strict=False)], axis=-1
             )
         return cls(**columns, has_areas=all(part.has_areas for part in parts))
 
@@ -280,8 +280,8 @@ class Precision:
 
     value: FloatArray  #: shape ``(A, K, T)``; nan where the reference drew no such object
     n_objects: IntArray  #: shape ``(A, K)``, objects to be found
-    as_detection: IntArray  #: shape ``(E,)``, place of every label, as detection, among the ``K``
-    as_object: IntArray  #: shape ``(E,)``, place as object to be found
+    as_detection: IntArray  #: shape ``(E,)``, place among the ``K`` of every label that is taken as a detection
+    as_object: IntArray  #: shape ``(E,)``, place of every label that is to be found
     pairs: IntArray  #: shape ``(D,)``, ``reference * R + detector``
     pair: IntArray  #: shape ``(K,)``, number of the pair
     categories: IntArray  #: class codes that occur
@@ -289,7 +289,7 @@ class Precision:
 
     @classmethod
     def of(cls, labels: Detections, n_annotators: int) -> Precision:
-        """By confidence; equally sure detections in the order of image ids, then of labels."""
+        """The average precisions; detections of equal confidence are in the order of image ids, then of labels."""
         n = n_annotators
         as_detection = (labels.category * n + labels.other) * n + labels.annotator
         as_object = (labels.category * n + labels.annotator) * n + labels.other
@@ -322,10 +322,11 @@ class Precision:
 
 
 def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int) -> Numbers:
-    """The numbers of an area as their values plus a sum over images; of all objects those of pairs and classes, too.
+    """The numbers of a range of areas, as their values plus what every image adds, whose sum over all images is 0.
 
-    Average precision is taken as linear in the counts of an image: of ``M`` right ones among ``N`` detections of ``G``
-    objects it goes with ``M² / (N G)``, precision times recall; the order of the detections is held.
+    Without a range (area 0) also those of pairs and classes. What an image adds is the first-order change of average
+    precision, taken as proportional to ``M² / (N G)`` (precision times recall: ``M`` right ones of ``N`` detections,
+    ``G`` objects), while the order of the detections stays.
     """
     names = list(_OF_NUMBERS)[: 1 if area else None]
     n_keys, status, value = precision.value.shape[1], labels.status[area].T, precision.value[area]
@@ -336,7 +337,7 @@ def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int
             for each in found
         )
         wanted = labels.counted[area] / precision.n_objects[area][precision.as_object]
-    # of a label as detection, and as object
+    # what every label changes as a detection, and then as an object to be found
     change = np.nan_to_num(np.concatenate([
         value[detection] * (2.0 * right - seen), -value[precision.as_object] * wanted[:, None]
     ]))  # fmt: skip
@@ -382,12 +383,12 @@ def convergence_of(
     resamples: int,
     seed: int,
 ) -> Convergence:
-    """The numbers as a report.
+    """The report on convergence.
 
     Args:
-        labels: those of annotators
-        of_model: those of a model and the annotators; its number is that after the annotators; None without
-        ranks: shape ``(S,)``, rank of every image by its id; images of one video or group have one
+        labels: detections of the annotators
+        of_model: those of a model and the annotators, in which the model has the number ``R``; None without a model
+        ranks: shape ``(S,)``, rank of every image by its id; those of one video or group share a rank
         annotators: their names, without the model
         class_names: name of every class code
         n_samples: images with at least two annotators
@@ -461,7 +462,7 @@ def convergence_of(
 
 
 def _pairs(labels: Detections, found: Precision, names: Sequence[str], fields: Fields) -> list[PairConvergence]:
-    """The ordered pairs, by the names of the annotators."""
+    """The numbers of every ordered pair of annotators."""
     n = len(names)
     by_pair, by_pair_50 = found.means()[1], found.means("map_50")[1]
     ends = np.sort(np.stack([labels.annotator, labels.other]), axis=0)

@@ -1,4 +1,4 @@
-"""The agreement on objects as compact columns: stored with the run, and read again for any view; and what is no sum.
+"""Records of objects: columns stored with a run; and ``Rest``: what a report says that is no sum (rows, counts).
 
 About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks take 96 bytes each in addition. What a
 report says besides numbers (``Rest``) is gathered over blocks of samples: rows, counts of codes, moments.
@@ -25,13 +25,13 @@ from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact, rows
 from ..statistics.report import Describe
 from .report import Sample
 
-#: the options of tables of which nothing is asked that depends on options
+#: options for tables from which nothing is read that depends on options
 ANY_OPTIONS = AgreementConfig(())
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
 
-#: the columns with one row per sample, object, unit, pair of matched objects, pair of annotators, and so on, by the
-#: column with their number per sample
+#: columns by what a row of them is (sample, label, unit, pair of matched labels …): the key is the column with the
+#: number of such rows on each sample. Here an object is a label of an annotator; what is matched is a unit
 _ROWS = rows_by_column(
     {
         OF_SAMPLE: (
@@ -68,7 +68,8 @@ class ObjectRecords(Records):
         return replace(found, n_disputed=np.bincount(of_unit[disputed], minlength=self.n_samples))
 
     def tables(self, config: AgreementConfig = ANY_OPTIONS, **known: Any) -> Iterator[Tables]:
-        """The tables of all samples, in order and block by block; ``known`` are further fields of these.
+        """The tables of all samples, in order and block by block; ``known`` are fields of :class:`Tables`
+        that are computed already.
 
         Without options only what does not depend on them may be asked for.
         """
@@ -92,15 +93,15 @@ def record(
 
 
 def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annotators: Sequence[str]) -> list[str]:
-    """The id of every object: the id of its first label.
+    """The id of every unit: the id of its first label.
 
-    If another object of the sample already has this id (cloned fields share label ids), the annotator of the first
+    If another unit of the sample already has this id (cloned fields share label ids), the annotator of the first
     label is appended.
 
     Args:
-        first: id of the first label of every object ``(U,)``
-        sample: its sample
-        annotator: its annotator
+        first: id of the first label of every unit ``(U,)``
+        sample: sample of every unit
+        annotator: annotator of its first label
     """
     ids = list(first)
     if len(set(ids)) == len(ids):
@@ -120,7 +121,7 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
 N_WORST = 5
 #: bins of the histograms, from 0 to 1
 N_BINS = 20
-#: values that are counted together
+#: values that are binned in one step of a histogram
 _VALUES_AT_ONCE = 1 << 20
 
 
@@ -141,7 +142,7 @@ class Rest:
             self._rows[name].append(rows)
 
     def add_counts(self, found: Mapping[str, IntArray]) -> None:
-        """Add counts, see :func:`count_codes`; equally many are counted together, so that each is sorted seldom."""
+        """Add counts, see :func:`count_codes`; parts of similar size are merged, so that a row is sorted few times."""
         for name, counts in found.items():
             parts = self._counts[name]
             parts.append(counts)
@@ -174,10 +175,10 @@ def count_codes(*columns: IntArray, times: IntArray | None = None) -> IntArray:
     """The different rows of ``k`` columns of codes ``>= 0``, ascending, with how often each occurs: ``(k + 1, T)``.
 
     Args:
-        times: shape ``(N,)``, how many rows every row stands for; None: one
+        times: shape ``(N,)``, how often every row occurs; None: once
     """
     shape = [int(column.max(initial=0)) + 1 for column in columns]
-    if np.prod(shape, dtype=np.float64) >= 2.0**62:  # values of attributes
+    if np.prod(shape, dtype=np.float64) >= 2.0**62:  # too many for a number, as of attributes with many values
         different, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
         n = np.bincount(place.ravel(), times, minlength=different.shape[1])
         return np.vstack([different, n.astype(np.int64)])
@@ -198,7 +199,8 @@ def _counts_together(parts: list[IntArray]) -> IntArray:
 
 
 def moments(row: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
-    """Number, mean and sum of squared deviations of the values of every row, ``(3, n_rows)``; mean 0 without one.
+    """Number, mean and sum of squared deviations of the values of every row, ``(3, n_rows)``; rows without a
+    value have the mean 0.
 
     References:
         T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
@@ -218,7 +220,7 @@ def described_worst(
         value: shape ``(S,)``
         weight: shape ``(S,)``, number of labels, or pairs of labels, behind the value
         area: shape ``(S,)``, total area of the labels
-        sign: -1 where values have the opposite sign
+        sign: -1 if the values were negated, to list the highest: undone in the result
     """
     order = np.lexsort((np.arange(len(value)), -area, -weight, value))[:N_WORST]  # nan comes last
     rows = order[~np.isnan(value[order])]

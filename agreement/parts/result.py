@@ -27,11 +27,11 @@ class PartNumber:
     """A number of a part, and its difference to that of all other samples.
 
     Undefined numbers are None. ``low`` and ``high`` are the 95 % interval of the difference; where it ``stands_out``
-    the wider one that allows for the selection (Benjamini and Yekutieli 2005), as of findings.
+    it is the wider one that allows for its having been selected (Benjamini and Yekutieli 2005), as of findings.
     """
 
     value: float | None
-    interval: Interval | None  #: that of the report on these samples
+    interval: Interval | None  #: 95 % interval, as in a report on these samples
     rest: float | None = None  #: the number of all other samples
     difference: float | None = None
     low: float | None = None
@@ -42,7 +42,7 @@ class PartNumber:
 
 @dataclass(frozen=True, slots=True)
 class DataPart:
-    """Some samples of a run, or a run."""
+    """A part of the samples of a run (``by()``), or a run (``trend()``)."""
 
     name: str
     n_samples: int  #: samples (frames) of the run
@@ -56,7 +56,7 @@ class DataPart:
         return {key: each.interval for key, each in self.numbers.items() if each.interval is not None}
 
     def with_intervals(self, known: Mapping[str, Interval]) -> DataPart:
-        """The same with intervals that are known."""
+        """A copy with these intervals, by key of the number."""
         numbers = {key: dataclasses.replace(each, interval=known.get(key)) for key, each in self.numbers.items()}
         return dataclasses.replace(self, numbers=numbers)
 
@@ -87,7 +87,7 @@ class AgreementParts(ShowsItself):
     whole: DataPart  #: all samples
     parts: list[DataPart]
     ordered: bool = False  #: whether the parts have an order, as numbers and dates do
-    n_merged: int = 0  #: values without a part of their own
+    n_merged: int = 0  #: rare values that are one part together
     n_tested: int = 0  #: differences that were tested
     main_numbers: tuple[MainNumber, ...] = ()  #: titles and meaning of the numbers
     samples: PartSamples | None = dataclasses.field(default=None, compare=False)
@@ -107,7 +107,7 @@ class AgreementParts(ShowsItself):
 
     @property
     def findings(self) -> list[tuple[DataPart, MainNumber, PartNumber]]:
-        """Parts that differ from the others by test: first in what tables show, the greatest difference first."""
+        """Parts that differ from the others by test: first in numbers that tables show, the greatest first."""
         found = [
             (part, number, part.numbers[number.key])
             for part in self.parts
@@ -121,7 +121,7 @@ class AgreementParts(ShowsItself):
 
     @property
     def rated(self) -> list[DataPart]:
-        """The parts that have numbers: with images of two annotators; of runs all."""
+        """The parts with an image that two annotators rated; all if the parts are runs."""
         return [part for part in self.parts if part.n_rated or self.run_key is None]
 
     def view(self, name: str) -> Any:

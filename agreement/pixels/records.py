@@ -1,4 +1,4 @@
-"""Records of semantic masks: areas, boundaries, values at points, and the distances of masks of different images."""
+"""Records of semantic masks: areas, boundaries, values at sampled points, distances of masks of different images."""
 
 from __future__ import annotations
 

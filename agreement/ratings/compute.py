@@ -1,4 +1,4 @@
-"""Scores and verdicts from the ratings of a batch of samples, and the scale of ratings: level, list of categories."""
+"""Ratings: level and categories (``RatingTable``), scores and majorities of a batch of samples, and their records."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def check_listed(names: Iterable[str], config: AgreementConfig) -> None:
     unlisted = sorted(set(names) - set(config.categories)) if config.categories else []
     if unlisted:
         raise AgreementInputError(
-            f"`categories` must list every class that occurs, got none of {shown(map(repr, unlisted))}; listed are "
-            f"{shown(map(repr, config.categories))}"
+            f"`categories` must list every class that occurs, got a list without {shown(map(repr, unlisted))}; "
+            f"listed are {shown(map(repr, config.categories))}"
         )
 
 
@@ -65,20 +65,21 @@ class RatingTable:
 
     level: Level
     are_numbers: bool
-    #: shape ``(S, R)``, numbers, or positions, which agree exactly where classes agree: they replace these, for memory
+    #: shape ``(S, R)``, numbers; of classes their positions in ``categories``, equal where the classes are equal
     ratings: FloatArray
     tolerance: float  #: numbers that differ by at most this agree
-    #: shape ``(S, R)``, position of the category of every rating, nan where not rated; None for numbers with too many
+    #: shape ``(S, R)``, position of the category of every rating, nan where not rated; None for numbers with
+    #: more than ``MAX_CATEGORIES`` different values
     positions: FloatArray | None = None
     #: the ``K`` categories: as listed by the user, else all that occur, by name (classes) or value (numbers); for
     #: integers at the levels interval and ratio all integers from smallest to largest, so that one step is 1
     categories: tuple[str, ...] = ()
-    #: shape ``(K,)``, the numbers that the categories are, where weights go by their differences; None: by steps
+    #: shape ``(K,)``, the numbers of the categories, where weights depend on their differences; None: on steps
     values: FloatArray | None = None
 
     @classmethod
     def of(cls, ratings: FloatArray, context: ReportContext) -> RatingTable:
-        """The table of ratings ``(S, R)``, class codes or numbers; it does not depend on the coding.
+        """The table of ratings ``(S, R)``, class codes or numbers; any coding of classes gives the same.
 
         Raises:
             AgreementInputError: if a class is not in the user's list of categories
@@ -130,6 +131,7 @@ class RatingTable:
         return replace(self, ratings=ratings, positions=positions)
 
 
+#: verdicts of ratings, by code
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))
 
@@ -142,7 +144,7 @@ ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class RatingAgreement:
-    """The agreement on a batch."""
+    """The agreement on the ratings of a batch of samples."""
 
     ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where an annotator did not rate
     agree: BoolArray  #: shape ``(S, R, R)``, whether two annotators both rated and agree
@@ -210,9 +212,9 @@ def n_agreeing(ratings: FloatArray, tolerance: float) -> IntArray:
 
 
 def rating_of_others(ratings: FloatArray) -> FloatArray:
-    """Majority rating of the others, at least two of them, on every sample, shape ``(S, R)``; nan without.
+    """Majority of the ratings of the others on every sample, shape ``(S, R)``.
 
-    With two annotators in all, what the other one said.
+    nan if fewer than two others rated it, or in a tie. With two annotators in all it is the rating of the other one.
 
     Args:
         ratings: shape ``(S, R)``, nan where an annotator did not rate
@@ -246,7 +248,7 @@ def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
 class RatingRecords(Records):
     """The ratings of any number of samples: class codes (0: not rated) or numbers (nan: not rated).
 
-    With three annotators 11 bytes per sample; 32 bytes for numbers; and 12 for the id of every label.
+    With three annotators a sample takes 11 bytes, with numbers 32, and the id of every label 12.
     """
 
     family: ClassVar[str] = "ratings"
@@ -279,7 +281,7 @@ class RatingRecords(Records):
 def record_ratings(
     agreement: RatingAgreement, label_ids: NDArray[np.uint8] | None = None, *, numbers: bool
 ) -> RatingRecords:
-    """The ratings of a batch.
+    """The records of a batch.
 
     Args:
         label_ids: id of every rating, shape ``(S, R, 12)``; None where they are plain values

@@ -1,4 +1,4 @@
-"""Build the part of a report on a role (a reference or model), a model beside persons, and the tables of its labels."""
+"""Build the reports on reference and models; a model beside annotators left out; the mistakes of annotators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of arguments of public functions; numpy's numbers and arrays stand for Python's numbers and lists."""
+"""Checks of arguments and calls of public functions; numpy's numbers and arrays are taken as Python's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error for input that the user can fix, and the wording of its messages."""
+"""Error for input that the user can fix: its wording, suggestions of names, and text that no terminal misreads."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ from .no_labels import TITLE as NO_LABELS_TITLE
 
 #: name of an attribute or field that MongoDB can hold
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
-#: it is a part of names of fields, indexes, saved views and files
+#: run keys, which are a part of names of fields, indexes, saved views and files
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
-#: processes of one machine; Windows lets ``ProcessPoolExecutor`` wait for no more
+#: processes of one machine, at most; on Windows ``ProcessPoolExecutor`` takes no more
 _MOST_WORKERS = 61 if sys.platform == "win32" else 1_000
-#: confidence threshold of each half of the images: the one with the best F1 on the other half
+#: value of ``confidence_threshold``: each half of the images gets the threshold with the best F1 on the other half
 BEST_F1 = "best_f1"
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
@@ -41,7 +41,15 @@ def _check(
     also: Sequence[str | None] = (),
     advice: str = "",
 ) -> Callable[[str, Any], Any]:
-    """A check of a value: what it must be, whether it fits, what is kept; the values ``also`` are kept as they are."""
+    """A check of a value.
+
+    Args:
+        must: what it must be, in the message
+        fits: whether a value is right
+        kept: what is kept of it
+        also: values that are right, too, and kept as they are
+        advice: end of the message
+    """
 
     def check(option: str, value: Any) -> Any:
         if (value is None or isinstance(value, str)) and value in also:
@@ -161,7 +169,7 @@ def _no_labels(option: str, value: Any) -> NoLabels:
     """One meaning for all annotators, or a mapping; a mapping that names nobody is the default."""
     meanings = (NOT_ASSIGNED, DREW_NOTHING)
     if isinstance(value, Mapping):
-        if all(isinstance(name, str) and name for name in value) and all(said in meanings for said in value.values()):
+        if all(isinstance(name, str) and name for name in value) and all(meant in meanings for meant in value.values()):
             return dict(sorted(value.items())) or NOT_ASSIGNED
     elif isinstance(value, str) and value in meanings:
         return DREW_NOTHING if value == DREW_NOTHING else NOT_ASSIGNED
@@ -210,7 +218,7 @@ _sigmas = _check(
 _background = _check(
     'a mask value, "auto" or None', lambda value: mask_value(value) is not None, mask_value, also=("auto", None)
 )
-# FiftyOne's expressions can be called, too
+# FiftyOne's expressions are callable, too: they are refused by their ``to_mongo``
 _progress = _check(
     "True, False, None or a function",
     lambda value: (
@@ -248,7 +256,7 @@ class Option:
     #: another option that it needs to have an effect, by group of labels
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
     choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)  #: possible values and their meaning
-    #: the group of labels that a choice is limited to
+    #: of a choice that only one group of labels has: that group
     choices_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: input in the form if it is neither a choice nor a switch: ``number``, ``slider``, ``text``, ``names``, ``values``
     #: or ``renamings``; empty if the form has a special input for it, or none
@@ -316,8 +324,8 @@ _TABLE = (
         _path_or_none, ("objects", "tags")),
     Option("no_labels", NOT_ASSIGNED, NO_LABELS_TITLE,
         "what a null (or absent) label list of an annotator means; or a mapping of annotators, or their fields, to "
-        "this. With ``annotator_attribute`` a null list is one of everybody. An empty list always means that they drew "
-        "nothing",
+        "this. With ``annotator_attribute`` all share a field, so that a null list is null for every annotator. An "
+        "empty list always means that they drew nothing",
         _no_labels, ("objects", "tags"),
         choices={NOT_ASSIGNED: "was not assigned",
                  DREW_NOTHING: "looked and drew nothing; importers such as FiftyOne's for COCO and CVAT write null for "
@@ -327,8 +335,9 @@ _TABLE = (
         "compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they are "
         "compared like different annotators, and the report on objects shows their agreement separately"),
     Option("reference", None, "Reference",
-        "field of the true labels (such as honeypots, or decisions), or their value of ``annotator_attribute``, with "
-        "which every annotator is compared; no annotator itself. Images without its label list are left out",
+        "field of the true labels (such as honeypots, or decisions), or the value of ``annotator_attribute`` that "
+        "they have; every annotator is compared with it. It is no annotator itself. Images without its label list are "
+        "left out",
         _field_or_none),
     Option("models", (), "Models",
         "fields with predictions of models (or values of ``annotator_attribute``), each of which is compared with "
@@ -460,11 +469,11 @@ _TABLE = (
         "for any number, at most 1,000 (on Windows 61)",
         WholeFrom(1, _MOST_WORKERS), input="number", changes_numbers=False),
     Option("executor", None, "Executor",
-        "a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of "
+        "a ``concurrent.futures.Executor``, such as Dask's, whose processes compare the samples; instead of "
         "``workers``",
         _executor, changes_numbers=False),
     Option("resume", False, "Continue",
-        "continue a run with this key and these options that was shared out and did not complete, from what is done",
+        "continue an unfinished run on several workers with the same key and options; what is done is kept",
         true_or_false, changes_numbers=False),
     Option("progress", None, "Progress",
         "whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar",
@@ -473,7 +482,7 @@ _TABLE = (
 # fmt: on
 #: all options, by name, in the order of the signature and of the form
 OPTIONS = {option.name: option for option in _TABLE}
-#: options that concern one kind of labels alone, by the argument of ``compute()`` that takes them together
+#: options that concern one kind of labels alone, by the argument of ``compute()`` that takes them as a mapping
 TOGETHER = {
     argument: [option.name for option in _TABLE if option.concerns == concerned]
     for argument, concerned in {
@@ -487,7 +496,7 @@ TOGETHER = {
 
 
 def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by name, from options of which some are given together: ``masks=dict(boundaries=True)``.
+    """Options by name: ``masks=dict(boundaries=True)`` becomes ``boundaries=True``.
 
     Raises:
         AgreementInputError: if an option is not of that kind, or given twice

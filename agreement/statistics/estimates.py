@@ -1,4 +1,4 @@
-"""From numbers to a report: values, confidence intervals (samples are resampled, the matching stays), warnings."""
+"""From numbers to a report: values, intervals (samples are resampled, the matching stays), warnings, assembly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of samples: compact columns, stored with a run, to compute the numbers of any view; order by content."""
+"""Records, the base class of stored columns of all families: join, select, take; and ranks of samples by content."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ AnyColumns = Mapping[str, NDArray[Any]]
 #: in ``Records.rows``: the column has one row per sample
 OF_SAMPLE = ""
 
-#: samples of a part of records that are in order
+#: samples in each part of records after :meth:`Records.regrouped`
 PART_SAMPLES = 2_000
-#: columns on roles, in the records of runs that have any: per sample, per pair of labels of two parties (roles and
-#: annotators), and per value of a mask of a role and one of an annotator
+#: columns on roles (reference, models) in the records of runs that have any: a row is a sample, a pair of labels of two
+#: parties (a role and an annotator, or two annotators), or a value in the mask of a role and in that of an annotator
 _ROLE_ROWS = {
     OF_SAMPLE: ("role_present", "n_role_pairs", "n_role_areas"),
     "n_role_pairs": ("pair_party", "pair_label", "pair_drawn", "pair_kind", "pair_iou"),
     "n_role_areas": ("area_role", "area_annotator", "area_value", "area_drawn", "area_wanted", "area_shared"),
 }
 
-#: columns of samples that say which ones they are (for frames the id of the video, and the number), when they, and
-#: their videos, were changed last, and what was noticed when they were read; by all label types
+#: columns of samples that all label types have: their ids (of frames that of the video, and the number), when they, and
+#: their videos, were changed last, and what was noticed when they were read
 SAMPLE_COLUMNS = (
     *("sample_id", "group_id", "frame_number", "stamp", "video_stamp"),
     *("n_invalid", "n_unknown", "n_added", "lists"),
 )
 
-#: columns of labels that make no unit: crowd regions, what lies within them, tags that an annotator gave again, and the
-#: labels of roles, who have the numbers behind those of annotators; areas, boxes and attributes in runs with roles
+#: columns of labels that are in no unit: crowd regions, labels within them, tags that an annotator gave again, and
+#: labels of roles (whose numbers follow those of annotators); areas, boxes and attributes in runs with roles alone
 _UNCOUNTED_ROWS = {
     OF_SAMPLE: ("n_uncounted",),
     "n_uncounted": tuple(
@@ -49,7 +49,7 @@ R = TypeVar("R", bound="Records")
 
 
 def rows_by_column(own: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """What counts the rows of every column, also of those of samples, roles and labels that make no unit."""
+    """For every column the name of the column with its number of rows per sample; ``own`` are those of a family."""
     return {
         name: counted
         for rows in (own, {OF_SAMPLE: SAMPLE_COLUMNS}, _UNCOUNTED_ROWS, _ROLE_ROWS)
@@ -84,7 +84,7 @@ class Records:
     scores_are_shares: ClassVar[bool] = False  #: whether a score is a share of pairs that agree
 
     def __add__(self: R, other: R) -> R:
-        # grouped at once: whoever adds up many records has them in memory once
+        # regrouped at every sum, so that many records are never in memory twice
         last = replace(self, parts=self.parts[-1:] + other.parts).regrouped()
         return replace(self, parts=self.parts[:-1] + last.parts)
 
@@ -106,7 +106,7 @@ class Records:
 
     @property
     def otherwise(self) -> BoolArray:
-        """Assignment if null label lists had their other meaning, shape ``(S, R)``."""
+        """Who would be assigned if null label lists meant the opposite of what they do, shape ``(S, R)``."""
         known = "otherwise" in self.parts[0]
         return unpacked(self.column("otherwise"), self.n_annotators) if known else self.assigned
 
@@ -189,7 +189,7 @@ class Records:
         return {**part, **changed}
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have, from the columns of these names; ``n_objects`` are labels or masks."""
+        """The values that all label types have, from columns with the names of its fields; ``n_objects`` are labels."""
         score, n = self.column("score"), self.assigned.sum(axis=1)
         n_objects, n_units, n_disputed = (
             self.column(name).astype(np.int64) if name in self.rows else n
@@ -271,7 +271,7 @@ def unpacked(bits: NDArray[np.uint8], n_annotators: int) -> BoolArray:
 def uncounted_columns(
     sample: IntArray, annotator: IntArray, category: NDArray[Any], n_samples: int, **more: NDArray[Any] | None
 ) -> Columns:
-    """The columns of labels that make no unit, sorted by sample, and more of them by name, without those that are None.
+    """The columns of labels that make no unit, sorted by sample, and further columns ``more``; None is left out.
 
     Ids have the shape ``(N, 12)``, attributes one column for each.
     """
@@ -347,9 +347,9 @@ def assignment_hashes(assigned: BoolArray, annotators: Hashes) -> Hashes:
 
 
 def content_ranks(hashes: Hashes, values: FloatArray, clusters: IntArray | None = None) -> IntArray:
-    """Rank of every sample by its content, shape ``(S,)``; samples of one video or group have one rank.
+    """Rank of every sample by its content, shape ``(S,)``; samples of one video or group share a rank.
 
-    Samples of equal content may have any order, because exchanging them changes nothing.
+    The order of samples of equal content is arbitrary: no number depends on it.
 
     Args:
         hashes: shape ``(S,)``, hash of the content of every sample

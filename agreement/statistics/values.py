@@ -1,4 +1,4 @@
-"""Building blocks of reports: numbers as JSON values, their intervals, and parts rebuilt from JSON."""
+"""Base classes of the parts of reports: intervals, one annotator, a pair; their JSON values; means without nan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """In :func:`part_types`: a dictionary with values of this class."""
+    """In :func:`part_types`: a field that is a dictionary of parts of this class."""
 
     part: type
 
@@ -30,7 +30,7 @@ class Interval:
     resampled values if BCa is undefined. Shares close to 0 or 1, and shares that are the same on all samples, have
     Wilson's interval; other numbers that are the same on all samples have none. ``error`` is the standard error
     (standard deviation of the resampled values). Above 20,000 samples all of this comes from the delta method, and
-    shares have Wilson's interval. ``n`` samples (videos, groups) say anything about the number. Numbers that use only
+    shares have Wilson's interval. The number rests on ``n`` samples (videos, groups). Numbers that use only
     some samples have an interval from 10 samples on.
     """
 
@@ -48,7 +48,7 @@ class WithIntervals:
 
 
 class OfOne(WithIntervals):
-    """Agreement of one annotator with the others, or on one class."""
+    """Base of parts with one name: an annotator, or a class."""
 
     __slots__ = ()
     name: str
@@ -102,7 +102,7 @@ class Coefficients:
 
 @functools.cache
 def part_types(kind: type[Any]) -> dict[str, Any]:
-    """The class of every field of a part of a report that holds such parts, by name; ``Each``: a dictionary of them."""
+    """For every field of a dataclass that holds other dataclasses, their class; of a dictionary in an ``Each``."""
     hints = get_type_hints(kind)
     found = {field.name: _part_type(hints[field.name]) for field in dataclasses.fields(kind)}
     return {name: part for name, part in found.items() if part is not None}
@@ -138,7 +138,7 @@ def at_path(owner: Any, path: str) -> Any:
 
 
 def interval_at(owner: Any, path: str) -> Interval | None:
-    """The interval of a number at a path, which the last part on the way has that has intervals."""
+    """The interval of the number at a path: the innermost part on the path that has intervals holds it."""
     part, within = owner, path
     for place, name in enumerate(names := path.split(".")):
         if hasattr(owner, "intervals"):
@@ -154,7 +154,7 @@ def number(value: float | np.floating[Any]) -> float | None:
 
 
 def numbers_for_json(values: FloatArray) -> list[float | None]:
-    """As :func:`number`, of every value of a column."""
+    """The values of a column as numbers for JSON; None where undefined (nan)."""
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 

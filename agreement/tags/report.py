@@ -112,7 +112,8 @@ class TagReport(AgreementReport):
 def headline_numbers(records: TagRecords, context: ReportContext, t: TagAgreement | None = None) -> Iterator[Numbers]:
     """Score, equal sets and alpha as functions of sums over any samples.
 
-    There is no alpha with too many different sets, and no interval of it with many.
+    With more than ``MAX_DIFFERENT_SETS`` different sets there is no alpha, with more than ``MAX_RESAMPLED_SETS`` no
+    interval of it.
 
     Args:
         t: the agreement on all samples at once, so that equal sets have equal codes; None: it is computed
@@ -144,7 +145,7 @@ def headline_numbers(records: TagRecords, context: ReportContext, t: TagAgreemen
 
 
 def tag_numbers(records: TagRecords, context: ReportContext, t: TagAgreement | None = None) -> Iterator[Numbers]:
-    """All numbers of rated samples; ``t`` as of :func:`headline_numbers`."""
+    """All numbers of rated samples; ``t``: see :func:`headline_numbers`."""
     t = records.agreement() if t is None else t
     names, n, n_samples, tags = context.annotators, len(context.annotators), records.n_samples, context.class_names
     yield from headline_numbers(records, context, t)
@@ -210,7 +211,7 @@ def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes
 
 
 def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
-    """The fields of a report: what the tests confirm, and of how many.
+    """The fields ``findings`` and ``n_tested`` of a report.
 
     Args:
         t: agreement on rated samples
@@ -222,8 +223,8 @@ def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
         """Sums over the tags of every annotator on every sample, ``(S, R)``."""
         return sums_by(t.sample * n + t.annotator, values[t.unit], n_samples * n).reshape(n_samples, n)
 
-    # tags left out, and tags that nobody else gave, against the other annotators on all images of the annotator: also
-    # on images without an own whole, as where the others left a tag out there may be none that two others gave
+    # rates of lone and of missed tags of every annotator, against those of the others on all images of the annotator.
+    # Images where nothing could be missed by the annotator stay in: others may have missed something there
     rates = {"lone": (count(t.verdict == LONE), count(np.ones(len(t.votes))))}
     if several:
         by_two = np.bincount(t.unit_sample[t.votes >= 2], minlength=n_samples)
@@ -233,8 +234,8 @@ def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
         others = (np.where(t.assigned, each.sum(axis=1, keepdims=True) - each, 0.0) for each in both)
         effects.add_table(kind, who, (*both, *others))
 
-    # annotators' rates of each tag against the others', and tags left out more than other tags; of two annotators
-    # nobody leaves out what two others gave: whether only one of them gave it counts
+    # annotators' rates of each tag against the others', and tags that are missed more than other tags. With two
+    # annotators no two others gave a tag: then it is missed if only one of them gave it
     assigned = t.n_annotators[t.unit_sample]
     missing = np.where(t.votes >= 2, assigned - t.votes, 0) if several else t.votes == 1
     could = np.where(t.votes >= 2, assigned, 0) if several else np.ones(len(t.votes))
@@ -260,7 +261,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     alpha, met = fields.of()["alpha"], AnnotatorPairs.of(t.assigned)
     other = None
-    if (records.otherwise != records.assigned).any():  # null lists could have the other meaning
+    if (records.otherwise != records.assigned).any():  # the numbers if null lists meant the opposite
         again = record_tags(compute_tags(*records.labels(), records.otherwise))
         of_again = (dict(zip(each.keys, each.values().tolist(), strict=True))
                     for each in headline_numbers(*rated_only(again, context)))  # fmt: skip

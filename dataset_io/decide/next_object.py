@@ -113,7 +113,7 @@ def next_object(
     for again in (False,) if sought.skipped else (False, True):
         start, end = 0, _BATCH
         while start < len(objects.row):
-            each_of = (objects.row, objects.cost, objects.of_sample)
+            each_of = (objects.row, objects.cost, objects.n_of_sample)
             rows, costs, of_sample = (each[start:end].tolist() for each in each_of)
             start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
             places = [(ids[k], None if numbers is None else int(numbers[k])) for k in rows]

@@ -135,15 +135,16 @@ def compute_agreement(
         assigned_field: sample field that lists the annotators (or their fields) who were asked: on its samples a null
             label list of a listed annotator means that they drew nothing. Without it ``no_labels`` says what null means
         no_labels: what a null (or absent) label list of an annotator means; or a mapping of annotators, or their
-            fields, to this. With ``annotator_attribute`` a null list is one of everybody. An empty list always means
-            that they drew nothing; ``"not_assigned"``: was not assigned; ``"drew_nothing"``: looked and drew nothing;
-            importers such as FiftyOne's for COCO and CVAT write null for that
+            fields, to this. With ``annotator_attribute`` all share a field, so that a null list is null for every
+            annotator. An empty list always means that they drew nothing; ``"not_assigned"``: was not assigned;
+            ``"drew_nothing"``: looked and drew nothing; importers such as FiftyOne's for COCO and CVAT write null for
+            that
         annotators: a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators
             to compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they
             are compared like different annotators, and the report on objects shows their agreement separately
-        reference: field of the true labels (such as honeypots, or decisions), or their value of
-            ``annotator_attribute``, with which every annotator is compared; no annotator itself. Images without its
-            label list are left out
+        reference: field of the true labels (such as honeypots, or decisions), or the value of ``annotator_attribute``
+            that they have; every annotator is compared with it. It is no annotator itself. Images without its label
+            list are left out
         models: fields with predictions of models (or values of ``annotator_attribute``), each of which is compared with
             every annotator; no annotators themselves
         confidence_threshold: predictions with a lower confidence are left out; ``"best_f1"``: each half of the images
@@ -202,10 +203,9 @@ def compute_agreement(
         overwrite: replace a run with the same key
         workers: processes of this machine among which the samples are shared out, 5,000 at a time; the results are the
             same for any number, at most 1,000 (on Windows 61)
-        executor: a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of
+        executor: a ``concurrent.futures.Executor``, such as Dask's, whose processes compare the samples; instead of
             ``workers``
-        resume: continue a run with this key and these options that was shared out and did not complete, from what is
-            done
+        resume: continue an unfinished run on several workers with the same key and options; what is done is kept
         progress: whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar
 
     Returns:

@@ -1,7 +1,7 @@
 """The records of a run in the database: one file of columns, in addition to FiftyOne's results with the report.
 
 A column is the memory of a numpy array, compressed if that saves space; the last one is JSON, with what a report needs
-in addition. The file's entry says where they stand.
+in addition. The document of the file in ``fs.files`` says where each stands (``columns``).
 
 FiftyOne does not know these files. Their ids contain the ids of their runs, so that files of runs that no longer exist
 can be found and removed.
@@ -42,17 +42,18 @@ _ALIGNED = 64
 _CONTEXT = "context"
 #: what ids of such files begin with
 _PREFIX = "annotator_agreement/"
-#: entries of the config of a run under which results are stored: now, before the last update, and by one on its way
+#: entries of the config of a run with ids of results: the present ones, those before the last update, and those of an
+#: update that is running
 _IDS = ("results_id", "previous", "updating")
 
 _Array = NDArray[Any]
 _Bytes = bytes | memoryview
-#: stores records as the file of an id, see :func:`write_records`
+#: stores records in the file with this id, see :func:`write_records`
 Store = Callable[[str], None]
 
 
 def file_id(run_id: str, part: str | None = None) -> str:
-    """Id of the file with the records of a run, or with those of a part of it, which goes when the run is complete."""
+    """Id of the file with the records of a run, or of a worker's share, deleted when the run is complete."""
     return f"{_PREFIX}{run_id}" if part is None else f"{_PREFIX}{run_id}/{part}"
 
 
@@ -129,7 +130,7 @@ def open_index(run_id: str) -> SampleIndex:
 
 
 def _some_columns(file_id: str, names: Sequence[str]) -> _Unpacked:
-    """Columns of a file that stand one after another."""
+    """Columns of a file that stand one after another, read at once."""
     file = gridfs.GridFS(database()).get(file_id)
     found = {name: file.columns[name] for name in names if name in file.columns}
     start = min(where[0] for where in found.values())
@@ -141,7 +142,7 @@ def _some_columns(file_id: str, names: Sequence[str]) -> _Unpacked:
 def write_journal() -> None:
     """Wait until all that was acknowledged is in the journal, from which a killed database restores it.
 
-    It is written a few times a second, and writes are acknowledged before: the last ones are lost.
+    The database writes its journal a few times a second, after it has acknowledged writes: a kill loses the last ones.
     """
     files = database().get_collection("fs.files", write_concern=WriteConcern(j=True))
     with contextlib.suppress(OperationFailure):  # servers without a journal
@@ -152,10 +153,10 @@ def write_journal() -> None:
 def surely_written() -> Iterator[None]:
     """Raise if the database was restarted within the block, and may have lost writes.
 
-    Whoever sends nothing while it is started again does not notice.
+    A client that sends nothing during the restart gets no error, so the id of the server's process is compared.
 
     Raises:
-        AutoReconnect: if it was started again since, as for a request that was on its way
+        AutoReconnect: if it was restarted, as pymongo raises for a request that is interrupted
     """
     before = _server()
     yield
@@ -168,8 +169,8 @@ def surely_written() -> Iterator[None]:
 
 def _server() -> Any:
     """Id of the process of the database; None if several processes answer, or it is too old to tell."""
-    said = database().command("hello")
-    return None if said.get("msg") == "isdbgrid" else said.get("topologyVersion", {}).get("processId")
+    answer = database().command("hello")
+    return None if answer.get("msg") == "isdbgrid" else answer.get("topologyVersion", {}).get("processId")
 
 
 def delete_parts(run_id: str) -> None:
@@ -180,7 +181,7 @@ def delete_parts(run_id: str) -> None:
 
 
 def delete_results(document: Mapping[str, Any]) -> None:
-    """Delete the document of a run, after its report and its records, unless a cloned dataset has them too."""
+    """Delete the document of a run, after its report and its records, which stay if a cloned dataset has them, too."""
     own = document["_id"]
     delete_files(document["config"]["results_id"], document.get("results"), own=own)
     for name in ("previous", "updating"):
@@ -221,12 +222,12 @@ def delete_orphans() -> None:
     if found:
         used = {run_id for name in _IDS for run_id in database().runs.distinct(f"config.{name}")}
         for run_id in {each.removeprefix(_PREFIX).partition("/")[0] for each in found} - used:
-            if ObjectId.is_valid(run_id):  # others are no runs of ours
+            if ObjectId.is_valid(run_id):  # other files were not written by this plugin
                 delete_files(run_id)
 
 
 def _write_file(file_id: str, parts: Iterable[_Bytes], columns: Mapping[str, Any]) -> None:
-    """Store bytes as a file of GridFS, chunk by chunk; its own writer keeps 32 MB, and once more to send them.
+    """Store bytes as a file of GridFS, chunk by chunk; gridfs's own writer would hold 32 MB twice.
 
     Args:
         file_id: id of the file
@@ -266,8 +267,8 @@ class _Unpacked(Mapping[str, _Array]):
 
     def __getitem__(self, name: str) -> _Array:
         if name not in self._columns:
-            start, size, *how = self._where[name]
-            self._columns[name] = _unpacked(self._content[start : start + size], *how)
+            start, size, *stored_as = self._where[name]
+            self._columns[name] = _unpacked(self._content[start : start + size], *stored_as)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -193,10 +193,10 @@ def _refused(dataset, match, *arguments, **options):
 NOT_LISTED = "must list every class .* "
 UNFIT = [
     ("Classification", {"categories": ["cat", "owl"]}, NOT_LISTED + "none of 'dog'; listed are 'cat',"),
-    ("StringField", {"categories": ["a"]}, NOT_LISTED + "got none of 'cat', 'dog', 'owl'"),
-    ("BooleanField", {"categories": [False]}, NOT_LISTED + "got none of 'True'"),
-    ("IntField", {"categories": [1, 2]}, NOT_LISTED + "got none of '3', '4'"),
-    ("Regression", {"categories": [0.5, 2]}, NOT_LISTED + "got none of '1.5'"),
+    ("StringField", {"categories": ["a"]}, NOT_LISTED + "got a list without 'cat', 'dog', 'owl'"),
+    ("BooleanField", {"categories": [False]}, NOT_LISTED + "got a list without 'True'"),
+    ("IntField", {"categories": [1, 2]}, NOT_LISTED + "got a list without '3', '4'"),
+    ("Regression", {"categories": [0.5, 2]}, NOT_LISTED + "got a list without '1.5'"),
     ("Classification", {"level": "interval"}, "`level` must be nominal or ordinal for classes, got 'interval'"),
     ("StringField", {"level": "ordinal"}, "got 'ordinal'; list all classes in ascending order in `categories`"),
     ("Classification", {"annotator_attribute": "rater", "fields": "alice"},
@@ -459,7 +459,7 @@ def test_categories_are_those_that_aliases_stand_for(make_dataset):
     options = {"categories": ["low", "high"], "level": "ordinal"}
     report = compute_quickly(dataset, PAIR, aliases={"Low": "low", "High": "high"}, **options)
     assert report.alpha.pooled == 1.0
-    with pytest.raises(AgreementInputError, match="must list every class that occurs, got none of 'High'"):
+    with pytest.raises(AgreementInputError, match="must list every class that occurs, got a list without 'High'"):
         compute_quickly(dataset, PAIR, run_key="other", aliases={"Low": "low"}, **options)
 
 
