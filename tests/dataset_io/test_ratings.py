@@ -192,7 +192,7 @@ def _refused(dataset, match, *arguments, **options):
 
 NOT_LISTED = "must list every class .* "
 UNFIT = [
-    ("Classification", {"categories": ["cat", "owl"]}, NOT_LISTED + "none of 'dog'; listed are 'cat',"),
+    ("Classification", {"categories": ["cat", "owl"]}, NOT_LISTED + "without 'dog'; listed are 'cat',"),
     ("StringField", {"categories": ["a"]}, NOT_LISTED + "got a list without 'cat', 'dog', 'owl'"),
     ("BooleanField", {"categories": [False]}, NOT_LISTED + "got a list without 'True'"),
     ("IntField", {"categories": [1, 2]}, NOT_LISTED + "got a list without '3', '4'"),
