@@ -1,4 +1,4 @@
-"""Annotator agreement for FiftyOne.
+"""Annotator agreement for FiftyOne: the names that users call, and the registration of the plugin.
 
 As a FiftyOne plugin this package is loaded under a name that FiftyOne chooses; after ``pip install .`` it is
 ``annotator_agreement``. Our modules are imported only when used, because FiftyOne executes this file repeatedly.
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # for type checkers every name would exist
+if not TYPE_CHECKING:  # a type checker would take every name as defined
 
     def __getattr__(name: str) -> Any:
         if name == "metrics":
@@ -45,7 +45,7 @@ if not TYPE_CHECKING:  # for type checkers every name would exist
         if name in ("AgreementReport", "AgreementInputError"):
             return getattr(importlib.import_module(".agreement", __name__), name)
         if name in __all__:
-            importlib.import_module(".charts", __name__)  # results are shown by it
+            importlib.import_module(".charts", __name__)  # lets results print and draw themselves
             return getattr(importlib.import_module(".dataset_io", __name__), name)
         close = difflib.get_close_matches(name, __all__, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -61,7 +61,7 @@ def __dir__() -> list[str]:
 def register(plugin: foo.PluginContext) -> None:
     """Register the plugin's operators and panels; called by FiftyOne.
 
-    Where a requirement is missing, operators of the same names that say what to install.
+    If a requirement is missing, operators with the same names are registered, which only say what to install.
     """
     from .unavailable import missing_requirement, unavailable_operators
 

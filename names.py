@@ -12,13 +12,13 @@ PLUGIN_NAME = "@annotator/agreement"
 RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
 VERSION = "1.1.0"
-#: version of what a run stores
+#: version of the format in which a run is stored
 SCHEMA_VERSION = 11
 #: version of the formulas; raise it when a number of the same labels with the same options changes, by a correction or
-#: another definition, so that comparing an older run with a newer one says so. Rounding, new numbers, and what only
-#: looks different do not count
+#: another definition, so that a comparison of an older run with a newer one says so. Not for rounding, new numbers, or
+#: another presentation
 FORMULAS_VERSION = 1
-#: what it is called among the versions that a run stores
+#: its key among the versions in the config of a run
 FORMULAS = "formulas"
 DEFAULT_RUN_KEY = "agreement"
 
@@ -27,7 +27,7 @@ UPDATE_AGREEMENT = "update_agreement"
 SHOW_AGREEMENT = "show_agreement"
 COMPARE_AGREEMENT = "compare_agreement"
 CHECK_AGREEMENT = "check_agreement"
-#: stands for a run itself, compared with its state before its last update
+#: value of ``other_run_key``: compare a run as it is now with its state before its last update
 RUN_NOW = "(now)"
 DELETE_AGREEMENT = "delete_agreement"
 RENAME_AGREEMENT = "rename_agreement"
@@ -52,21 +52,21 @@ AGREEMENT_PANEL = "agreement_panel"
 #: entry of FiftyOne's store under the panel's name: the view that a form showed, from which the panel leads back
 SHOWN_BY_FORM = "shown_by_form"
 DECIDE_PANEL = "decide_panel"
-#: operators of the App itself, and its part of a choice in a panel (``panels/app.js``)
+#: operators that run in the browser, and the component for choices in a panel (both in ``panels/app.js``)
 SHOW_SIDEBAR_GROUPS = "show_sidebar_groups"
 ASK_BROWSER = "ask_browser"
 CHOICE = "AgreementChoice"
 
-#: entry of a dataset's document that says who writes its schema and runs (:mod:`.dataset_io.record.lease`)
+#: entry of a dataset's document: the process that may change its schema and runs (:mod:`.dataset_io.record.lease`)
 LEASE = "annotator_agreement_lease"
 
-#: field of decisions, unless the user gives another name; ending of the field beside it, which says who decided what
+#: default name of the field of decisions; ending of the name of the field beside it, with who decided what
 DEFAULT_GOLD_FIELD, DECISIONS_SUFFIX = "agreement_gold", "_decisions"
-#: key of the ``info`` entry that marks these fields
+#: key of the ``info`` entry that marks both fields
 GOLD_MARK = "annotator_agreement_gold"
 #: key of the ``info`` entry that marks fields with the values of an import that is not complete
 IMPORT_MARK = "annotator_agreement_import"
-#: marks fields that list whose labels on an image could not all be read when they were imported
+#: the same for fields that list the annotators of whose labels an import could not read all on an image
 UNREAD_MARK = "annotator_agreement_unread"
 
 #: prefix of the paths of frame fields in FiftyOne
@@ -86,7 +86,7 @@ class FieldSpec:
     type: str  #: ``float``, ``int``, ``str``, ``bool``, ``time``, ``list`` (of strings) or ``heatmap``
     description: str  #: its description for users
     option: str | None = None  #: option that must be on for the field to be written; None: always written
-    of_values: bool = False  #: whether it is written only where annotators have plain fields, which have no labels
+    of_values: bool = False  #: whether it is written only if an annotator has a plain field, which has no labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ COST = "_cost"
 MISSED_BY, DIFFERS_FROM = "_missed_by", "_differs_from"
 #: suffixes of what a run with a reference writes on labels of annotators, and on samples
 REFERENCE, REFERENCE_F1, REFERENCE_WORST = "_reference", "_reference_f1", "_reference_worst"
-#: in the place of F1, for semantic masks
+#: suffix for semantic masks, which have an IoU instead of F1
 REFERENCE_IOU = "_reference_iou"
 #: suffix of the field of samples that names the pairs who differ, where annotators have plain fields without labels
 DIFFERING_PAIRS = "_differing_pairs"
 
 
 def pair_name(a: str, b: str) -> str:
-    """The name of two annotators in the list of pairs who differ: ``"alice, bob"``."""
+    """Text for two annotators in the list of pairs who differ: ``"alice, bob"``."""
     return ", ".join(sorted((a, b)))
 
 

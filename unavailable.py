@@ -1,4 +1,4 @@
-"""Stand-ins for the operators where a dependency is not installed: each says what to do.
+"""Find a missing requirement, and make operators that only say what to install, in place of the usual ones.
 
 Imports FiftyOne and the standard library only.
 """
@@ -21,13 +21,13 @@ _FOLDER = Path(__file__).parent
 
 @functools.cache  # the App registers plugins for every request
 def missing_requirement() -> str | None:
-    """One sentence on the first requirement that is missing or too old; None if all are there. Asked once a process."""
+    """One sentence on the first requirement that is missing or too old; None if all are there. Checked once."""
     for line in (_FOLDER / "requirements.txt").read_text(encoding="utf-8").splitlines():
         needed = Requirement(line)
         try:
             found = importlib.metadata.version(needed.name)
         except importlib.metadata.PackageNotFoundError:
-            # FiftyOne may come under another name, and is here in any case
+            # FiftyOne is imported above, even if it is installed under another name
             found = fo.constants.VERSION if needed.name == "fiftyone" else "none"
         if found == "none" or not needed.specifier.contains(found, prereleases=True):
             todo = (
@@ -40,7 +40,7 @@ def missing_requirement() -> str | None:
 
 
 def unavailable_operators(reason: str) -> list[type[foo.Operator]]:
-    """Operators of the plugin's names that only say why they are not available."""
+    """Operators with the names of the plugin's operators, which only say why these are not available."""
     plugin: dict[str, Any] = yaml.safe_load((_FOLDER / "fiftyone.yml").read_text(encoding="utf-8"))
     return [_operator(name, reason) for name in plugin["operators"]]
 

@@ -24,7 +24,7 @@ _PUBLIC = {
     "report_frame": ".reports.dataframes",
     "report_text": ".reports.document",
 }
-#: what makes a text of the sections of a result, by the end of its name
+#: by the ending of a name such as ``parts_markdown``: the function that renders the sections of a result
 _OF_SECTIONS = {
     "text": (".text.sections", "as_text"),
     "markdown": (".text.sections", "as_markdown"),

@@ -20,7 +20,7 @@ _CODES = "exit codes: 0 done, or all requirements passed; 1 a requirement failed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code, whatever becomes of what is printed.
+    """Run a command; returns its exit code, even if its output cannot be printed.
 
     Args:
         arguments: the words after the name of the program; None for those of the process
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ..agreement.settings.errors import AgreementInputError  # `--help` needs no numpy
 
     try:
-        # what FiftyOne prints meanwhile is no part of the answer
+        # stdout is for the answer alone: what FiftyOne prints goes to stderr
         with contextlib.redirect_stdout(sys.stderr):
             answer: Answered = given.command(given)
         text = json.dumps(answer.values, default=str) if given.json else answer.text
@@ -41,20 +41,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _told(error)
     except KeyboardInterrupt:
         return _told("interrupted")
-    except Exception as error:  # the database is gone, or the disk full: a pipeline wants a sentence
+    except Exception as error:  # such as a lost database: a sentence, not a traceback
         if os.environ.get("ANNOTATOR_AGREEMENT_TRACEBACK"):
             _print(traceback.format_exc(), sys.stderr)
         return _told(f"{type(error).__name__}: {error} (ANNOTATOR_AGREEMENT_TRACEBACK=1 shows where)")
     if answer.code != PASSED:
         _told(answer.sentence)
     failed = _print(text, sys.stdout)
-    if failed is not None and not isinstance(failed, BrokenPipeError):  # a reader may have seen enough
+    if failed is not None and not isinstance(failed, BrokenPipeError):  # `head` closes its pipe early
         _told(f"the answer could not be printed: {failed}")
     return answer.code
 
 
 def _open_streams() -> None:
-    """Put nothing in the place of what is closed, so that no file of ours takes it; what ASCII has not is escaped."""
+    """Open closed streams as the null device, so that no file gets their numbers; escape what they cannot encode."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -67,7 +67,7 @@ def _open_streams() -> None:
 
 
 def _print(text: str, stream: TextIO) -> Exception | None:
-    """Print a text; the error if nobody reads it, or the disk is full: then nothing more is written there."""
+    """Print a text; if nobody reads the stream or the disk is full, return the error and discard what follows."""
     from ..agreement.settings.errors import printable
 
     try:
@@ -88,7 +88,7 @@ _PROGRAM = "annotator-agreement"
 
 
 class Answered:
-    """Answer of a command: text for people, values for programs, the exit code, and if it is not 0, why."""
+    """Answer of a command: text for people, values for programs, the exit code, and a sentence on why it is not 0."""
 
     def __init__(self, text: str, values: Any, code: int = PASSED, sentence: str = "") -> None:
         self.text, self.values, self.code, self.sentence = text, values, code, sentence
@@ -130,14 +130,14 @@ def _import(given: argparse.Namespace) -> Answered:
     try:
         summary = files.load(dataset, _source(given.files), **options, progress=False)
     except BaseException:
-        if is_new:  # it would be in the way of the next try, and empty
+        if is_new:  # it is empty, and would be in the way of the next try
             dataset.delete()
         raise
     return Answered(summary.to_markdown(), summary.to_dict())
 
 
 def _source(files: Sequence[str]) -> Any:
-    """One file or folder with the labels of all, or one of each annotator: ``NAME=FILE``.
+    """What to import: one file or folder with the labels of all annotators, or a file of each (``NAME=FILE``) by name.
 
     Raises:
         AgreementInputError: if several files do not say whose they are
@@ -158,7 +158,7 @@ def _compute(given: argparse.Namespace) -> Answered:
     from ..dataset_io import compute
 
     fields: Any = given.fields if len(given.fields) > 1 else given.fields[0]
-    # all by name, so that -o can give each, and what is no option of -o is checked, too
+    # all arguments by name: ``-o`` may give any, and a wrong name is refused by ``compute()``
     options = {"run_key": given.run, "overwrite": given.overwrite, "progress": False, **dict(given.option or ())}
     run = compute(**{"samples": _dataset(given), "fields": fields, **options})
     return Answered(_text_of(run.report), run.report.to_dict())
@@ -196,14 +196,14 @@ def _check(given: argparse.Namespace) -> Answered:
 
 
 def _read_requirements(given: argparse.Namespace) -> None:
-    """Look at the file before FiftyOne is loaded, which takes seconds."""
+    """Read the requirements file first, so that an error in it is reported before FiftyOne is loaded, in seconds."""
     from ..agreement.acceptance.requirements import read_requirements
 
     read_requirements(given.requirements)
 
 
 def _run(given: argparse.Namespace) -> Any:
-    from .. import charts as charts  # results are shown by it
+    from .. import charts as charts  # lets results print themselves
     from ..dataset_io import load
 
     return load(_dataset(given), given.run)

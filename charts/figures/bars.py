@@ -73,13 +73,13 @@ def _count(entry: Any, drawn_of: ClassValues) -> str:
     return f"{getattr(entry, drawn_of.counted):,} {drawn_of.things}"
 
 
-#: classes that are drawn, the most frequent ones
+#: number of classes that are drawn at most, the most frequent ones
 _MOST = 20
 _MODEL_ROW = 34
 
 
 def plot_models(report: AgreementReport, model: str | None = None) -> go.Figure:
-    """F1 of a model with the annotators, and of annotators left out with the others, by size and class."""
+    """F1 (of ratings accuracy) of a model with annotators, and of annotators with the others; by size and class."""
     roles = {one.name: (one, one.person) for one in report.models if one.person is not None}
     theme.require(report.models, "the run has no model; compute it with models=")
     theme.require(roles, "no model shares images with two annotators")
@@ -100,7 +100,7 @@ def plot_models(report: AgreementReport, model: str | None = None) -> go.Figure:
     )
     drawn.update_layout(barmode="group", showlegend=True)
     drawn.update_xaxes(title_text=f"{capitalised(measure)} with the other annotators", range=[0, 1.02])
-    # a class may have the name of a size: bars have numbers, and names are written beside them
+    # bars are placed by number and named by tick texts, because a class may have the name of a size
     texts = [theme.safe(theme.shortened(_title(*key))) for key in keys]
     drawn.update_yaxes(tickmode="array", tickvals=list(range(len(rows))), ticktext=texts, autorange="reversed")
     return drawn
@@ -111,7 +111,7 @@ def _title(part: str, name: str) -> str:
 
 
 def _bars(who: str, side: str, rows: Sequence[tuple[str, SideBySide]], measure: str, color: str) -> go.Bar:
-    """The bars of one side, whose intervals are lines."""
+    """The bars of the model, or of the annotators, with their intervals as lines."""
     values = [getattr(entry, side) for _, entry in rows]
     hover = [
         f"{theme.safe(_title(part, entry.name))}, {theme.safe(who)}<br>{measure} "
@@ -134,7 +134,7 @@ def _bars(who: str, side: str, rows: Sequence[tuple[str, SideBySide]], measure: 
 
 #: number of bins of the histogram of scores
 _SCORE_BINS = 20
-#: a higher score is 1, but for rounding
+#: a score above this is 1, apart from rounding
 _FULL = 1.0 - 1e-9
 #: maximum number of bars with shares as text
 _ROOMY = 10

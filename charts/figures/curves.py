@@ -1,4 +1,4 @@
-"""Line charts: the main numbers over the matching threshold, and a number over parts or runs."""
+"""Line charts: the main numbers over the matching threshold, and a number by parts of the data or by runs."""
 
 from __future__ import annotations
 
@@ -95,11 +95,12 @@ _ROW = 26
 def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
     """A number of every part with 95 % intervals; parts in order (dates, numbers, runs) from left to right.
 
-    Parts that stand out are orange where the number is lower, green where it is higher; the line is all samples.
+    Parts that stand out are orange where the number is lower, green where it is higher. The dotted line is its value on
+    all samples.
 
     Args:
         parts: the parts
-        number: key of the number; None: that of the greatest difference by test, or the first
+        number: key of the number; None: the one with the greatest difference by test, or else the first
     """
     keys = [each.key for each in parts.numbers]
     theme.require(keys, "no number of the parts is defined")

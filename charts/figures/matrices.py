@@ -1,4 +1,4 @@
-"""Matrices: pairs of annotators, and confusions of classes."""
+"""Matrices as heatmaps: pairs of annotators, confusions of classes; and the order of annotators in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: larger matrices show no numbers in their cells
 _READABLE = 15
-#: annotators in the matrix, those who share most with each other
+#: annotators in the matrix at most: those who share the most samples with each other
 _MOST = 30
 #: larger matrices have small cells, for one short number
 _ROOMY = 6
@@ -133,7 +133,7 @@ def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = Non
 
 
 def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Counts of every two classes that met: those on enough images first, the surest first; then by frequency."""
+    """Counts of every two classes that met: the tested ones in the order of ``confused``, then the others by number."""
     together: Counter[tuple[str, str]] = Counter()
     for (a, b), n in counts.items():
         together[min(a, b), max(a, b)] += n
@@ -153,7 +153,7 @@ def _matrix(
     shown: str,
     **more: object,
 ) -> go.Figure:
-    """A square matrix whose rows and columns are the same names; ``shown`` in its cells is ``z``, or ``text``."""
+    """A square matrix whose rows and columns are the same names; cells show ``z`` or ``text``."""
     heatmap = go.Heatmap(
         z=cells,
         x=[safe(name) for name in names],
@@ -184,12 +184,12 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
     """The annotators in the order of the clustering, so that similar ones are neighbours; else by name.
 
     Args:
-        at_most: of more annotators, those who share the most samples with each other
+        at_most: if there are more, only so many annotators, those who share the most samples with each other
     """
     pairs: Sequence[Any] = report.pairs
     names = in_order({name for pair in pairs for name in (pair.a, pair.b)})
     if at_most is not None and len(names) > at_most:
-        # the pair that shares most samples, then one by one who shares most with those before; ties by name
+        # the pair that shares most samples, then always the annotator who shares most with those chosen; ties by name
         shared: dict[str, Counter[str]] = {other: Counter() for other in names}
         for each in pairs:
             shared[each.a][each.b] = shared[each.b][each.a] = each.n_samples
@@ -197,7 +197,7 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
         chosen, left = [first.a, first.b], [other for other in names if other not in (first.a, first.b)]
         n_shared = {other: shared[other][first.a] + shared[other][first.b] for other in left}
         while left and len(chosen) < at_most:
-            # left is in order, and the first of equal ones is taken
+            # ``left`` is sorted by name, and ``max`` takes the first of equal ones
             best = max(left, key=n_shared.__getitem__)
             left.remove(best)
             chosen.append(best)

@@ -1,4 +1,4 @@
-"""Figures of annotators: missed objects, verdicts of labels, bias of boxes."""
+"""Figures of annotators: missed objects and verdicts, score by number of labels, bias of boxes."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _COLOURS = {
     "split": theme.GREEN,
     "duplicate": theme.RED,
 }
-#: marks bars of missed objects; their labels belong to the other annotators
+#: in place of a verdict for bars of objects that an annotator missed; the labels of these are of other annotators
 MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
-#: pixels of the points of a figure across and down, of a letter, and of a line
+#: in pixels: width and height of the area with the points, width of a letter, height of a line
 _WIDE, _HIGH, _LETTER, _LINE = 380.0, 200.0, 7.0, 14.0
 
 
 def plot_skill(report: AgreementReport) -> go.Figure:
     """Agreement of every annotator with the others against their number of labels; ``customdata`` has the names.
 
-    Who clearly agrees less, or more, than all together is named and has an interval; who has not enough evidence is
-    hollow.
+    Those who most clearly agree less, or more, than all together are named, with an interval. The points of annotators
+    without enough evidence are hollow.
     """
     everybody: Sequence[Any] = report.annotators
     annotators = [entry for entry in everybody if entry.score is not None]
@@ -83,7 +83,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
 
 
 def free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]:
-    """On which side of its point every name stands, so that names do not overlap, in a figure of usual width."""
+    """For every annotator the side of the point with the name; names do not overlap in a figure of usual width."""
     width = max(entry.n_labels for entry in annotators) or 1
     scores = [entry.score for entry in annotators]
     height = max(max(scores) - min(scores), 1e-9)
@@ -107,7 +107,7 @@ def free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]:
 
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
-    """Shares of objects that each annotator missed, and of labels with each verdict; of many, skill and volume."""
+    """Shares of objects that each annotator missed, and of labels with each verdict; of many :func:`plot_skill`."""
     if len(report.annotators) > MOST_ANNOTATORS:
         return plot_skill(report)
     shown = family_of(report).verdicts
@@ -148,7 +148,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
 
 
 def _counts(entry: Any, verdict: str) -> tuple[int, int]:
-    """Labels with a verdict, and all; for conflicts of classes those that differ from most of the others."""
+    """Numbers of labels with a verdict and of all; of class conflicts: labels against a majority, and labels with one."""
     if verdict == "class_conflict":
         return entry.n_other_class, entry.n_majority
     return entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())
@@ -157,7 +157,7 @@ def _counts(entry: Any, verdict: str) -> tuple[int, int]:
 def _share_bars(
     names: list[str], counts: list[tuple[int, int]], title: str, what: str, colour: str, verdict: str
 ) -> go.Bar:
-    """Bars of shares; ``customdata`` has annotator, verdict, count and whole."""
+    """Bars of shares; ``customdata`` has annotator, verdict, count and total."""
     return go.Bar(
         x=[n / whole if whole else None for n, whole in counts],
         y=[theme.safe(name) for name in names],
@@ -180,13 +180,13 @@ def _leader(annotators: Sequence[Any], share: str) -> Any | None:
 
 
 def _range(counts: Sequence[tuple[int, int]]) -> str:
-    """The smallest and the largest share."""
+    """The smallest and the largest share, as text."""
     shares = [n / whole for n, whole in counts if whole]
     return " to ".join(dict.fromkeys(map(shown_share, (min(shares, default=None), max(shares, default=None)))))
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:
-    """Bias of each annotator's boxes against the median box of the object, with 95 % intervals; of many, of a few."""
+    """Bias of each annotator's boxes against the median box of the object, with 95 % intervals; of many a shortlist."""
     objects = theme.require_objects(report, "The bias of boxes")
     entries = shortlist_annotators(objects).entries or objects.annotators[:MOST_ANNOTATORS]
     biased: list[tuple[str, Bias]] = [
@@ -234,5 +234,5 @@ def plot_bias(report: AgreementReport) -> go.Figure:
 
 
 def _largest(bias: Bias, *sides: str) -> float:
-    """The largest absolute mean difference of some sides, rounded so that tiny ones are ties."""
+    """The largest absolute mean difference of the given sides, rounded so that tiny ones are ties."""
     return max(round(abs(bias.mean.get(side) or 0.0), 1) for side in sides)

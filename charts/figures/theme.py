@@ -1,4 +1,4 @@
-"""Style of all figures: readable on white and on black, with colours for the colour-blind."""
+"""Style of all figures, readable on white and on black: colours, layout, titles, error bars, escaped names."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def figure(
         finding: the finding of the figure, as its title and in ``layout.meta``
         height: height below the title, in pixels
         above: pixels between the title and the axes, for a legend or marks
-        layout: more of Plotly's layout
+        layout: further properties of Plotly's layout
     """
     lines = [safe(line) for line in textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)]
     title_height = LINE_HEIGHT * len(lines)
@@ -100,7 +100,7 @@ def safe(text: object) -> str:
 def error_bars(
     values: Sequence[float | None], intervals: Sequence[Interval | None], **style: object
 ) -> dict[str, object]:
-    """Lines from values to the ends of their intervals; without an interval none."""
+    """Lines from values to the ends of their intervals; no line without an interval."""
     reach = [
         (0.0, 0.0) if value is None or ends is None else (value - ends.low, ends.high - value)
         for value, ends in zip(values, intervals, strict=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...agreement.statistics.report import Interval
 
 
-#: what offsets are of, and what they mean
+#: the offsets of a box, and their unit and sign in words
 BOX_SIDES = ("size", "left", "top", "right", "bottom")
 OFFSETS = "in per cent; positive: larger, further right, lower"
 #: smaller differences, in per cent, are not mentioned
@@ -72,7 +72,7 @@ def has_evidence(bias: Bias) -> bool:
 
 
 def _told(bias: Bias, name: str) -> float | None:
-    """A mean; None if its interval contains zero, or if it has none."""
+    """The mean of an offset; None if it has no interval, or one that contains 0."""
     value, interval = bias.mean.get(name), bias.intervals.get(name)
     if value is None or interval is None:
         return None
@@ -94,13 +94,13 @@ _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 
 
 def missed(entry: Any) -> Cell:
-    """What an annotator missed, of what two others drew where that is known."""
+    """How many objects an annotator missed, of those that two others drew where these are counted."""
     could = getattr(entry, "n_could_miss", None)
     return Cell(entry.n_missed, f"{entry.n_missed:,}") if could is None else share_of(entry.n_missed, could)
 
 
 def annotators_section(report: ObjectReport) -> list[Section]:
-    """The main habits of each annotator."""
+    """Table of the annotators: labels, missed and lone objects, other classes, bias; of many a shortlist."""
     has_bias = any(entry.bias is not None for entry in report.annotators)
     # with two annotators nobody can miss what two others drew
     has_missed = len(report.annotators) > 2
@@ -177,7 +177,7 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
             *(Column(f"… of {size}", f"miss_rate_by_size.{size}", shown_share) for size in sizes),
             Column(f"mean {measure}", "mean_iou", shown_number, interval=True),
         ]
-        # by how much annotators raise alpha more than the mean of all: each further one raises it, whoever it is
+        # vitality minus its mean over all annotators, because every further annotator raises alpha
         vitality = [entry.vitality for entry in entries if entry.vitality is not None]
         if vitality:
             mean = math.fsum(vitality) / len(vitality)
@@ -211,7 +211,7 @@ _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precisio
 
 
 def pairs_section(report: ObjectReport) -> list[Section]:
-    """The main numbers of pairs."""
+    """Table of the pairs of annotators with their main numbers; of many a shortlist."""
     measure = MEASURES[report.localisation.measure]
     columns = [
         Column("F1", "f1", shown_number, interval=True),

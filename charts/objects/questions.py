@@ -46,11 +46,11 @@ LOOSE = 0.7
 
 
 def losses(report: ObjectReport) -> tuple[float, float, float] | None:
-    """Loss of the score of all pairs together (1: full agreement) by cause: objects, classes, and how they are drawn.
+    """What the score of all pairs together loses to 1 by cause: missed objects, classes, and how objects are drawn.
 
     F1 counts matched objects, F1 with equal classes only those of one class, the score also their IoU. The losses from
-    1 to F1 (missed objects), from there to F1 with equal classes, and from there to the score (outlines) add up to the
-    total loss, 1 - score. None if no pair has a label.
+    1 to F1 (missed objects), from F1 to F1 with equal classes, and from that to the score (how they are drawn) add up to
+    the total loss, 1 - score. None if no pair has a label.
     """
     n = sum(pair.n_a + pair.n_b for pair in report.pairs)
     if not n:
@@ -109,7 +109,7 @@ def cause_sentence(report: ObjectReport) -> str:
 
 
 def object_findings(report: ObjectReport) -> list[str]:
-    """The main cause; who and what stands out, the greatest difference first."""
+    """Sentences on the main cause of disagreement, then on who and what stands out, the greatest difference first."""
     cause = cause_sentence(report)
     return [cause, *stands_out(report, OBJECT_PHRASES)] if cause else []
 
@@ -150,13 +150,13 @@ _WORSE_IOU = 0.05
 
 
 def drawn_by(report: ObjectReport) -> list[dict[str, int]]:
-    """How many annotators drew an object, of how many assigned, two or more: those whom most were asked about first."""
+    """Numbers of objects by annotators who drew them and annotators assigned (two or more), the most assigned first."""
     votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
     return sorted(votes, key=lambda entry: (-entry["assigned"], -entry["votes"]))
 
 
 def existence_sentence(report: ObjectReport) -> str:
-    """Do they see the same objects?"""
+    """Sentence on the question: do annotators see the same objects?"""
     votes = drawn_by(report)
     n = sum(entry["units"] for entry in votes)
     n_missed = sum(entry["units"] for entry in votes if entry["votes"] < entry["assigned"])
@@ -174,7 +174,7 @@ def existence_sentence(report: ObjectReport) -> str:
 
 
 def class_sentence(report: ObjectReport) -> str:
-    """Do they name a shared object alike? And what the alpha of objects says."""
+    """Sentences on the question: do annotators name a shared object alike? And on the use of the alpha of objects."""
     given = report.class_given_match
     said = "Whoever drew the same object gave it the same class."
     if not given.n_units or given.percent_agreement is None:
@@ -210,7 +210,7 @@ def object_alpha_sentence(report: ObjectReport) -> str:
 
 
 def localisation_sentence(report: ObjectReport) -> str:
-    """Do they draw a shared object alike?"""
+    """Sentence on the question: do annotators draw a shared object alike?"""
     local = report.localisation
     if not local.n_pairs or local.mean_iou is None:
         return "No object was drawn by two annotators, so there is no difference in how they draw."
@@ -237,7 +237,7 @@ def share_below(histogram: list[int], limit: float) -> float | None:
 
 
 def class_details(report: ObjectReport) -> list[Section]:
-    """Everything on classes, and on merging them."""
+    """Tables of all numbers of classes, and of the effect of merging two classes."""
     sections = []
     if report.classes:
         columns = [
@@ -309,7 +309,7 @@ def questions_section(report: ObjectReport) -> list[Section]:
 
 
 def question_details(report: ObjectReport) -> list[Section]:
-    """Everything on the three questions and on attributes."""
+    """Tables behind the three questions, of attributes, of coefficients, and of the worst samples."""
     return [*_existence(report), *_classes_and_places(report), *_coefficients_and_samples(report)]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...agreement.objects.sensitivity import DataThreshold, Sensitivity, ThresholdPoint
 
 
-#: the rule for what is named; the docs say more
+#: the rule by which sentences name annotators, pairs and classes; the docs say more
 FINDINGS_RULE = (
     f"tests at a false discovery rate of 5 % (Benjamini-Hochberg), from {MIN_LABELS} labels on {MIN_IMAGES} images on"
 )
@@ -112,7 +112,7 @@ def _similarity(report: ObjectReport) -> str:
 
 
 def other_rules(report: ObjectReport, found: Sensitivity) -> list[Section]:
-    """Alpha under other rules, side by side; the run's own are marked."""
+    """Alpha under other rules, side by side; the rules of the run are marked."""
     if not found.rules:
         return []
     names = ["method", "classes", "missing", "empty", "undefined"]
@@ -131,19 +131,19 @@ def other_rules(report: ObjectReport, found: Sensitivity) -> list[Section]:
     return [Section("Alpha of objects under other rules", [text, table(columns, found.rules)])]
 
 
-#: the hint compares thresholds up to this distance from the run's
+#: F1 is compared at thresholds up to this distance from the run's
 _AROUND = 0.1
 #: smaller changes of F1 do not count as dependence on the threshold
 _STILL = 0.02
-#: a larger fall of F1 is mentioned
+#: a higher threshold is mentioned if F1 falls by more
 _FALL = 0.1
-#: closer thresholds count as equal
+#: thresholds that differ by at most this are called close
 _CLOSE = 0.05
-#: fewer similarities suggest nothing
+#: from fewer similarities no threshold is suggested
 _FEW_VALUES = 30
 #: with a smaller separation (Kolmogorov-Smirnov distance), the threshold hardly tells same from different objects
 _TOLD_APART = 0.2
-#: thresholds of two halves of the images that differ by more confirm none
+#: a threshold is confirmed if it and those of two halves of the images differ by at most this
 _ALIKE = 0.1
 #: why the data suggest no threshold
 _REASONS = {
@@ -154,7 +154,7 @@ _REASONS = {
 
 
 def f1_by_threshold(report: ObjectReport, points: Sequence[ThresholdPoint]) -> list[str]:
-    """The dependence of F1 on the threshold."""
+    """Sentence on how F1 depends on the threshold, near that of the run; none where F1 is undefined."""
     own = float(report.config["iou"])
     near = [entry for entry in points if abs(entry.threshold - own) <= _AROUND + 1e-9]
     known = [entry.f1 for entry in near if entry.f1 is not None]
@@ -171,7 +171,7 @@ def f1_by_threshold(report: ObjectReport, points: Sequence[ThresholdPoint]) -> l
 
 
 def suggested_threshold(report: ObjectReport, found: DataThreshold | None) -> list[str]:
-    """The threshold that the data suggest, if two halves of the images confirm it; nothing if they are too few."""
+    """The threshold that the data suggest, if two halves of the images confirm it; nothing if data are too few."""
     if found is None or found.n_observed < _FEW_VALUES or found.n_samples < MIN_IMAGES:
         return []
     if found.threshold is None:

@@ -1,4 +1,4 @@
-"""A report, or an annotator's overruled labels, as one HTML page: sections and figures filled into the template."""
+"""HTML of reports: the page with figures, sections for notebooks, and the list of an annotator's overruled labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..text.sections import Part, Section
 
 
-#: rows of a table on the page
+#: rows of a table on the page, at most
 _MOST_ROWS = 100
 
 
@@ -78,13 +78,13 @@ def report_page(
     wanted = {name for section in [*short, *details] for name in section.figures}
     drawn = {}
     for name, plot in plots.items():
-        # without anything to draw, the table (or its absence) says so
+        # a figure that has nothing to draw is left out
         with contextlib.suppress(AgreementInputError):
             if name in wanted:
                 drawn[name] = plot(report)
     findings = {name: take_title(figure) for name, figure in drawn.items()}
     as_json = {name: json.loads(figure.to_json()) for name, figure in drawn.items()}
-    # in a script element, which names cannot close
+    # escaped, so that no name can end the script element
     text = json.dumps(as_json, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     page: str = _template(TEMPLATE).render(
         run_key=report.run_key,
@@ -105,7 +105,7 @@ def report_page(
 
 
 def _readable(section: Section) -> Section:
-    """A section whose tables have at most as many rows as a reader looks at."""
+    """The section, with tables of at most ``_MOST_ROWS`` rows."""
     parts: list[Part] = []
     for part in section.parts:
         if isinstance(part, Table) and len(part.rows) > _MOST_ROWS:
@@ -169,22 +169,22 @@ class ListedError:
     image: str  #: name of the file
     sample_id: str
     frame: int | None  #: number of the frame; None on images
-    given: str | None  #: what they said; None if they left it out
-    right: str | None  #: what is right; None if there is nothing
+    given: str | None  #: class or value of the annotator; None if the annotator left it out
+    right: str | None  #: the right class or value; None if nothing is right
     decided_by: str  #: who decided, or the reference
-    decided_at: datetime | None  #: None of a reference
+    decided_at: datetime | None  #: None if the reference overrules
     remark: str | None
-    label_id: str | None  #: id of their label
-    picture: str | None  #: data URI
+    label_id: str | None  #: id of the annotator's label, if there is one
+    picture: str | None  #: the labels drawn on the image, as a data URI
 
     @property
     def order(self) -> tuple[str, int, str, str]:
-        """By image and frame."""
+        """Key to sort by: image, then frame."""
         return self.image, self.frame or 0, self.sample_id, self.label_id or ""
 
 
 def errors_table(listed: Sequence[ListedError]) -> DataFrame:
-    """The list as a table, without pictures."""
+    """The overruled labels as a DataFrame, without pictures."""
     import pandas as pd  # a run does not need it
 
     columns = [field.name for field in dataclasses.fields(ListedError) if field.name != "picture"]
@@ -201,15 +201,15 @@ def errors_page(
     n_by_rule: int = 0,
     reference: str | None = None,
 ) -> str:
-    """The list as the text of an HTML file, which needs no other file and no network.
+    """The overruled labels of an annotator as the text of an HTML file, which needs no other file and no network.
 
     Args:
         annotator: name of the annotator
         dataset_name: name of the dataset
         unit: what was decided on: ``object``, ``tag`` or ``image``
-        listed: what is said against them
-        n_by_rule: decisions of a rule against them, which are not listed
-        reference: name of the reference that says it; None for decisions
+        listed: the overruled labels
+        n_by_rule: decisions of a rule against the annotator, which are not listed
+        reference: name of the reference that overrules; None if decisions do
     """
     from .template import STYLE  # with what imports Plotly, which a run does not need
 

@@ -1,4 +1,4 @@
-"""Style sheet, script and template of the HTML page."""
+"""Style sheets, script and templates of the HTML page, and of sections in notebooks."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ footer { margin-top: 64px; padding-top: 18px; padding-bottom: 48px; border-top: 
 }
 """
 
-#: draws the figures that the page holds as JSON; on paper they get its width
+#: draws the figures that the page holds as JSON; for printing they get a width that fits the paper
 SCRIPT = """
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const settings = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
@@ -115,7 +115,7 @@ window.addEventListener("beforeprint", () => plots().forEach((plot) => Plotly.re
 window.addEventListener("afterprint", () => plots().forEach((plot) => Plotly.relayout(plot, { width: null })));
 """
 
-#: one part, one section; all values are escaped, except styles, scripts and figures, which this module creates
+#: macros for a part and for a section; all values are escaped, except styles, scripts and figures, which we create
 _MACROS = """
 {%- macro show(part) -%}
 {%- set kind = part | kind -%}
@@ -198,7 +198,7 @@ An undefined number is shown as “-”.</p></footer>
 """
 )
 
-#: the style of sections in a notebook, which has colours of its own
+#: style sheet for sections in a notebook, without colours, which the notebook sets
 NOTEBOOK_STYLE = """
 .annotator-agreement .cards { display: flex; flex-wrap: wrap; gap: 8px 32px; margin: 8px 0; }
 .annotator-agreement .card { max-width: 15em; }
@@ -208,7 +208,7 @@ NOTEBOOK_STYLE = """
 .annotator-agreement .warning { font-weight: bold; }
 """
 
-#: sections and a note in a notebook
+#: template of sections with code and a note in a notebook
 NOTEBOOK = (
     _MACROS
     + """<div class="annotator-agreement"><style>{{ style }}</style>

@@ -30,12 +30,12 @@ from .dataframes import frame_of
 if TYPE_CHECKING:
     from ...agreement.families.compare import AgreementComparison, Change
 
-#: maximum number of rows in tables of classes, pairs, annotators and samples, and the least of all but the last
+#: rows of tables of classes, pairs, annotators and samples at most; and what a short text leaves of the first three
 _AT_MOST, _AT_LEAST = 10, 3
-#: where decisions set labels, numbers that are shown of the samples without them, and in the sentences on both;
+#: if decisions set labels: so many numbers are shown for the samples without such labels, and in sentences;
 #: ``to_dataframe("without_decided")`` has all
 _MOST_WITHOUT = 3
-#: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
+#: titles of numbers of pairs, classes and annotators, the most important first; a table shows the first two it has
 _COLUMNS = {
     "f1": "F1",
     "miss_rate": "missed",
@@ -82,7 +82,7 @@ def comparison_markdown(comparison: AgreementComparison) -> str:
 
 
 def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST) -> list[Section]:
-    """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
+    """The comparison in sections, the first two of which say what changed; of tables at most so many rows."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
     # options and annotators that differ between the runs
     facts = [
@@ -111,7 +111,7 @@ def _what(comparison: AgreementComparison) -> str:
 
 
 def _basis(comparison: AgreementComparison) -> Iterator[Part]:
-    """The compared samples, and the samples left out; that numbers may differ because the formulas changed."""
+    """Sentence on the compared samples and those left out; a warning if the formulas changed between the runs."""
     left_out = [
         (comparison.n_only_a, f"only in '{comparison.a}'"),
         (comparison.n_only_b, f"only in '{comparison.b}'"),
@@ -130,7 +130,7 @@ def _basis(comparison: AgreementComparison) -> Iterator[Part]:
 
 
 def _verdict(comparison: AgreementComparison) -> Iterator[Part]:
-    """The change of the main numbers in a sentence; where decisions set labels, first that of the other samples."""
+    """Sentence on the change of the main numbers; if decisions set labels, first on the samples without them."""
     decided, what = comparison.decided, _what(comparison)
     if decided is not None and decided.n_labels:
         were = "was" if decided.n_labels == 1 else "were"
@@ -159,7 +159,7 @@ def _verdict(comparison: AgreementComparison) -> Iterator[Part]:
 
 
 def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None = None) -> str | None:
-    """How the numbers that have a card in the panel changed, or the first of them."""
+    """Clause on the change of the numbers that have a card in the panel; None if none can be compared."""
     said = []
     for each in FAMILIES[family].report.main_numbers:
         change = numbers.get(each.key)
@@ -177,7 +177,7 @@ def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None
 
 
 def _change_columns(comparison: AgreementComparison, number: str | None = None) -> list[Column]:
-    """Columns with both values of a number and their difference; without ``number`` the entries are changes."""
+    """Columns with both values of a number and their difference; without ``number`` entries are (name, change)."""
 
     def change_of(entry: Any) -> Change | None:
         found: Change | None = entry[1] if number is None else entry.numbers.get(number)
@@ -199,7 +199,7 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
 
 
 def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
-    """The numbers; where decisions set labels, first those of the samples without such labels."""
+    """Tables of the numbers; if decisions set labels, first those of the samples without such labels."""
     decided = comparison.decided
     if decided is not None and decided.n_labels and decided.numbers:
         title = f"Numbers of the {decided.n_left:,} {_what(comparison)}s without labels set by decisions"
@@ -225,7 +225,7 @@ def _option(value: Any) -> str:
 
 
 def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
-    """The pairs, classes, annotators and so on; of many, those that clearly changed, and where none did."""
+    """Tables of pairs, classes, annotators …; of many rows those that clearly changed; and tables without any."""
     unchanged = []
     for name, parts in comparison.changes.items():
         numbers = [number for number in _COLUMNS if any(number in part.numbers for part in parts)]

@@ -64,7 +64,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
     rows = _TABLES[table][1](report)
     if rows:
         return frame_of(rows)
-    # without rows it has the plain fields of its part as columns, neither dictionaries nor lists
+    # an empty table has the fields of its entries as columns, except dictionaries and lists
     kind: Any = type(report)
     part = part_types(kind).get(table)
     fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
@@ -72,7 +72,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
 
 
 def frame_of(rows: Sequence[Row], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """A table with nan for undefined numbers, also in columns that have no others."""
+    """A table with nan for undefined numbers, also in columns of undefined numbers alone."""
     frame = pd.DataFrame(rows, columns=columns)
     for name in frame.columns:
         if frame[name].isna().all():  # a column with None only has no type
@@ -112,11 +112,12 @@ def _add(row: Row, name: str, value: Any, intervals: Mapping[str, Interval]) -> 
 
 
 def _listed(path: str, **names: dict[str, str]) -> tuple[str, Rows]:
-    """The rows of a list of parts or dictionaries, which entries of other lists may have.
+    """A table for :data:`_TABLES` from a list of parts or dictionaries, which may be a field of entries of other lists.
 
     Args:
-        path: names of the lists, the last one the rows; or of parts on the way, which have them
-        names: by list, the columns that hold attributes of its entries; of the last list they rename columns
+        path: names of fields from the report to the list of the rows, each a list or a single part
+        names: by field, the columns with attributes of its entries (column: attribute); for the last field
+            new names of columns
     """
     *owners, last = path.split(".")
     titles = {name: column for column, name in names.get(last, {}).items()}
@@ -179,7 +180,7 @@ def _annotators(report: Any) -> list[Row]:
 
 
 def _persons(report: AgreementReport) -> list[Row]:
-    """Every model beside the annotators left out: in all, by annotator (with the test), class and size."""
+    """Every model compared with annotators left out: in total, by annotator (with the test), class and size."""
     return [
         {"role": model.name, "part": part, **flat(entry), **of_tests.get(entry.name, {})}
         for model in report.models
@@ -196,12 +197,12 @@ def _persons(report: AgreementReport) -> list[Row]:
 
 
 def sensitivity_frame(found: Sensitivity, table: str) -> pd.DataFrame:
-    """A table of :data:`ON_DEMAND`.
+    """A table of the numbers at other thresholds or rules, one of :data:`ON_DEMAND`.
 
     Raises:
         AgreementInputError: if there are no numbers, as the labels cannot be read again
     """
-    if table == "best_matches":  # of objects on the same image and on another one
+    if table == "best_matches":  # histograms of the best similarities on the same image, and on another one
         best = found.data_threshold
         return frame_of([] if best is None else _bins({"n_observed": best.observed, "n_expected": best.expected}))
     entries = getattr(found, table)

@@ -1,4 +1,4 @@
-"""Section on adjudication: coverage of the decisions, and accuracy of annotators and majority."""
+"""Sections on adjudication: how much is decided, accuracy of annotators and majority, labels that were changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOTES = {
         "decided one by one"
     ),
 }
-#: classes of every annotator that are listed: those with most errors
+#: classes that are listed for every annotator, at most: those with most errors
 _MOST_CLASSES = 3
 
 
@@ -59,7 +59,7 @@ def decisions_section(report: DecisionReport) -> Section:
 
 
 def decision_columns(report: DecisionReport) -> list[Column]:
-    """What is said of every annotator, and of the rule."""
+    """Columns of the table with a row for every annotator, and one for decisions by a rule."""
 
     def worst_classes(entry: AnnotatorDecided) -> Cell:
         """The classes with most missed objects, wrong classes and labels of no object."""
@@ -67,7 +67,7 @@ def decision_columns(report: DecisionReport) -> list[Column]:
         worst = ", ".join(each.name for each in by_errors[:_MOST_CLASSES] if _errors(each) > 0)
         return Cell(worst, worst or "-")
 
-    of_whole = report.unit == "image"  # everybody said something of the whole image
+    of_whole = report.unit == "image"  # an annotator gave one class or value to a whole image
     return [
         Column("annotator", "name"),
         *(() if of_whole else _FOUND),
@@ -81,7 +81,7 @@ def decision_columns(report: DecisionReport) -> list[Column]:
 
 
 def decisions_sections(report: DecisionReport) -> list[Section]:
-    """Adjudication report alone."""
+    """The adjudication report as a text of its own: one section with a title, and how many images have decisions."""
     title = f"What was decided on the {report.unit}s of run '{report.run_key}'"
     section, n_without = decisions_section(report), report.n_samples - report.n_samples_decided
     what = "frames" if report.field.startswith(FRAMES_PREFIX) else "images"

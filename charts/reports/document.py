@@ -40,18 +40,18 @@ _COVERAGE = {
 }
 
 
-#: so many annotators are listed
+#: annotators in the table of label lists, at most
 _MOST_LISTS = 12
 _RULES = "How it was computed"
-#: sections that are left out of the short text first, and last, by their keys; of the others the last one
+#: by key of a section: with a greater number (others: 0) it leaves the short text earlier; of equal ones the last first
 _LEAVE_OUT = {"words": 1, "rules": -1, "models": -3, "person": -5, "worst": -6, "annotators": -7}
-#: sections that the short text always has, beyond its lines
+#: sections that the short text always has, in addition to its 60 lines
 _ALWAYS = ("reference", "decided")
 #: characters of a name in the short text, at most
 _NAME_LENGTH = 60
 #: samples that are listed in the short text
 _FEW_WORST = 3
-#: characters of why a sample is disputed, in the short text
+#: characters of the reason for a dispute on a sample, in the short text
 _LONGEST_REASON = 72
 _WORDS = (
     (
@@ -63,7 +63,7 @@ _WORDS = (
 
 
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
-    """The report as lines of text; the short one has at most 60, and what the reference says and was decided."""
+    """The report as text; the short one has at most 60 lines, and the sections on the reference and on decisions."""
     head = report_head(report, _changed(report))
     if full:
         return as_text([head, *report_sections(report), *report_details(report)])
@@ -72,7 +72,7 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
     left_out: list[str] = []
 
     def importance(place: int) -> tuple[int, int]:
-        """The lower, the longer a section is kept in the short text."""
+        """Sort key: the section with the greatest one is left out next."""
         section = kept[place]
         return (-8 if place == 1 or section.key in _ALWAYS else _LEAVE_OUT.get(section.key, 0)), place
 
@@ -95,7 +95,7 @@ def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> l
     if not long:
         return list(sections)
     long |= {repr(name)[1:-1]: short for name, short in long.items()}
-    # the longest first, which may begin with another one
+    # the longest first, because it may begin with another name
     pattern = re.compile("|".join(map(re.escape, sorted(long, key=len, reverse=True))))
     return [with_texts(section, lambda text: pattern.sub(lambda name: long[name[0]], text)) for section in sections]
 
@@ -126,7 +126,7 @@ def _decisions(report: AgreementReport) -> list[Section]:
 
 
 def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
-    """First section: the outcome, the main cause of disagreement, its subjects, and the main numbers.
+    """First section: the outcome, the main cause of disagreement, who or what stands out, and the main numbers.
 
     Args:
         notes: additional notes on the numbers
@@ -135,7 +135,7 @@ def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
 
 
 def outcome(report: AgreementReport) -> str:
-    """What the annotators have in common, as a sentence; of a single annotator, whom it is compared with."""
+    """Sentence on what the annotators have in common; for a single annotator, on the reference and models beside it."""
     if roles := report.roles_beside_one:
         name, others = report.annotators[0].name, listed([role.name for role in roles])
         return f"{name} is the only annotator, and compared with {others}: no agreement among annotators is defined."
@@ -160,11 +160,11 @@ def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> 
 
 
 def sensitivity_sections(report: AgreementReport, found: Sensitivity | None = None) -> list[Section]:
-    """Other thresholds and rules.
+    """Sections on the numbers at other thresholds and rules.
 
     Args:
         report: the report
-        found: these numbers; by default they are computed, if the report was loaded from a dataset
+        found: the numbers; by default they are computed, if the report was loaded from a dataset
     """
     builders = family_of(report).sensitivity
     if found is None and report.samples is not None and builders:
@@ -197,7 +197,7 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
 
 
 def report_details(report: AgreementReport) -> list[Section]:
-    """Everything else."""
+    """All sections that :func:`report_sections` does not have."""
     if report.roles_beside_one:
         return [*role_sections(report, full=True), *_run(report)]
     details = [section for build in family_of(report).details for section in build(report)]

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport, ReportContext
     from ...agreement.tags.compute import TagRecords
 
-#: annotators, conflicts, or classes that are named; characters of a name
+#: annotators, conflicts, or classes that are named, at most; characters of a name
 _NAMED, _LONGEST = 2, 24
-#: reasons that are given
+#: reasons that are given for a sample, at most
 _SHOWN = 3
-#: names behind a value; more are only counted
+#: values in a reason, and annotators after each, at most; more are only counted
 _FEW = 3
 
 
@@ -66,7 +66,7 @@ def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
 
 
 def _who(names: Counter[str], n: int) -> str:
-    """Those who are behind ``n`` objects, the most frequent first: ``carol``, or ``carol 5, bob 2, others``."""
+    """The annotators who differ on ``n`` objects, by frequency: ``carol``, or ``carol 5, bob 2, others``."""
     ordered = sorted(names.items(), key=lambda item: (-item[1], natural_key(item[0])))
     if [times for _, times in ordered] == [n]:
         return shortened(ordered[0][0], _LONGEST)
@@ -75,7 +75,7 @@ def _who(names: Counter[str], n: int) -> str:
 
 
 def _conflicts(found: Disputes) -> list[tuple[int, str]]:
-    """Class conflicts as counted phrases: an own class for the majority's, by annotator; else the classes that met."""
+    """Class conflicts as counted phrases: ``3 car called van (carol)``; without a majority, ``2 called car or van``."""
     kinds: dict[str, Counter[str]] = {}
     for (name, own, most), n in found.other_classes.items():
         kinds.setdefault(f"{most} called {own}", Counter())[name] += n
@@ -87,7 +87,7 @@ def _conflicts(found: Disputes) -> list[tuple[int, str]]:
 
 
 def rating_reasons(records: RatingRecords, context: ReportContext) -> list[str]:
-    """Ratings of every sample, each with those who gave it."""
+    """For every sample its ratings, each with the annotators who gave it."""
     of_classes = records.column("ratings").dtype.kind != "f"
     reasons = []
     for row in records.ratings:
@@ -100,7 +100,7 @@ def rating_reasons(records: RatingRecords, context: ReportContext) -> list[str]:
 
 
 def tag_reasons(records: TagRecords, context: ReportContext) -> list[str]:
-    """The tags of every sample that not everybody gave, and who gave them."""
+    """For every sample the tags that not everybody gave, each with the annotators who gave it."""
     given: list[dict[str, list[str]]] = [{} for _ in range(records.n_samples)]
     for sample, annotator, tag in zip(*(column.tolist() for column in records.labels()), strict=True):
         given[sample].setdefault(context.class_names[tag], []).append(context.annotators[annotator])
@@ -121,7 +121,7 @@ def _values(said: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
-    """The classes on which the masks of every sample agree least, and whose area is farthest from the others'."""
+    """For every sample the classes with the least IoU, each with the annotator whose area is farthest off."""
     meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
     found = []
     for agreement in records.agreements(meaning.background, context.config):
@@ -143,7 +143,7 @@ def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
 
 
 def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
-    """Whose area of a class is farthest from the median, in per cent of the image; of two annotators both."""
+    """The area of a class farthest from the median, with its annotator, in per cent of the image; of two both areas."""
     named = [f"{shortened(name, _LONGEST)} {shown_share(share)}" for name, share in zip(names, shares, strict=True)]
     if len(names) <= 2:
         return f"area {', '.join(named)}"
@@ -151,22 +151,22 @@ def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
     return f"area {named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"
 
 
-#: builds sections of a report; none if the report has no numbers for them
+#: builds sections of a report; an empty list if the report has no numbers for them
 Sections = Callable[[Any], list[Section]]
 
 
 @dataclass(frozen=True, slots=True)
 class ClassValues:
-    """Agreement on every class."""
+    """Where a report has its agreement on classes, and the words for it."""
 
     entries: str  #: name of the list in the report
     name: str  #: attribute with the name of a class
     number: str  #: attribute with the agreement on the class
     title: str  #: title of the number
     kind: str = "class"  #: word for a class
-    counted: str = "n_samples"  #: attribute with the number of what a class is given to
-    things: str = "samples"  #: word for these
-    agreed: str = ""  #: attribute with the number of samples on which everybody gave a class, if that is counted
+    counted: str = "n_samples"  #: attribute with the number of samples, or objects, of a class
+    things: str = "samples"  #: word for what is counted
+    agreed: str = ""  #: attribute with the number of samples on which everybody gave a class; empty if there is none
     has_labels: bool = True  #: whether labels have one class each, so that they can be shown; a mask holds all classes
 
 
@@ -176,7 +176,7 @@ class VerdictShares:
 
     titles: Mapping[str, str]  #: titles of the verdicts in the figure
     title: str  #: title of the shares
-    worst: str  #: the verdict in the finding: it names the annotator with the largest share
+    worst: str  #: the verdict of the finding, which names the annotator with the largest share
     finding: str  #: text of the finding, with the share for ``{}``
     labels: str  #: word for the labels
 
@@ -188,7 +188,7 @@ class FamilyCharts:
     #: reasons for the disputes on samples, from their records and the context of a report
     reasons: Callable[[Any, Any], list[str]]
     outcome: Callable[[Any], str]  #: sentence on what annotators have in common
-    #: sentences on the main cause of disagreement, its subjects, and what to do
+    #: sentences on the main cause of disagreement, on who and what stands out, and on what to do
     findings: Callable[[Any], list[str]]
     #: texts of some kinds of findings, in addition to those of all families
     phrases: Phrases
@@ -197,14 +197,14 @@ class FamilyCharts:
     sections: Sequence[Sections]  #: the most important sections
     details: Sequence[Sections] = ()  #: all other sections
     overview: Sequence[Sections] = ()  #: sections of the panel's overview
-    #: sections on other thresholds and rules, if the labels are matched, from the report and these numbers
+    #: sections on other thresholds and rules, if the labels are matched, from the report and a :class:`Sensitivity`
     sensitivity: Sequence[Callable[[Any, Any], list[Section]]] = ()
     #: titles of the numbers that the matrix of pairs can show
     pair_values: Mapping[str, str] = field(default_factory=dict)
     classes: ClassValues | None = None  #: agreement on every class, if any
     verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have verdicts
     has_confusion: bool = False  #: whether pairs have counts of the classes that two annotators gave to one thing
-    lost: str = "what two annotators lack to full agreement"  #: what fixing samples would change
+    lost: str = "what two annotators lack to full agreement"  #: words for what fixing samples would change
     disputed: str = ""  #: word for the disputed things in a sample; empty if a sample has only one
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
 

@@ -1,4 +1,4 @@
-"""Other results as text, Markdown and tables: parts of the samples, label convergence, check of requirements."""
+"""Sections, sentences and tables of other results: parts of the samples, label convergence, check of requirements."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ...agreement.statistics.main_numbers import MainNumber
 
 
-#: parts that sentences name
+#: parts that sentences name, at most
 _MOST_NAMED = 5
-#: what the number of a part that stands out is marked with
+#: marks of the number of a part that stands out
 LOWER, HIGHER = "↓", "↑"
 
 
@@ -124,7 +124,7 @@ _CONSTANT = (
     "Labels of annotators have no confidence: all have one score, and the order in which they are stored, as in COCO's "
     "own program."
 )
-#: rows of a table of pairs in the text, and reasons of outcomes
+#: rows of the table of pairs, and reasons of outcomes, at most
 _MOST_PAIRS, _MOST_REASONS = 20, 20
 _TABLES = ("summary", "classes", "areas", "pairs", "model")
 
@@ -133,7 +133,7 @@ _value = functools.partial(shown_number, digits=2)
 
 
 def convergence_sentence(convergence: Convergence) -> str:
-    """The numbers in one sentence."""
+    """Label convergence in one sentence."""
     if convergence.undefined is not None:
         return _UNDEFINED[convergence.undefined]
     reached = f"{_value(convergence.map)} {ends_of(convergence.intervals.get('map'), _value)}".rstrip()
@@ -145,7 +145,7 @@ def convergence_sentence(convergence: Convergence) -> str:
 
 
 def convergence_sections(convergence: Convergence) -> list[Section]:
-    """The numbers with their tables."""
+    """Label convergence as a section with tables."""
     parts: list[Part] = [convergence_sentence(convergence)]
     if convergence.undefined is None:
         model = convergence.model
@@ -185,7 +185,7 @@ MARKS = {"passed": "✓ passed", "failed": "✗ failed", "not enough data": "? n
 
 
 def shown_value(result: Checked) -> str:
-    """The value with its interval."""
+    """The value of a requirement's number, with its interval."""
     ends = "" if result.low is None else f" [{shown_number(result.low)}, {shown_number(result.high)}]"
     return f"{shown_number(result.value)}{ends}"
 
@@ -216,12 +216,12 @@ def acceptance_section(check: AcceptanceCheck) -> Section:
 
 
 def acceptance_sections(check: AcceptanceCheck) -> list[Section]:
-    """The check alone."""
+    """The check as a text of its own."""
     return [Section(f"Acceptance of run '{check.run_key}'", acceptance_section(check).parts, is_first=True)]
 
 
 def acceptance_frame(check: AcceptanceCheck) -> pd.DataFrame:
-    """The results as a table."""
+    """The outcome of every requirement as a table."""
     names = [*("name", "of", "by", "part", "outcome", "condition"), *("value", "low", "high")]
     names += ["n_objects", "n_images", "reason"]
     rows = [{name: getattr(each, name) for name in names} for each in check.results]

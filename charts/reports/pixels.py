@@ -121,7 +121,7 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
 
 
 def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:
-    """Agreement of each annotator with the others: the score, and the class of pixels."""
+    """Agreement of each annotator with the others: score, share of pixels with the same class, kappa."""
 
     def mean_of_pairs(number: str, entry: MaskAnnotatorSummary) -> float | None:
         own = [getattr(pair, number) for pair in report.pairs if entry.name in (pair.a, pair.b)]

@@ -63,7 +63,7 @@ def rating_outcome(report: RatingReport) -> str:
 
 
 def _what(report: RatingReport) -> str:
-    """Word for what annotators say of a sample."""
+    """Word for what annotators give a sample: ``class`` or ``rating``."""
     return "class" if report.level == "nominal" else "rating"
 
 
@@ -82,7 +82,7 @@ RATING_WORDS = (
 
 
 def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Section]:
-    """Chance-corrected agreement, with several definitions of chance; ``brief``: without what each of them is."""
+    """Chance-corrected agreement, with several definitions of chance; ``brief``: without their meanings."""
     if not report.coefficients:
         reason = "none, because these are too many different numbers, or too far apart"
         return [Section("Coefficients of categories", [], reason)]

@@ -1,4 +1,4 @@
-"""Sections of every report on a reference and on models, and on a model as good as a person."""
+"""Sections on a reference and on models, for all label types; and on whether a model is as good as a person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...agreement.statistics.role_reports import PersonComparison, SideBySide
 
 
-#: rows of the tables of classes and sizes at most, and of annotators where there is little room
+#: rows of the tables of classes and sizes at most, and of annotators in brief sections
 _MOST_ROWS, _MOST_BRIEF = 60, 3
 _VERDICTS = {
     "better": "{name} agrees with the annotators better than they agree with each other",
@@ -45,14 +45,14 @@ _EPSILON = (
 
 
 def measure_of(model: RoleReport) -> str:
-    """Measure that compares a model with annotators; of classes, F1 is the share of equal ones, of tags it has none."""
+    """Name of the measure of a model against annotators: accuracy, F1 with equal classes (of objects), or F1."""
     if any(one.accuracy is not None for one in model.annotators):
         return "accuracy"
     return "F1 with equal classes" if any(one.class_precision is not None for one in model.annotators) else "F1"
 
 
 def person_sentence(role: RoleReport) -> str:
-    """The verdict on a model that is compared with annotators, with both F1 and their difference."""
+    """The verdict on a model that is compared with annotators, with both values of the measure and their difference."""
     name, person = role.name, role.person
     if person is None:
         return ""
@@ -67,10 +67,10 @@ def person_sentence(role: RoleReport) -> str:
 
 
 def test_sentences(person: PersonComparison, what: str) -> Iterator[str]:
-    """Sentences on the alternative annotator test, and on those who could not be tested.
+    """Sentences on the alternative annotator test, and on annotators who could not be tested.
 
     Args:
-        what: word for images, or videos
+        what: word for samples, or frames
     """
     few = [f"{entry.name} {entry.n:,}" for entry in person.left_out if entry.p_value is None]
     if not person.tests:
@@ -141,8 +141,7 @@ def _sides(model: str, annotators: str) -> list[Column]:
     ]
 
 
-#: numbers against a reference or model by the field that holds them: title, and how each is shown; those that a family
-#: has are shown
+#: numbers of a comparison with a reference or model: field, title and format; those that a family has are shown
 NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "f1": ("F1", shown_number),
     "accuracy": ("accuracy", shown_share),
@@ -157,11 +156,11 @@ NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "mean_iou": ("mean {measure}", shown_number),
     "iou": ("{measure}", shown_number),
 }
-#: what decides who is worst, if a family has it; else the first of the numbers
+#: the first of these that a family has decides who is worst
 _DECIDING = ("f1", "mean_iou", *NUMBERS)
 #: the numbers of the short report
 FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
-#: those of a model where there is little room
+#: the numbers of a model in brief sections
 _FEWEST = ("f1", "accuracy", "mean_absolute_error", "class_accuracy", "mean_iou")
 #: the numbers of classes and sizes
 _OF_PARTS = ("f1", "precision", "recall", "mean_iou", "iou")
@@ -199,7 +198,7 @@ def _has(entries: Sequence[Any], name: str) -> bool:
 def number_columns(
     entries: Sequence[Any], measure: str, names: Iterable[str], intervals: Collection[str] = (), of: str = ""
 ) -> list[Column]:
-    """A column for each of some numbers that any of some entries has.
+    """A column for each of the numbers ``names`` that at least one entry has.
 
     Args:
         intervals: the numbers whose intervals are shown
@@ -213,12 +212,12 @@ def number_columns(
 
 
 def role_title(report: AgreementReport, role: RoleReport) -> str:
-    """The title of what is said of a reference or model."""
+    """Title of the section on a reference or model."""
     return f"Against the reference {role.name}" if role is report.reference else f"The model {role.name}"
 
 
 def about_role(report: AgreementReport, role: RoleReport) -> str:
-    """On how many samples there is a reference or model, and which of its labels count."""
+    """Note on the samples with a reference or model, and on which of its labels count."""
     note = f"{role.n_samples:,} {documents(report)} with it" + f", {role.n_without:,} without" * bool(role.n_without)
     if role.n_undecided:
         note += f"; left out: {role.n_undecided:,} labels of objects that nobody decided"
@@ -228,7 +227,7 @@ def about_role(report: AgreementReport, role: RoleReport) -> str:
 
 
 def role_sections(report: AgreementReport, *, full: bool = False, brief: bool = False) -> list[Section]:
-    """Annotators against the reference, the worst first; models against annotators, ``brief`` where room is scarce."""
+    """Annotators against the reference, the worst first; models against annotators, ``brief``: shortened."""
     found = [] if report.reference is None else [_section(report, report.reference, "reference", full=full)]
     for model in report.models:
         person = person_section(model, documents(report), full=full, brief=brief)
@@ -308,5 +307,5 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
 
 
 def part_rows(annotators: Sequence[RoleComparison], part: str) -> list[Any]:
-    """Every class, size or attribute ``of`` every annotator, with ``who`` it is."""
+    """A row for each class, size or attribute of an annotator: its comparison (``of``), and the name (``who``)."""
     return [SimpleNamespace(who=one.name, of=each) for one in annotators for each in getattr(one, part)]

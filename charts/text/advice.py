@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 Phrase: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
 Phrases: TypeAlias = Mapping[str, Phrase]  #: by kind of finding
 
-#: so many annotators (classes, sizes, pairs) are named
+#: annotators (classes, sizes, pairs) that are named, at most
 _MOST = 5
 #: advice is given for a difference of 5 percentage points, 5 % of a size, 0.05 of IoU, score or the scale of ratings
 WORTH_ADVICE = 0.05
 #: where all findings are listed
 WHERE_ALL = "all are in the table Findings (tab Annotators, print_report(full=True), to_dataframe('findings'))"
-#: kinds of findings on an annotator that make the others look alike
+#: kinds of findings on one annotator that make the others seem to agree more with each other
 _APART = ("misses", "misses_size", "misses_class", "lone", "conflicts", "loose", "twice")
 #: what is counted, by kind
 _MEANING = {kind.name: kind.meaning for kind in KINDS}
-#: confused classes in the section, and groups of similar names
+#: confused classes in the section, and groups of similar names, at most
 _FEW, _MOST_GROUPS = 5, 10
-#: said where two annotators disagree
+#: sentence for reports on two annotators who disagree
 OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
 
 
 def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = None) -> list[str]:
-    """Sentences on the findings, the greatest difference first; without any, that there is none.
+    """Sentences on the findings, the greatest difference first; if there are none, a sentence that says so.
 
-    Of more than five, those with the greatest difference of any kind come first, each with one finding.
+    Of more than five subjects those with the greatest difference on any topic are named, each with one finding.
 
     Args:
         phrases: texts of some kinds of findings, in addition to :data:`PHRASES`
@@ -66,13 +66,13 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
 
 
 def _without_echoes(report: Any) -> list[Finding]:
-    """The findings without pairs that agree with each other only because others, who are named too, do not."""
+    """The findings, without pairs that seem close only because others, who have findings too, are far off."""
     off = {each.annotators[0] for each in report.findings if each.kind in _APART and is_worth_advice(each)}
     kept = []
     for finding in report.findings:
         pair = set(finding.annotators)
         if finding.kind == "close" and off - pair:
-            # the scores of the two with those who do not stand out themselves
+            # the scores of the two with annotators who do not stand out themselves
             scores = [
                 each.score
                 for each in report.pairs
@@ -85,8 +85,8 @@ def _without_echoes(report: Any) -> list[Finding]:
 
 
 def whom_to_talk_to(report: Any, phrases: Phrases) -> str:
-    """Whom to talk to about what, those with the greatest difference first, in short; empty if there is nobody."""
-    if len(report.annotators) == 2:  # nobody can tell which of them
+    """Sentence on whom to talk to about what, the greatest difference first; empty if there is nobody."""
+    if len(report.annotators) == 2:  # which of the two is wrong is not known
         return ""
     said = {**PHRASES, **phrases}
     findings = [each for each in report.findings if len(each.annotators) == 1 and is_worth_advice(each)]
@@ -122,7 +122,7 @@ def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Ma
     elif first.kind == "conflicts":
         entry = next(each for each in report.annotators if each.name == first.annotators[0])
         confused = [entry.other_classes[0][name] for name in "ab"] if entry.other_classes else ()
-    if confused:  # perhaps they are one class, of which all but the spelling is the same
+    if confused:  # names that differ in spelling alone may mean one class
         known = [*confused, *(each.name for each in getattr(report, "classes", ()))]
         for alike, question in spelt_alike(known, "classes"):
             if {*alike} >= {*confused} and question:
@@ -149,12 +149,12 @@ def against(finding: Finding, others: str = "the others") -> str:
 
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
-    """Phrase on conflicts of class, or rating, and the most frequent one where most of the others say another."""
+    """Phrase on conflicts of class, or rating, of an annotator, and on the one most frequent against the majority."""
     said = f"differs in {what} in {shown_share(finding.value)} of pairs with another annotator"
     others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
     first = next(iter(entry.other_classes), None)
-    # it may be frequent because of a single image with many objects
+    # a conflict may be frequent because of a single image with many objects
     if first is None or not any({first["a"], first["b"]} == set(each.classes) for each in clearly_confused(report)):
         return said, others
     return said, f"{others}, most often {first['a']!r} where most others say {first['b']!r} ({first['n']:,} times)"
@@ -172,14 +172,14 @@ def loose(measure: str) -> Phrase:
 
 
 def similarities(finding: Finding) -> tuple[str, str, str]:
-    """What a finding on distances says of similarities: value, that of the others, and the difference."""
+    """A finding on distances as similarities, in text: value, that of the others, and the difference."""
     value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
     ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
     return value, others, f"{-finding.difference:+.3f} {ends}"
 
 
 def by_share(more: str, less: str) -> Phrase:
-    """Something that is larger or smaller by a share: ``12 % larger [9, 15]``; ``{}`` stands for the share."""
+    """Phrase on a difference as a share, ``12 % larger [9, 15]``, from texts with ``{share}`` (and ``{classes}``)."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
         low, high = sorted((abs(finding.low), abs(finding.high)))
@@ -192,7 +192,7 @@ def by_share(more: str, less: str) -> Phrase:
 
 
 def against_median_box(more: str, less: str) -> Phrase:
-    """Boxes that are larger or smaller than the median box by a share, as in the tables; and the median annotator's."""
+    """Phrase on boxes that differ from the median box by a share, as in the tables, and on those of the others."""
 
     def offset(value: float, than: str = "") -> str:
         share = f"{100.0 * abs(value):.0f} %"
@@ -211,7 +211,7 @@ def against_median_box(more: str, less: str) -> Phrase:
 
 
 def used(finding: Finding, report: Any) -> tuple[str, str]:
-    """A class or tag that is given more or less often: ``… more often than the others, by 12.0 points [8.3, 15.7]``."""
+    """Phrase on a class or tag: ``gives … more often than the others, by 12.0 points [8.3, 15.7]``."""
     low, high = sorted((abs(finding.low), abs(finding.high)))
     classes = listed([repr(each) for each in finding.classes])
     what = f"gives {classes} {'more' if finding.difference > 0 else 'less'} often than the others"
@@ -242,7 +242,7 @@ def merge_effect(report: Any, classes: set[str]) -> str:
     return ""
 
 
-#: what is said in all families
+#: phrases for the kinds of findings that all families have
 PHRASES: dict[str, Phrase] = {
     "conflicts": conflicts,
     "class_conflicts": lambda finding, report: (
@@ -259,7 +259,7 @@ PHRASES: dict[str, Phrase] = {
 
 
 def all_findings(report: Any) -> list[Section]:
-    """Everything that stands out, with the tests behind it."""
+    """Section with all findings and their tests."""
     if not report.findings:
         return []
     columns = [
@@ -283,7 +283,7 @@ def clearly_confused(report: Any) -> list[Confused]:
 
 
 def class_conflicts(report: Any) -> tuple[Counter[tuple[str, str]], int]:
-    """How often every two different classes met, each two in one order; and conflicts that are not among them."""
+    """How often every two different classes met, each pair in one order; and the number of conflicts not listed."""
     given = getattr(report, "class_given_match", None)
     found = given.confusion if given is not None else [entry for pair in report.pairs for entry in pair.confusion]
     counts: Counter[tuple[str, str]] = Counter()
@@ -298,8 +298,8 @@ def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unli
     """Sentence on the two classes with most conflicts, where it is not clear that this is more than chance.
 
     Args:
-        counts: how often every two different classes met, each two in one order
-        n_unlisted: conflicts that are not among them
+        counts: how often every two different classes met, each pair in one order
+        n_unlisted: number of conflicts that are not in ``counts``
     """
     total = sum(counts.values()) + n_unlisted
     (a, b), n = max(counts.items(), key=lambda item: (item[1], *map(natural_key, item[0])), default=(("", ""), 0))

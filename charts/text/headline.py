@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FEW_SAMPLES = 20
 #: formatting of the main numbers, by form
 FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
-#: the same where there is little room
+#: the same for cards in the panel, with two digits
 CARD_FORMS: dict[str, Callable[[float | None], str]] = {**FORMS, "number": functools.partial(shown_number, digits=2)}
 
 #: from this expected distance on, the alpha of images hardly differs from the score
@@ -41,7 +41,7 @@ def headline(report: AgreementReport, notes: Sequence[str] = (), *, findings: Se
 
     Args:
         notes: additional notes on the numbers
-        findings: the outcome, the main cause of disagreement, and who or what is behind it
+        findings: sentences: the outcome, the main cause of disagreement, and who or what stands out
     """
     parts: list[Part] = [*findings]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]

@@ -50,7 +50,7 @@ def share_of(n: int, whole: int) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table on every surface: what it says of an entry, and what leads on from there in the panel."""
+    """A column of a table in text, page and panel: its title, the cell of an entry, and what a click on it shows."""
 
     title: str  #: the header
     #: key of an entry, or path of its attributes and keys, or a function of it that returns a value or a cell
@@ -60,11 +60,11 @@ class Column:
     link: Callable[[Any], dict[str, Any] | None] | None = None  #: the labels behind a value, in the panel
     bar: Callable[[Any], float | None] | None = None  #: length of a bar behind the text, from 0 to 1, in the panel
     shade: Callable[[Any], float | None] | None = None  #: darkness of the cell, from 0 to 1, in the panel
-    is_number: bool = True  #: whether it is right-aligned in the panel; elsewhere its values say that
+    is_number: bool = True  #: whether it is right-aligned in the panel; elsewhere its values decide
     first_down: bool = True  #: whether the first click on the header puts the largest value first
 
     def cell(self, entry: Any, *, in_panel: bool = False) -> Cell:
-        """The cell of an entry, as one text."""
+        """The cell of an entry, with the interval or share as a part of its text."""
         if callable(self.get):
             value = self.get(entry)
         elif isinstance(entry, Mapping):
@@ -79,12 +79,12 @@ class Column:
 
 
 def verdict_column(verdict: str, title: str) -> Column:
-    """Labels of an annotator with a verdict, and their share of the labels with any verdict."""
+    """Column with the labels of an annotator that have a verdict, and their share of those with any verdict."""
     return Column(title, lambda entry: part_of(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())))
 
 
 def other_class_column(title: str = "other class") -> Column:
-    """Column with the share of labels of another class than the majority's."""
+    """Column with the labels whose class is not that of the majority, and their share."""
     return Column(title, lambda entry: share_of(entry.n_other_class, entry.n_majority))
 
 
@@ -123,8 +123,7 @@ def sample_table(
     Args:
         columns: the first columns
         frame: title of the column with the frames
-        ids: whether to show the ids of samples and the ends of paths; else the names of their files, or their ids if
-            two of these are alike
+        ids: whether to show the ids of samples and the ends of paths; else only the names of files, if all differ
         more: the last columns
     """
     names = [file_name(entry.get("filepath")) for entry in entries]
@@ -142,7 +141,7 @@ INDENT = "  "
 _WIDTH = 120
 _NAME_WIDTH = 20
 _QUESTION_WIDTH = 36
-#: what makes code, emphasis, HTML, a table, a link or a picture (a closing bracket before a round one) …
+#: characters that make code, emphasis, HTML, a table, a link or a picture (a closing bracket before a round one) …
 _MARKUP = re.compile(r"[\\`*_<|~]|\](?=[(\[:])|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@(?=\w)")
 #: … and at the beginning of a line a heading, a list or a quotation
 _BLOCK = re.compile(r"\A(\s*\d*)([#>+.)-])(?=[\s#])")
@@ -213,10 +212,10 @@ class Section:
     note: str = ""  #: addition to the heading in text
     figures: tuple[str, ...] = ()  #: names of its figures (``votes`` for ``plot_votes``)
     is_first: bool = False  #: whether it is the headline of the whole report
-    key: str = ""  #: what it is called in code, whatever its title says; only where code asks for it
+    key: str = ""  #: its name in code, whatever its title; empty if no code looks for it
 
     def __post_init__(self) -> None:
-        # one sample is no plural, on any surface
+        # ``1 samples`` becomes ``1 sample`` in text, page and panel
         parts = [singular(part) if isinstance(part, str) else part for part in self.parts]
         for name, value in (("title", singular(self.title)), ("note", singular(self.note)), ("parts", parts)):
             object.__setattr__(self, name, value)

@@ -1,4 +1,4 @@
-"""Shortlists of many annotators or pairs: those who clearly agree less or more; the rest as a distribution."""
+"""Shortlists of many annotators or pairs: those who clearly agree less or more; all scores in a sentence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, ends_of_rankin
 from .sections import Column, Part, Section, table
 from .words import documents, shown_number
 
-#: so many annotators, or pairs, are all listed
+#: up to so many annotators, or pairs, all are listed
 MOST_ANNOTATORS, MOST_PAIRS = 12, 10
-#: of more, so many who agree least, and so many who agree most
+#: of more, at most so many who agree least, and so many who agree most
 AT_EACH_END = 3
 #: the names of a pair
 PAIR_NAMES = (Column("a", "a"), Column("b", "b"))
-#: the rule, for titles and notes
+#: words for too little evidence to be ranked
 NOT_ENOUGH = f"fewer than {MIN_LABELS} labels or {MIN_IMAGES} images"
 
 
@@ -28,7 +28,7 @@ class Shortlist:
 
     entries: list[Any]
     title: str
-    rest: str = ""  #: the others, in a sentence
+    rest: str = ""  #: sentence on the scores of all, if not all are listed
 
 
 def shortlist_annotators(report: Any) -> Shortlist:
@@ -77,7 +77,7 @@ def ranked_title(title: str, entries: Sequence[Any], number: str) -> str:
 
 
 def shortlist_parts(columns: Sequence[Column], shown: Shortlist) -> list[Part]:
-    """The listed ones as a table, unless there are none; then the others."""
+    """The entries as a table, if there are any, then the sentence on all scores."""
     parts: list[Part] = [table(columns, shown.entries)] if shown.entries or not shown.rest else []
     return [*parts, *([shown.rest] if shown.rest else [])]
 
@@ -88,9 +88,9 @@ def annotator_sections(
     """The section on annotators.
 
     Args:
-        columns: what is said of each
+        columns: the columns of its table
         note: addition to its heading
-        more: what follows the table
+        more: parts after the table
         full: all annotators, if the short section does not list them
     """
     if not full:
@@ -104,7 +104,7 @@ def pair_sections(report: Any, columns: Sequence[Column], *, full: bool = False)
     """The section on pairs of annotators.
 
     Args:
-        columns: what is said of each, after its names and what both annotated
+        columns: the columns of its table, after the two names and the number of shared samples
         full: all pairs, if the short section does not list them
     """
     columns = [*PAIR_NAMES, Column(documents(report), "n_samples"), *columns]

@@ -73,12 +73,12 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-#: one of what is counted, as a plural
+#: the number 1 with a plural
 _ONE = re.compile(r"(?<![\d.,])1 (sample|image|frame|pixel|label|object|mask|video|pair|tag|comparison|annotator)s\b")
 
 
 def singular(text: str) -> str:
-    """A text in which one sample is no plural: ``1 sample`` for ``1 samples``."""
+    """A text with singulars after the number 1: ``1 sample`` for ``1 samples``."""
     return _ONE.sub(r"1 \1", text)
 
 
@@ -98,7 +98,7 @@ def most_frequent(conflicts: Sequence[Mapping[str, Any]], told: str = "{a} and {
 
 
 def other_class(report: Any) -> str:
-    """Note on the base of the share of other classes."""
+    """Note on the labels of which the share of other classes is counted."""
     if len(report.annotators) == 2:
         return "Other class: labels that the other annotator named otherwise."
     return (
@@ -123,18 +123,18 @@ def all_agree(report: Any, what: str) -> str:
 
 
 def end_of_path(path: str | None, length: int = 48) -> str:
-    """The end of a path that may be long."""
+    """A path, shortened to its end if it is long."""
     text = path or UNDEFINED
     return text if len(text) <= length else "…" + text[-length + 1 :]
 
 
 def file_name(path: object) -> str | None:
-    """The name of a file without its folders; None of what is no path."""
+    """The name of a file without its folders; None if it is no text."""
     return re.split(r"[/\\]", path)[-1] if isinstance(path, str) else None
 
 
 def one_line(text: object) -> str:
-    """A text without line breaks, and without what steers a terminal."""
+    """A text without line breaks, and without characters that control a terminal."""
     return printable(" ".join(str(text).splitlines()))
 
 
