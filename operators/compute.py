@@ -1,4 +1,4 @@
-"""The form that computes agreement: what must be asked, and the rest folded."""
+"""The form that computes agreement: presets from earlier runs or guesses, inputs, checks, and the computation."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
                 assigned = likely_assigned(dataset, attributes[attribute])
                 guess = {"annotator_attribute": attribute, "assigned_field": assigned}
                 return Preset([name], {option: value for option, value in guess.items() if value is not None})
-    # without two annotators beside them, what looks like a reference or a model is likely to be one
+    # fields that look like a reference or a model are preset as annotators only if there are not two others
     several = (fields for fields in (_alike(theirs), _alike(known)) if len(fields) > 1)
     return Preset(list(chosen) if chosen is not None else next(several, _alike(known)))
 
@@ -118,7 +118,7 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
 def _alike(candidates: Mapping[str, LabelKind]) -> list[str]:
     """Comparable fields with the same text after the first underscore (``alice_boxes``, ``bob_boxes``), or without
     underscore; else all fields of the first kind with several; none if these are too many. Plain fields, which may hold
-    anything, are chosen only without label fields."""
+    anything, are chosen only if there are no label fields."""
     labels = {name: kind for name, kind in candidates.items() if kind.is_label}
     groups: dict[tuple[str, str, bool], list[str]] = {}
     kinds: dict[tuple[str, bool], list[str]] = {}
@@ -135,7 +135,7 @@ def comparable(name: str, kind: LabelKind) -> tuple[str, bool]:
     return kind.comparable, is_of_frames(name)
 
 
-#: name of the switch that computes on samples that a run chose
+#: name of the switch to compute on samples that are the results of a run
 _ALL_THE_SAME = "all_the_same"
 
 
@@ -248,10 +248,10 @@ COMPUTE = Form(
 def _values_and_left_over(
     dataset: fo.Dataset, candidates: Mapping[str, LabelKind], params: Mapping[str, Any]
 ) -> tuple[dict[str, str], list[str]]:
-    """The values of the chosen attribute, see :func:`values_of_attribute`, and roles that are left of earlier choices.
+    """The values of the chosen attribute, see :func:`values_of_attribute`, and roles of earlier choices.
 
-    The App keeps what was entered. Without an attribute the form offers fields alone; with one, a name that only other
-    attributes have as a value was chosen while one of them was.
+    The App keeps what was entered. Without an attribute the form offers only fields as roles, so that any other name is
+    left over; with one, any name that is a value of other attributes alone.
     """
     fields, attribute = given_names(params, "fields"), params.get("annotator_attribute")
     kind = candidates.get(fields[0]) if len(fields) == 1 and attribute else None
@@ -266,7 +266,7 @@ def _values_and_left_over(
 
 
 def _without(left: list[str], params: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a form without some roles."""
+    """The values of a form without the roles in ``left``."""
     gone = {"reference": None} if params.get("reference") in left else {}
     return {**params, **gone, "models": [name for name in given_names(params, "models") if name not in left]}
 
@@ -300,9 +300,9 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
 
 
 def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The samples that the user chose; reading them adds the choice to the form.
+    """The samples that the user chose; FiftyOne adds the choice to the form when they are read.
 
-    A form is about the whole dataset while the App shows patches, which cannot be compared.
+    While the App shows patches, which cannot be compared, it is the whole dataset.
 
     Raises:
         AgreementInputError: if FiftyOne cannot flatten the view
@@ -318,7 +318,7 @@ def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
 
 
 def _target_fields(form: Filled) -> Generator[FormField, None, SampleCollection]:
-    """The samples that the user chose; those that the results of a run chose are not preset, and asked for."""
+    """Ask for the samples, and return them; results of a run are not preset, and to use them must be confirmed."""
     ctx = form.ctx
     if is_from_app(ctx) and is_generated(ctx.view):
         yield Notice("whole_dataset", "The grid shows patches; agreement is computed on the whole dataset")
@@ -347,7 +347,7 @@ def free_run_key(dataset: fo.Dataset) -> str:
 def _annotator_fields(
     dataset: fo.Dataset, params: Mapping[str, Any], fields: Mapping[str, LabelKind], presets: Mapping[str, Any]
 ) -> Iterator[FormField]:
-    """The attribute that names the annotator, where one field is chosen, and the field with those assigned.
+    """Inputs: the attribute that names the annotator, if one field is chosen; the field with the assigned annotators.
 
     Args:
         fields: the chosen fields, with lists of labels
@@ -378,7 +378,7 @@ def _annotator_fields(
 
 
 def _run_key_fields(dataset: fo.Dataset) -> Iterator[FormField]:
-    """The run key; a free one is preset."""
+    """Inputs: the run key, of which a free one is preset, and whether to replace a run."""
     hint = "Name of the run; all fields that it writes begin with it"
     yield FormField("run_key", OPTIONS["run_key"].title, hint, default=free_run_key(dataset))
     existing = list_agreements(dataset)

@@ -39,7 +39,7 @@ def _file_name(name: str) -> str:
 
 
 def _at_home(form: Filled, ending: str) -> str:
-    """A file in the home directory of the user who runs the App's server."""
+    """Path of a file in the home directory of the user who runs the App's server."""
     return str(Path.home() / f"{_file_name(form.dataset.name)}-{ending}")
 
 
@@ -51,7 +51,7 @@ def _path_with(form: Filled, given: Any, start: str, ending: str, endings: Itera
 
 
 def _file_message(form: Filled, path: Path) -> dict[str, Any]:
-    """Download a file if the form says so; the path, and a link through the App's server, which serves its files."""
+    """Download a file if the form says so; returns its path, and a link to it, as the App's server serves files."""
     address = f"/media?filepath={quote(str(path))}"
     if form.get("download") and path.is_file() and not form.ctx.delegated:
         form.ctx.ops.browser_download(address, path.name)
@@ -135,7 +135,7 @@ def _annotator(form: Filled) -> str:
 
 
 def _list_path(form: Filled) -> str:
-    """The file of an annotator's list."""
+    """Path of the list of what was decided against an annotator."""
     ending = one_of("format", form.get("format", "html"), tuple(_LISTS))
     folder = path_of("folder", form.get("folder") or str(Path.home()))
     name = f"{_file_name(form.dataset.name)}-{_file_name(str(_annotator(form)))}.{ending}"
@@ -143,7 +143,7 @@ def _list_path(form: Filled) -> str:
 
 
 def _sources(form: Filled) -> dict[str, str]:
-    """What can say something against an annotator."""
+    """The possible grounds of the list, with titles: decisions, and the reference."""
     decided = {"decisions": "What was decided"} if gold_fields(form.dataset) else {}
     return {**decided, "reference": f"The reference {form.labels.config.reference}"}
 
@@ -192,7 +192,7 @@ EXPORT_AGAINST = Form(
 
 
 def _decided_path(form: Filled) -> str:
-    """The file of the form; at first one in the home directory of the user who runs the App's server."""
+    """Path of the file; when the form opens, of one in the home directory of the user who runs the App's server."""
     gold = form.gold
     _, _, ending = format_of_decided(Gold.open(form.dataset, gold))
     path: str = form.get("path") or _at_home(form, f"{gold}{ending}")

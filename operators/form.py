@@ -1,4 +1,4 @@
-"""The operators of the plugin as declared forms: a name, a label, a sentence, fields, a function, and what follows."""
+"""``Form``, the declaration of an operator, and the class made from it; and what the App shows when it is called."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from .inputs import Choice, FormField, Notice, Switch, problem, warning
 
-#: parameter of an operator that the App calls again because it has left the view
+#: parameter of an operator that the App calls again, after it has left the view
 _LEFT = "view_left"
 #: the longest that an operator waits for the App, in seconds
 _MAX_SECONDS = 10.0
@@ -40,13 +40,13 @@ class Form:
     label: str  #: its name in the App
     sentence: str  #: its description in the operator browser
     icon: str  #: a Material icon
-    #: what is done with a filled form; the result
+    #: does what the filled form says; returns the result of the operator
     execute: Callable[[Filled], dict[str, Any]]
     submit: str = ""  #: text of its button; by default the first word of its name in the App
     #: the inputs other than the run; an `AgreementInputError` is shown, and blocks execution
     fields: Callable[[Filled], Iterable[FormField]] = lambda form: ()
     run: str | None = None  #: text below the choice of a run; None if the form does not begin with that
-    of_gold: bool = False  #: whether a field of decisions is chosen
+    of_gold: bool = False  #: whether the form asks for a field of decisions
     delegated: bool = False  #: whether it can be run by a worker
     #: the harm it can do, for assistants that ask before they call it: ``low`` changes nothing, ``medium`` adds what
     #: can be removed again, ``high`` removes
@@ -54,8 +54,8 @@ class Form:
     summary: str | None = None  #: title of the result ``summary``, which is shown as Markdown; None if it is not shown
     outputs: Callable[[Filled], types.Object] | None = None  #: what is shown above the summary
     placed: bool = False  #: whether it has a button above the grid
-    config: dict[str, Any] = dataclasses.field(default_factory=dict)  #: what else FiftyOne registers
-    #: whether a worker should do it, by what was filled in
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)  #: more for FiftyOne's configuration
+    #: from the values of the form, whether a worker is preset
     prefers_worker: Callable[[dict[str, Any]], bool] | None = None
 
 
@@ -109,7 +109,7 @@ class Filled:
         return self.params.get(name) or default
 
     def given(self, *wanted: str) -> dict[str, Any]:
-        """Those of some parameters that are not empty, as arguments of a function that has defaults for the others."""
+        """The wanted parameters that are not empty, as arguments of a function that has defaults for the others."""
         return {name: self.params[name] for name in wanted if self.params.get(name)}
 
     def names(self, name: str) -> list[str]:
@@ -148,7 +148,7 @@ class Filled:
             yield Switch("within_view", "Within the current view", is_box=True)
 
     def confirmed(self, name: str, question: str, hint: str, said: str) -> Iterator[FormField]:
-        """Ask whether it is meant; a caller without a form is not asked."""
+        """A switch to confirm, without which the App cannot submit the form; callers from Python need not set it."""
         yield Switch(name, question, hint)
         if is_from_app(self.ctx) and not self.params.get(name):
             yield Notice("asked", said, blocks=True)
@@ -202,7 +202,7 @@ class AgreementOperator(foo.Operator):
 def operator_of(form: Form) -> type[AgreementOperator]:
     """The operator of a form."""
     members: dict[str, Any] = {"form": form, "__doc__": form.sentence, "__module__": __name__}
-    # FiftyOne asks an operator for what its class overrides: an output that is empty would close the next form
+    # only what is needed, because FiftyOne calls what a class overrides: an empty output would close the next form
     if form.summary is not None:
         members["resolve_output"] = _resolve_output
     if form.prefers_worker is not None:
@@ -237,7 +237,7 @@ def _resolve_placement(operator: AgreementOperator, ctx: foo.ExecutionContext) -
 
 
 def _all_fields(form: Form, filled: Filled) -> Iterator[FormField]:
-    """The choices of a run and of decisions, if there are any, and the other fields."""
+    """The choices of a run and of a field of decisions, if the form has them, and its other fields."""
     if form.run is not None:
         choice = run_choice(filled.dataset, "Run", form.run)
         yield choice
@@ -253,7 +253,7 @@ def _all_fields(form: Form, filled: Filled) -> Iterator[FormField]:
 
 
 def run_choice(dataset: fo.Dataset | None, label: str, hint: str) -> FormField:
-    """The choice of a run; without one, a warning, which blocks the form."""
+    """The choice of a run; if there is none, a warning, which blocks the form."""
     titles = {} if dataset is None else runs_to_choose(dataset)
     if not titles:
         return warning("no_runs", "This dataset has no agreement runs", "Compute agreement first")
@@ -268,7 +268,7 @@ def runs_to_choose(dataset: fo.Dataset) -> dict[str, str]:
 
 
 def given_names(params: Any, name: str) -> list[str]:
-    """The names that a parameter gives, one or several; none if it is empty."""
+    """The names in a parameter, which is a text or a list; empty if it has no value."""
     given = params.get(name) or []
     found = [given] if isinstance(given, str) else given
     if not isinstance(found, list | tuple) or not all(isinstance(entry, str) for entry in found):
@@ -281,7 +281,7 @@ def given_names(params: Any, name: str) -> list[str]:
 
 def is_from_app(ctx: foo.ExecutionContext) -> bool:
     """True if the App asks for a form or sends one, not a caller in Python."""
-    # of a form that is sent only the rest of the request tells it: only the App says which panels it shows
+    # a form that is sent has no ``prompt_id``; only requests of the App say which panels it shows (``spaces``)
     return ctx.prompt_id is not None or "spaces" in ctx.request_params
 
 
@@ -293,9 +293,9 @@ def shows_part(ctx: foo.ExecutionContext) -> bool:
 def must_leave_view(ctx: foo.ExecutionContext, operator_uri: str, run_key: str) -> bool:
     """True if the App must first leave a view of a run's own fields, which it cannot draw without them.
 
-    If so, it is told to leave the view and to call the operator again. The App gets the requests of an operator only
+    If so, the App is told to leave the view and to call the operator again. It gets the requests of an operator only
     when that ends, and asks for its old view until the server has the new one. So an operator that removes fields ends
-    at once if this is true, and is called a second time; then this waits until the server has the new view.
+    at once if this is true, and is called a second time; then this function waits until the server has the new view.
 
     Args:
         ctx: what the user sees

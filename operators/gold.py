@@ -18,12 +18,12 @@ from ..dataset_io.decide.gold import Gold
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
 
-#: larger datasets are counted on request: a form asks after every change
+#: effects on larger datasets are counted on request, because a form is built again after every change
 _MOST_COUNTED = 5_000
 
 
 def counted_first(form: Filled, what: str) -> Generator[FormField, None, bool]:
-    """Ask on larger datasets if the effect should be counted first; true if it is to be counted."""
+    """On larger datasets ask whether to count the effect first; returns whether to count it."""
     if len(form.samples) <= _MOST_COUNTED:
         return True
     yield Switch("count", "Count first", what)
@@ -39,7 +39,7 @@ _CHOICES = {
 }
 #: parameters that are passed on as they are
 _GIVEN = ("verdict", "classes", "min_iou", "one_class", "by", "remark", "gold", "overwrite", "all")
-#: what the form begins with: what two annotators drew, or agree on
+#: least number of votes when the form opens: what two annotators drew, or agree on
 _LEAST_VOTES = 2
 
 
@@ -48,7 +48,7 @@ def _opened(form: Filled, gold: str = names.DEFAULT_GOLD_FIELD) -> ObjectsToDeci
 
 
 def _choice(form: Filled) -> Any:
-    """Choice of the right label; at first the consensus, of masks the label of one annotator."""
+    """Which label is right; when the form opens the consensus, or without one the label of one annotator."""
     return form.get("choice") or ("consensus" if _opened(form).units.has_consensus else "version")
 
 

@@ -44,10 +44,10 @@ from .inputs import (
     unfolded,
 )
 
-#: files of so many bytes, for a dataset of so many samples and a folder of so many images, are read as soon as they
-#: are named
+#: up to so many bytes of files, samples of the dataset and images of the folder, files are read as soon as they are
+#: named
 _MOST_PEEKED, _MOST_SAMPLES = 1 << 20, 10_000
-#: larger files, or more, are not read while the form is open, and best imported by a worker
+#: beyond so many bytes or files nothing is read while the form is open, and a worker is preset
 _MOST_PREVIEWED, _MOST_FILES = 20 << 20, 2_000
 #: annotators that can be named one by one
 _MOST_NAMED = 50
@@ -66,7 +66,7 @@ _EXISTING = {
 }
 #: the columns of a table that the form asks for
 _COLUMNS = MEANINGS[:4]
-#: what the form calls the arguments of the import, which its messages name
+#: titles in the form of the import's arguments, to replace their names in messages
 _LABELS = {
     "format": "Format",
     "label_types": "Label types",
@@ -83,7 +83,7 @@ _LABELS = {
     "aliases": "Names that stand for others",
     "no_labels": "Images without a file of an annotator",
 }
-#: of formats with a file for each image
+#: meanings of an image without a file, of formats with a file for each image
 _WITHOUT_FILE: dict[str, str] = {
     NOT_ASSIGNED: "were not looked at",
     DREW_NOTHING: "were looked at, and nothing was drawn",
@@ -95,7 +95,7 @@ _TITLES: dict[str, str] = {
     **{name: _EXISTING[name] for name in ("overwrite", "remove_others")},
 }
 _ARGUMENT = re.compile(r"(say )?(?:`(\w+)=?([^`]*)`|\b(\w+)=('\w*'|\"\w*\"|True|\{[^}]*\}))")
-#: how a call from Python names the files of annotators
+#: part of a message on how a call from Python names the files of annotators, which is left out in the form
 _PATHS = re.compile(r"[:;]?(?: say)? \(?\{[^}]*\bpath\b[^}]*\}\)?")
 
 
@@ -105,7 +105,7 @@ def _fields(form: Filled) -> Iterator[FormField]:
     params = unfolded(form.params)
     given = _given(params)
     yield Choice("given", "What do you have?", values=_GIVEN, as_radio_buttons=True)
-    # the annotations, with a row for each annotator where they are named, and new images
+    # inputs of the annotations, with a row for each annotator if these are named, and of new images
     is_folder = given in ("folder", "folders")
     if given in ("file", "folder"):
         label = f"{given.capitalize()} with the annotations"
@@ -121,7 +121,7 @@ def _fields(form: Filled) -> Iterator[FormField]:
     missing = _missing(params, has_samples=bool(form.dataset))
     if missing:
         yield Notice("missing", missing, blocks=True)
-    elif form.ctx.prompt_id is not None:  # when it is executed the import checks everything
+    elif form.ctx.prompt_id is not None:  # when the operator is executed, the import itself checks everything
         yield from _preview(form, params)
     yield Folded(fields=tuple(_folded_fields(given, params)))
 
@@ -136,7 +136,7 @@ def _folded_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]
     if given == "folders":
         yield Choice("no_labels", _LABELS["no_labels"], values=_WITHOUT_FILE)
     source = _source(params)
-    # which column of a table means what: guessed, to be changed
+    # meanings of the columns of a table, preset by a guess
     choices, guessed = column_choices(Path(source)) if isinstance(source, str) else ([], {})
     for meaning in _COLUMNS if choices else ():
         titles = {"": "(none)", **{name: name for name in choices}}
@@ -162,7 +162,7 @@ def _import(form: Filled) -> dict[str, Any]:
         if not is_waiting:
             raise
         form.tell(_in_words_of_the_form(str(error)), "error", reload=False)
-        form.ctx.prompt(form.uri, params=form.params)  # what was filled in
+        form.ctx.prompt(form.uri, params=form.params)  # open the form again, as it was filled in
         return {}
     new = f", {summary.n_new:,} of them new samples" if summary.n_new else ""
     annotators = counted(len(summary.annotators), "annotator")
@@ -233,7 +233,7 @@ def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
 
 
 def _not_there(path: str, kind: str) -> str | None:
-    """Message on a path that is not that of a file or folder; None if it is."""
+    """Message if there is no such file, or folder (``kind``), at a path; None if there is."""
     if not os.path.exists(path):
         return f"There is no {kind} '{path}'"
     if os.path.isdir(path) != (kind == "folder"):
@@ -242,7 +242,7 @@ def _not_there(path: str, kind: str) -> str | None:
 
 
 def _size_of(source: Any) -> int:
-    """Bytes of the files that are named, without images; more than any form reads where there are too many."""
+    """Bytes of the named files, without images; if there are too many files, a number beyond ``_MOST_PREVIEWED``."""
     total = 0
     for n, path in enumerate(_files(source.values() if isinstance(source, dict) else [source] if source else [])):
         if n >= _MOST_FILES:
@@ -261,7 +261,7 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _options(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the import in the form."""
+    """The arguments of the import from the values of the form."""
     chosen = {name: params[name] for name in ("into", "prefix", "field", "match", "clip", "no_labels")
               if params.get(name)}  # fmt: skip
     format = params.get("format") or "auto"
@@ -287,11 +287,11 @@ def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
     if size > _MOST_PREVIEWED:
         yield Text("preview", "**Too large to be shown now.** The import checks everything before it writes.")
         return
-    # who types a path begins with the folder of all files of the machine
+    # while a path is typed, its beginning may be a folder with all files of the machine
     searched = [options["media_dir"]] if options["media_dir"] else []
     has_many = next(islice(_files(searched), _MOST_SAMPLES, None), None) is not None
     if size > _MOST_PEEKED or len(form.dataset) > _MOST_SAMPLES or has_many:
-        # asked again as soon as anything is changed
+        # the name of the switch depends on the input, so that it is asked again after every change
         name = f"read_{zlib.crc32(repr((source, options)).encode()):08x}"
         names_of_files = f" and the names of more than {_MOST_SAMPLES:,} files" if has_many else ""
         hint = f"Reads {size / 2**20:.1f} MB{names_of_files}; then it can be imported"
@@ -318,7 +318,7 @@ def _in_words_of_the_form(text: str) -> str:
         if name not in _LABELS:
             return found[0]
         title = _TITLES.get(name if value == "True" else value)
-        if name == "aliases" and value:  # as they are written into the form
+        if name == "aliases" and value:  # in the notation of the form
             title = ", ".join(f"{old}={new}" for old, new in ast.literal_eval(value).items())
         return ("choose " if say else "") + f"“{_LABELS[name]}”" + (f": “{title}”" if title else "")
 
@@ -328,13 +328,13 @@ def _in_words_of_the_form(text: str) -> str:
 IMPORT = Form(
     name=names.IMPORT_ANNOTATIONS,
     label="Import annotations of several annotators",
-    # the App lists operators by the first letter of their sentences: without a run, this one and that of compute help
+    # the App lists operators by the first letter of their sentences: import and compute, which need no run, come first
     sentence="Add labels of Label Studio, COCO, CVAT, YOLO, Pascal VOC, LabelMe, VIA, tables, and who saw which images",
     icon="file_upload",
     fields=_fields,
     execute=_import,
     delegated=True,
-    # the form says itself what is missing
+    # the form itself says what is missing, so that FiftyOne need not check its values
     config={"resolve_execution_options_on_change": True, "disable_schema_validation": True},
     prefers_worker=lambda params: _size_of(_source(params)) > _MOST_PREVIEWED,
 )

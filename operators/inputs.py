@@ -20,7 +20,7 @@ from ..dataset_io.labels.kinds import LabelKind
 
 @dataclass(frozen=True)
 class FormField:
-    """A text that is asked for, and what all inputs have in common."""
+    """A text input, and the base class of all inputs."""
 
     name: str  #: name of the parameter
     label: str  #: its title in the form
@@ -79,7 +79,7 @@ class Switch(FormField):
 
 @dataclass(frozen=True)
 class Choice(FormField):
-    """One of some values; at first the first one, unless there is a default, or a view that can be empty."""
+    """One of several values; preset is the default or else the first one, but with a ``view`` only the default."""
 
     values: Mapping[str, str] | Iterable[str] = ()  #: the values with their titles, or only values
     as_radio_buttons: bool = False  #: whether to show radio buttons; else a dropdown
@@ -98,7 +98,7 @@ class Choice(FormField):
 
 @dataclass(frozen=True)
 class Several(FormField):
-    """A list of texts: some of the values, or free text without values."""
+    """A list of texts: some of the values, or any texts if no values are given."""
 
     values: Iterable[str] | None = None
 
@@ -124,7 +124,7 @@ class ServerFile(FormField):
 
 @dataclass(frozen=True)
 class Notice(FormField):
-    """Something that the form says."""
+    """A notice, warning or error in the form, without an input."""
 
     kind: type[types.View] = types.Notice
 
@@ -211,13 +211,13 @@ def option_fields(
 
 
 def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> Iterator[FormField]:
-    """Table of the label lists of the fields, and the choice of what a null list means where there are some.
+    """Table of the label lists of the fields, and the choice of what a null list means if there are any.
 
     Args:
-        found: what every field holds
-        what: what the samples are called
-        asked: whether no list can mean two things
-        preset: what it means when the form opens
+        found: counts of the label lists of every field
+        what: word for the samples, in the plural
+        asked: whether to ask what a null list means
+        preset: meaning that is chosen when the form opens
     """
     without = [entry for entry in found if entry.lists.n_null]
     shown = without if len(found) > _MOST_LISTED else found
@@ -245,11 +245,11 @@ def role_fields(
     values: Mapping[str, str],
     presets: Mapping[str, Any],
 ) -> Iterator[FormField]:
-    """The reference and the models: values of the attribute, and other fields with labels of the annotators' kind.
+    """Inputs of the reference and the models, of values of the attribute and other fields with labels of that kind.
 
     Args:
         fields: the chosen fields of annotators
-        values: values of the attribute that names the annotators, and the option that each looks like
+        values: values of the attribute that names the annotators, each with the role it looks like, or an empty text
         presets: values of options when the form opens
     """
     chosen = [candidates[name] for name in fields if name in candidates]
@@ -258,7 +258,7 @@ def role_fields(
     others = [*values, *beside]
     if not others:
         return
-    # without two annotators beside them, what looks like a reference or a model is likely to be one
+    # values that look like a reference or a model are preset as such only if two others can be annotators
     guessed = values if list(values.values()).count("") > 1 else {}
     models = presets.get("models", [name for name in others if guessed.get(name) == "models"
                                     or (name in beside and is_of_model(dataset, name, candidates[name]))])  # fmt: skip
@@ -294,7 +294,7 @@ def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None =
 
 def _shown(params: Mapping[str, Any], groups: frozenset[str] | None) -> list[Option]:
     """The options that have an input in the form."""
-    # a folder from a caller implies the maps
+    # a ``map_folder`` from a caller implies ``disagreement_map``
     params = {**params, "disagreement_map": params.get("disagreement_map", params.get("map_folder"))}
     asked = [option for option in OPTIONS.values() if option.input or option.choices or _is_switch(option)]
     if groups is None:
@@ -330,7 +330,7 @@ def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> F
         )
     if option.input == "text":
         return FormField(option.name, option.title, hint, default=preset if preset is None else str(preset))
-    # names and what they stand for as texts: ``["a=b"]``
+    # a mapping is shown as a list of texts: ``["a=b"]``
     pairs = [f"{name}={meant}" for name, meant in preset.items()] if isinstance(preset, Mapping) else []
     return Several(option.name, option.title, hint, default=pairs or list(map(str, preset or ())))
 

@@ -39,7 +39,7 @@ from ..dataset_io.results.measure_convergence import agreement_convergence
 from .form import Filled, Form, must_leave_view, run_choice, shows_part
 from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text, warning
 
-#: the samples of the report
+#: values of the choice of samples: of the whole run, or those in the view
 RUN, VIEW = "run", "view"
 
 
@@ -115,7 +115,7 @@ OPEN_PANEL = Form(
 
 
 def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> dict[str, Any]:
-    """Show a run in the panel; an empty result."""
+    """Open the panel on a run; returns an empty result."""
     # if the panel is open, the App only brings it to the front, with its current run
     ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
     if not open_panel(ctx, names.AGREEMENT_PANEL, {"run_key": run_key}) and run_key is not None:
@@ -149,7 +149,7 @@ def _compare(form: Filled) -> dict[str, Any]:
     return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
 
 
-#: where requirements are from, in the form
+#: values of the choice where requirements come from
 _ONE, _WRITTEN, _FILE = "one", "written", "file"
 _EXAMPLE = """requirements:
   they find the same objects:
@@ -179,17 +179,17 @@ def _check_fields(form: Filled) -> Iterator[FormField]:
 
 
 def _required_numbers(form: Filled) -> dict[str, str]:
-    """Titles of the numbers that one can require, by key; how many of the objects both find comes first."""
+    """Titles of the numbers that can be required, by key; F1 of objects comes first."""
     shown = [each for each in form.labels.family.report.main_numbers if each.group != COMPARED]
     measure = form.labels.kinds[0].measure
     return {each.key: each.name(measure) for each in sorted(shown, key=lambda each: each.key != "existence.f1")}
 
 
 def _wanted(form: Filled) -> tuple[list[Requirement], str] | None:
-    """What must hold, and where it is from; None as long as nothing is filled in.
+    """The requirements, and the name of their source; None as long as nothing is filled in.
 
     Raises:
-        AgreementInputError: if it is not written as it must be
+        AgreementInputError: if they are not written as they must be
     """
     given = form.get("requirements")
     if form.get("source") == _WRITTEN:
@@ -272,7 +272,7 @@ def _delete_fields(form: Filled) -> Iterator[FormField]:
     removed = [Facts([(what, listed(found)) for what, found in written.items()])]
     yield Text(f"removed_{run_key}", as_markdown([Section(f"This removes the run '{run_key}'", removed)]))
     yield Notice("kept", "Your own labels and fields are not touched")
-    # asked again if another run is chosen
+    # the name of the switch has the run key, so that another run must be confirmed again
     yield from form.confirmed(f"delete_{run_key}", f"Yes, delete the run '{run_key}'", "", "It cannot be undone")
 
 
@@ -354,7 +354,7 @@ logger = logging.getLogger(__name__)
 
 
 class LabelConvergence(foo.EvaluationMetric):
-    """F1 with equal classes of annotators among each other, at the IoU and on the images of an evaluation.
+    """Metric for evaluations: F1 with equal classes of annotators among each other, at the same IoU, on the images.
 
     ``evaluate_detections(…, custom_metrics={"@annotator/agreement/label_convergence": {"run_key": "agreement"}})``.
     """

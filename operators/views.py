@@ -1,4 +1,4 @@
-"""The forms that show labels and objects of a run, or write one label for every object."""
+"""The forms that show labels or disputed objects of a run, save its views, or write one label for every object."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .inputs import Choice, FormField, Notice, Number, Several, Slider, Switch
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
-#: the panel hears of a view within this time
+#: so long the title of a view that a form showed is stored for the panel
 _TOLD_SECONDS = 24 * 3600
 
 
@@ -77,7 +77,7 @@ def _conditions(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(form: Filled, title: str, view: SampleCollection) -> None:
-    """Show a view; the panel, which hears of it, says what it is and leads back."""
+    """Show a view; its title and the view before it are stored for the panel, which shows them and a way back."""
     before, shown = serialized_stages(form.ctx.view), serialized_stages(view, with_ids=False)
     told = json.dumps({"title": title, "shown": shown, "before": before})
     form.ctx.store(names.AGREEMENT_PANEL).set(names.SHOWN_BY_FORM, told, ttl=_TOLD_SECONDS)
@@ -182,7 +182,7 @@ _VOTES = {"majority": "More than half of the assigned annotators", "share": "A s
 def _fields(
     suffix: str, called: str, more: Callable[[Filled], Iterator[FormField]]
 ) -> Callable[[Filled], Iterator[FormField]]:
-    """The inputs of both forms, and those of one of them; the field that is written ends with a suffix."""
+    """The inputs of a form that writes one label for every object into a field with this suffix, and ``more``."""
 
     def fields(form: Filled) -> Iterator[FormField]:
         labels = form.labels

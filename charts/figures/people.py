@@ -148,7 +148,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
 
 
 def _counts(entry: Any, verdict: str) -> tuple[int, int]:
-    """Numbers of labels with a verdict and of all; of class conflicts: labels against a majority, and labels with one."""
+    """Numbers of labels with a verdict and of all; of class conflicts: labels against a majority, and with one."""
     if verdict == "class_conflict":
         return entry.n_other_class, entry.n_majority
     return entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())

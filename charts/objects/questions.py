@@ -49,8 +49,8 @@ def losses(report: ObjectReport) -> tuple[float, float, float] | None:
     """What the score of all pairs together loses to 1 by cause: missed objects, classes, and how objects are drawn.
 
     F1 counts matched objects, F1 with equal classes only those of one class, the score also their IoU. The losses from
-    1 to F1 (missed objects), from F1 to F1 with equal classes, and from that to the score (how they are drawn) add up to
-    the total loss, 1 - score. None if no pair has a label.
+    1 to F1 (missed objects), from F1 to F1 with equal classes, and from that to the score (how they are drawn) add up
+    to the total loss, 1 - score. None if no pair has a label.
     """
     n = sum(pair.n_a + pair.n_b for pair in report.pairs)
     if not n:
