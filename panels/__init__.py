@@ -1,4 +1,4 @@
-"""The panels that show a run in the App."""
+"""The panels that show a run in the App: "Annotator agreement", and "Decide" beside an open sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panels "Annotator agreement" and "Decide": events in, schema and requests out."""
+"""The panels "Annotator agreement" and "Decide": what they do on each event of the App, and their schemas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
 
 
 class AgreementPanel(DecideEvents):
-    """Shows how far the annotators agree, opens the samples and labels behind every number, and leads on from there."""
+    """Shows how far the annotators agree, and opens the samples and labels behind every number."""
 
     @property
     def config(self) -> foo.PanelConfig:
@@ -58,8 +58,8 @@ class AgreementPanel(DecideEvents):
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
         """Forget the last drill-down if the user left its view, or show the field of a label that is to be edited.
 
-        The App sends this for the view, its name, its filters and its selection at once. Numbers of the view are
-        updated after each event.
+        The App sends it several times at once: for the view, its name, its filters and its selection. Numbers of the
+        view are updated after each event.
         """
         with contextlib.suppress(fo.DatasetNotFoundError):
             drill_down.adopt_view_of_form(ctx)
@@ -69,7 +69,7 @@ class AgreementPanel(DecideEvents):
             open_form(ctx)
 
     def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
-        """Open the form of a label when the App shows it; the user may have decided, or edited, in a sample."""
+        """Open the form of a label when the App shows it; draw Decide anew, as the user may have decided elsewhere."""
         open_form(ctx)
         put(ctx, decide=stepped(deciding(ctx)))
 
@@ -100,7 +100,7 @@ class AgreementPanel(DecideEvents):
             put(ctx, quietly=True, tab=tab)
 
     def choose_by(self, ctx: foo.ExecutionContext) -> None:
-        """Divide the images by something else."""
+        """Divide the images by another field, or by saved views."""
         value = ctx.params.get("value")
         if isinstance(value, str) and value != state_part(ctx, "by"):
             put(ctx, quietly=True, by=value, page={**(state_part(ctx, "page") or {}), "parts": 0})
@@ -263,7 +263,7 @@ class DecidePanel(AgreementPanel):
 
 
 def _open_sample_state(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """Decide state of the open sample; objects of another one cannot be gone back to."""
+    """State of Decide for the open sample; if that is another one than before, without its object and its way back."""
     chosen, sample = deciding(ctx), _open_sample(ctx)
     return chosen if chosen.get("sample") == sample else {**chosen, "sample": sample, "at": None, "past": []}
 

@@ -26,14 +26,14 @@ from .panel_state import OBJECT_ID, unusable_parts
 from .run_panel import ASK_BROWSER, RunPanel, deciding, put, state_part
 from .tab_decide import ALL
 
-#: objects that one can go back to, and samples whose edits are looked for
+#: objects that one can go back to, and samples that are watched for edits, at most
 _MOST_BACK, _MOST_WATCHED = 50, 10
 #: the App has stored an edit after this time, in seconds
 _SAVED_SECONDS = 5.0
 
 
 def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
-    """The event of looking for objects with another verdict, annotator, class or number of annotators to decide on."""
+    """The event that sets a filter of objects: verdict, annotator, class (``label``) or number of ``votes``."""
 
     def seek(panel: RunPanel, ctx: foo.ExecutionContext) -> None:
         value = ctx.params.get("value")
@@ -48,7 +48,7 @@ def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
 
 
 class DecideEvents(RunPanel):
-    """The events in which somebody decides."""
+    """A panel with the events of adjudication."""
 
     def start_deciding(self, ctx: foo.ExecutionContext) -> None:
         """Take the name that the user typed, which the browser keeps."""
@@ -67,7 +67,7 @@ class DecideEvents(RunPanel):
         put(ctx, decide={**chosen, "by": by, "colours": known})
 
     def ask_name(self, ctx: foo.ExecutionContext) -> None:
-        """Ask who decides, again."""
+        """Forget the name of the person who decides, so that the panel asks for it."""
         chosen = deciding(ctx)
         put(ctx, decide={**chosen, "by": None, "colours": chosen.get("colours") or []})
 
@@ -93,7 +93,7 @@ class DecideEvents(RunPanel):
         problem = None
         if found is None:
             problem = "The labels of this object were deleted or added since the run"
-        elif again or found.state == CHANGED or not wanted.items() <= (found.decision or {}).items():  # else twice
+        elif again or found.state == CHANGED or not wanted.items() <= (found.decision or {}).items():  # is new
             samples, options = ctx.dataset.select(found.sample_id), {"annotator": wanted["annotator"], "by": by}
             done = decide(samples, labels.run.key, choice, objects=place[1], overwrite=again, progress=False, **options)
             if not done.n_decided:
@@ -124,14 +124,14 @@ class DecideEvents(RunPanel):
         reload_samples(ctx.dataset)
         past = chosen.get("past") or []
         at = None if found is None or found[1]["run_key"] != run_key else [found[0], found[1]["unit"]]
-        if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown
+        if chosen.get("sample") and at not in past:  # the panel beside a sample shows no objects of other samples
             at = None
         _go_on(ctx, stepped(chosen, at=at, past=[each for each in past if each != at]))
 
     def edit_object(self, ctx: foo.ExecutionContext) -> None:
-        """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event.
+        """Open FiftyOne's form on the label that is decided to be right; edits are recorded before the next event.
 
-        Its sample is watched for edits; afterwards the App shall show the fields again that it shows now.
+        Its sample is watched for edits. The fields that the App shows are kept, to show them again afterwards.
         """
         place, state, chosen = _object_of(ctx), self._require_run(ctx), deciding(ctx)
         by, again, classes = _name_of(chosen), bool(chosen.get("at")), self._shown(ctx, state).class_names
@@ -151,7 +151,7 @@ class DecideEvents(RunPanel):
         show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
-        """Show the next object after a label was edited; the same one if nothing was."""
+        """Show the next object after a label was edited; the same one if nothing was changed."""
         place = _object_of(ctx)
         leave_form(ctx)
         found: ShownObject | None = shown_object(self._labels(ctx), names.DEFAULT_GOLD_FIELD, *place)
@@ -161,7 +161,7 @@ class DecideEvents(RunPanel):
             ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
-        """Count how right everybody was; without intervals where they take long."""
+        """Compute the accuracy of all annotators; of very many decisions without intervals, which take long."""
         many = Gold.open(ctx.dataset, names.DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
         report = report_decisions(ctx.dataset, str(self._require_run(ctx).run_key), resamples=0 if many else None)
         put(ctx, decide={**deciding(ctx), "counted": dataclasses.asdict(report)})
@@ -196,18 +196,18 @@ class DecideEvents(RunPanel):
 
 
 def stepped(chosen: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
-    """What is chosen after another step, which is counted so that the panel is shown anew."""
+    """The state of Decide after another step, which is counted (``n``), so that the panel is drawn anew."""
     return {**chosen, **changed, "n": int(chosen.get("n") or 0) + 1}
 
 
 def _after_decision(chosen: Mapping[str, Any], place: tuple[str, str]) -> dict[str, Any]:
-    """What is chosen after a decision: the next object, with a way back to this one."""
+    """The state of Decide after a decision: the next object, with a way back to this one."""
     past = [*(each for each in chosen.get("past") or () if each != [*place]), [*place]]
     return stepped(chosen, at=None, past=past[-_MOST_BACK:])
 
 
 def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
-    """Show the next object, or one before; the App is told of it only where it keeps another one."""
+    """Show the next object, or one before; the App is told of it only if the one shown was chosen (``at``)."""
     put(ctx, quietly=not deciding(ctx).get("at"), decide=chosen)
 
 
@@ -229,8 +229,8 @@ def _object_of(ctx: foo.ExecutionContext) -> tuple[str, str]:
 def open_form(ctx: foo.ExecutionContext) -> None:
     """Show the field of the label that is to be edited, and its form when the user has opened it.
 
-    The user opens it: the App does not offer the labels of a sample that we open to be edited, unless it showed their
-    field before. ``ctx.ops.open_sample`` has no mode.
+    The user must open the sample: if we open it, the App lets its labels be edited only if it showed their field
+    before. ``ctx.ops.open_sample`` has no mode, so the operator is triggered by name.
     """
     editing = deciding(ctx).get("editing") or {}
     if editing.get("opens") == "view" and is_behind(ctx):
@@ -245,7 +245,7 @@ def open_form(ctx: foo.ExecutionContext) -> None:
 
 
 def leave_form(ctx: foo.ExecutionContext) -> bool:
-    """End the editing of a label, and restore the view before it; False if that was not left."""
+    """End the editing of a label, and restore the view before it; returns whether a view was restored."""
     chosen = deciding(ctx)
     editing = chosen.get("editing")
     if editing is None:

@@ -14,7 +14,7 @@ from .items import Item
 from .panel_state import PanelState, hash_of
 from .view_model import FIRST_TAB, ViewModel
 
-#: the handlers of the panel by name
+#: the URI of a handler of the panel, by its name
 Handlers = Callable[[str], str]
 
 
@@ -31,16 +31,16 @@ def css(declarations: str) -> dict[str, Any]:
 
 #: a row whose parts go on in the next line where they do not fit
 LINE = css("display: flex; flex-wrap: wrap; align-items: center; gap: 8px")
-#: a part of a row that is as wide as what it holds
+#: a part of a row that is as wide as its content
 FITTING = {"item": {"sx": {"width": "auto"}}}
-#: where the panel is narrow, as beside the grid on a small screen; and where it is wide
+#: CSS conditions: the panel is narrow, as beside the grid on a small screen; the panel is wide
 NARROW, _WIDE = "@container (max-width: 460px)", "@container (min-width: 760px)"
-#: what looks like a way to labels
+#: style of numbers that are links to labels
 _UNDERLINED = "text-decoration: underline; text-decoration-color: var(--fo-palette-primary-main)"
 LINK = css(f"{_UNDERLINED}; text-underline-offset: 3px; cursor: pointer")
-#: a chart is drawn as wide as this, and made smaller where its place is narrower
+#: a chart is drawn as wide as this, and scaled down if its container is narrower
 _CHART_WIDTH = 480
-#: its place in relation to that: CSS has no quotient of lengths, but the tangent of their angle is one
+#: width of the container / width of the chart: CSS cannot divide lengths, but the tangent of their angle does
 _CHART_SCALE = f"min(1, tan(atan2(100cqw, {_CHART_WIDTH}px)))"
 #: figures do not know the theme of the App: set the colour of their text here
 _TEXTS = {
@@ -83,15 +83,15 @@ def choice(
     label: str = "",
     look: str = "list",
 ) -> None:
-    """A list, or tabs, of which one is chosen: always the one that the panel uses.
+    """A list, or tabs, to choose a value from; it always shows the value that the panel uses.
 
-    FiftyOne's own lists and tabs keep what was chosen in them last. The App's part of this one is in ``app.js``.
+    FiftyOne's own lists and tabs show what was chosen in them last. This one is drawn by a component in ``app.js``.
 
     Args:
         parent: where to draw it
-        titles: what can be chosen, with its titles
+        titles: the values that can be chosen, with their titles
         handler: URI of the handler of a choice
-        label: what is chosen here, for who cannot see it
+        label: what is chosen here, for screen readers
         look: ``"list"`` or ``"tabs"``
     """
     choices = [{"value": key, "label": title} for key, title in titles.items()]
@@ -127,9 +127,9 @@ def button(
         params: its parameters
         look: FiftyOne's ``variant``
         style: CSS of the button
-        key: a key that presses it, too, and which it shows (``app.js``)
-        props: attributes of its place
-        options: of FiftyOne's ``btn()``
+        key: a key that presses it, too, and is shown on it (``app.js``)
+        props: attributes of its container
+        options: further arguments of FiftyOne's ``btn()``
     """
     attributes: dict[str, Any] = {} if style is None else {"sx": style}
     if key is not None:
@@ -141,7 +141,7 @@ def button(
 
 
 def _pressed_by(key: str) -> dict[str, str]:
-    """Attributes of a button that a key presses: for ``app.js``, and for who cannot see it."""
+    """Attributes of a button that a key presses: for ``app.js``, and for screen readers."""
     return {_KEY: key, "aria-keyshortcuts": key}
 
 
@@ -161,7 +161,7 @@ def draw_item(root: types.Object, item: Item, version: str, handlers: Handlers) 
 
 def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
-    # the style of a chart that follows its place: the App fits it only when it is drawn
+    # a style that scales the chart with its container: the App fits a chart only when it is drawn
     height = item["layout"]["height"]
     drawn = css(
         f"width: {_CHART_WIDTH}px !important; height: {height:g}px !important; transform-origin: 0 0; "
@@ -209,7 +209,7 @@ def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
     colours: dict[str, list[str]] = {}
     for row, column, colour in item["colours"]:
         colours.setdefault(colour, []).append(_cell_selector(row, column))
-    # inline styles of the cells give way to selectors of their table
+    # selectors of the table override inline styles of its cells
     for colour, cells in colours.items():
         selector = ", ".join(cells)
         style[selector] = {**style.get(selector, {}), "background": colour}
@@ -283,7 +283,7 @@ _ROW = {
 
 
 def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """The question who decides; the App keeps what is typed as the state of this path, with every letter."""
+    """The input of the name of who decides; the App stores it in the state of the panel after every letter."""
     root.str(DECIDER, label="Your name", description=item["text"], view=types.TextFieldView())
     props = {"button": _pressed_by("Enter"), **FITTING}
     button(root, f"start_{name}", "Start", handlers("start_deciding"), look="contained", props=props)
@@ -352,7 +352,7 @@ def _filters(root: types.Object, head: types.Object, item: Item, name: str, hand
         choice(row, sought["name"], sought["titles"], sought["value"], handler, label=sought["name"])
 
 
-#: name of the field in which somebody types who decides, in the state of the panel
+#: part of the panel's state with the name of who decides, as it is typed
 DECIDER = "decider"
 #: attribute of our buttons that names the key which presses it (``app.js``), and which the button shows
 _KEY = "data-agreement-key"
@@ -392,18 +392,18 @@ _DRAW: dict[str, Callable[[types.Object, Item, str, Handlers], None]] = {
 
 
 def safe_title(title: str | None) -> str:
-    """The title of what the grid shows as Markdown; empty without one, which hides the Back button."""
+    """The title of what the grid shows, as Markdown; empty if there is none, which hides the Back button."""
     return "" if title is None else f"**{plain_markdown(title)}**"
 
 
-#: what the grid shows is part of the panel's data, not of its schema: a new schema would draw all charts anew. The App
-#: mixes data and state, so that no state may have the name of this group
+#: path of the title of what the grid shows, in the panel's data: a new schema would draw all charts anew. The App mixes
+#: data and state, so that no part of the state may be called ``head``
 GRID_TITLE = "head.grid_shows.title"
-#: the samples that the numbers describe
+#: values of the choice of samples: of the whole run, or those in the view
 RUN, VIEW = "run", "view"
 _WITHOUT_TITLE = "&:not(:has(strong))"
 _SURFACE = "var(--fo-palette-background-level2)"
-#: what stands below a choice is pale until it is of what was chosen
+#: everything below a choice is pale until the panel shows what was chosen
 _UNDER_WORK = "& > div:has([data-works]) ~ div"
 _ROOT = {
     "container": {"sx": css("width: 100%; box-sizing: border-box; container-type: inline-size")},
@@ -461,9 +461,9 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     if model is not None:
         if is_first:
             _verdict(root, model, handlers)
-        else:  # in one line: the room is for the tab
+        else:  # in one line, to leave the space to the tab
             said(root, f"numbers_{model['version']}", " · ".join(map(_in_line, model["cards"])), _SMALL)
-        for k, note in enumerate(model["notes"]):  # on the samples that the numbers are of
+        for k, note in enumerate(model["notes"]):  # notes on the samples that the numbers describe
             said(root, f"of_{k}_{model['version']}", f"⚠ {note}", color=_LEVELS["fair"])
         version = hash_of(model["version"], model["tab"], model["items"])
         for item in model["items"]:
@@ -483,7 +483,7 @@ def beside_schema(state: PanelState, items: list[Item], handlers: Handlers) -> t
 
 
 def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property:
-    """The panel after an error."""
+    """The schema of the panel after an error: the message, and a button to refresh."""
     root = types.Object()
     root.view(f"message_{hash_of(text)}", types.Error(label=text, description=advice))
     _refresh(root, handlers)
@@ -496,7 +496,7 @@ def _page(root: types.Object) -> types.Property:
 
 
 def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_first: bool) -> None:
-    """What happened since the run, and what is missing, each with a button; they scroll away with the numbers."""
+    """Notes on samples changed since the run, and on missing colours, each with a button; they scroll with the tab."""
     row = root.h_stack("offers", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
     if state.n_changed:
         said(
@@ -527,7 +527,7 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
 
 
 def _in_line(card: dict[str, Any]) -> str:
-    """A card as a text: of how many a number counts, but no interval."""
+    """A card as a text: title, value, grade, and the total of a count; without interval."""
     of = card["below"] if card["below"].startswith("of ") else ""
     return " ".join(filter(None, (card["title"], card["value"], card["word"], of)))
 
@@ -537,7 +537,7 @@ def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
     row = root.h_stack("cards", gap=1, componentsProps={"grid": {"sx": _CARDS}})
     version = model["version"]
     for k, card in enumerate(model["cards"]):
-        # a card fills its place, also where another one is taller
+        # all cards of a row are as tall as the tallest
         props = {**_CARD, "container": {**_CARD["container"], "title": card["hint"] or None}}
         cell = row.v_stack(f"c{k}", gap=0, variant="paper", elevation=2, componentsProps=props)
         said(cell, f"title_{version}", card["title"], _SMALL)

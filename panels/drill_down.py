@@ -3,8 +3,8 @@
 A click has a position: a row and a column of a table, a point of a chart, a button. Its meaning comes from the data of
 the view model, never from displayed text.
 
-The way back is kept in FiftyOne's store, by panel, and not in the state of the panel: for every change of that the App
-stores its layout and reads its page again, and a click on a number would take half as long again.
+The view to go back to is kept in FiftyOne's store, by panel, not in the state of the panel: after every change of the
+state the App stores its layout and reads its page again, so that a click on a number would take 50 % longer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .view_model import ViewModel
 
 Click = dict[str, Any]
 
-#: seconds after which FiftyOne deletes an entry that nobody changed
+#: seconds after which FiftyOne deletes an entry of the store that nobody changed
 _KEPT = 7 * 24 * 3600
 
 
@@ -50,7 +50,7 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
 
     Args:
         samples: the samples that the numbers describe
-        leads: what to show
+        leads: the link of the number
 
     Raises:
         AgreementInputError: if the fields of the run are gone
@@ -72,7 +72,7 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
 
 
 def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetView:
-    """The view with the fields of the run, and more, alone."""
+    """The view with only the compared fields, those that the run wrote on samples, and ``more``."""
     asked, written = state.config["options"], state.config["fields_written"]
     compared = [*asked["fields"], *([asked["reference"]] if asked.get("reference") else [])]
     own = [path for path in written if path.removeprefix(FRAMES_PREFIX).startswith(f"{state.field_key}_")]
@@ -86,10 +86,10 @@ def has_item(model: ViewModel, click: Click) -> bool:
 
 
 def link_of(model: ViewModel, click: Click) -> Link:
-    """The labels behind a click.
+    """The link behind a click.
 
     Raises:
-        AgreementInputError: if there are none
+        AgreementInputError: if there is none
     """
     name = item_name(str(click.get("path", "")))
     leads: Link | None
@@ -115,7 +115,7 @@ def _entry(values: list[Any], place: object) -> Any:
 
 
 def _point_link(item: Item, click: Click) -> Link | None:
-    """The labels behind a bar or point, looked up by its place because the App may still show an earlier chart."""
+    """The link behind a bar or point, found by its coordinates because the App may still show an earlier chart."""
     if not item.get("points"):
         return None
     for trace in item["data"]:
@@ -133,7 +133,7 @@ def _point_link(item: Item, click: Click) -> Link | None:
 
 
 def _places(values: list[Any], value: Any) -> list[int]:
-    """The positions of a coordinate, a number or a name, among the drawn ones."""
+    """The positions of a coordinate, which is a number or a name, among the drawn ones."""
     if isinstance(value, str):
         return [k for k, drawn in enumerate(values) if drawn == value]
     if not isinstance(value, float | int):
@@ -145,12 +145,12 @@ def _places(values: list[Any], value: Any) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """View behind a number, as the grid shows it, and the way back from it."""
+    """A view behind a number that the grid shows, and the view before it."""
 
     title: str  #: what is shown
     shown: str  #: hash of its view
     before: list[dict[str, Any]]  #: stages of the view that the user had
-    seen: bool = False  #: whether the App has told that it shows the view
+    seen: bool = False  #: whether the App has reported that it shows the view
 
     def is_view_of(self, ctx: foo.ExecutionContext) -> bool:
         """True if the App shows this view."""
@@ -164,7 +164,7 @@ def way_back(ctx: foo.ExecutionContext) -> WayBack | None:
 
 
 def adopt_view_of_form(ctx: foo.ExecutionContext) -> None:
-    """Lead back from a view that a form of the plugin showed, as from that behind a number."""
+    """If a form of the plugin showed the current view, store a way back from it, as from a view behind a number."""
     store = ctx.store(AGREEMENT_PANEL) if ctx.dataset is not None else None
     told = None if store is None else store.get(SHOWN_BY_FORM)
     if store is None or told is None or hash_of_view(ctx.view) != hash_of((entry := json.loads(told))["shown"]):
@@ -183,15 +183,15 @@ def is_behind(ctx: foo.ExecutionContext) -> bool:
 
 
 def view_before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
-    """Stages of the view that the user had before a number, or has now."""
+    """Stages of the view that the user had before clicking a number; without a click, of the present view."""
     shown = way_back(ctx)
     return shown.before if shown is not None and shown.is_view_of(ctx) else serialized_stages(ctx.view)
 
 
 def has_left(ctx: foo.ExecutionContext) -> bool:
-    """True if the user left the view of a number; to be asked when the App tells which view it shows.
+    """True if the user left the view of a number; to be called when the App reports the view that it shows.
 
-    What the App told before it showed that view may arrive after the click, and does not count.
+    Reports from before the App showed the view of the number may arrive after the click, and do not count.
     """
     shown = way_back(ctx)
     if shown is None:
@@ -208,13 +208,13 @@ def _keep(ctx: foo.ExecutionContext, entry: WayBack) -> None:
 
 
 def forget_way_back(ctx: foo.ExecutionContext) -> None:
-    """Note that the user left the view of a number."""
+    """Delete the stored way back."""
     if ctx.dataset is not None:
         ctx.store(AGREEMENT_PANEL).delete(ctx.panel_id)
 
 
 def leave_view(ctx: foo.ExecutionContext) -> None:
-    """Forget a drill-down, and show again the groups of the sidebar: the App lost those of fields that it left out."""
+    """Forget a drill-down, and restore the groups of the sidebar: the App dropped those of fields not in its view."""
     forget_way_back(ctx)
     ctx.panel.set_data(GRID_TITLE, safe_title(None))
     groups = {"groups": sidebar_groups(ctx.dataset)}

@@ -13,10 +13,10 @@ from ..charts.figures.theme import shortened
 from ..charts.text.sections import Cell, Column
 from ..charts.text.words import shown_number
 
-#: a part of a tab, and what the user chose of it; both are JSON values
+#: a part of a tab: kind, and content in the order and on the page that the user chose, as JSON values
 Item = dict[str, Any]
-#: a title, and the options of ``view_agreement`` behind a number; or whom something was decided ``against``; or what to
-#: ``seek`` in the tab Decide
+#: what a click shows: a ``title``, and ``options`` of ``view_agreement``; or what was decided ``against`` an annotator;
+#: or a ``part`` of the samples; or a model and a size of objects (``sized``); or filters of the tab Decide (``seek``)
 Link = dict[str, Any]
 #: a label, an icon, a handler and its parameters
 Button = tuple[str, str, str, dict[str, Any]]
@@ -43,12 +43,12 @@ class Choices:
 
     sort: Mapping[str, Any] = field(default_factory=dict)  #: column of a table by its name, negative: the reverse order
     page: Mapping[str, int] = field(default_factory=dict)  #: page of a list by its name
-    decide: Mapping[str, Any] = field(default_factory=dict)  #: who decides, on which objects, and on which of them now
+    decide: Mapping[str, Any] = field(default_factory=dict)  #: who decides, filters, and the object shown
     by: str | None = None  #: what divides the images
 
 
 def link(title: str, **options: Any) -> Link:
-    """A way to the labels behind a number; ``n_annotators`` limits the samples by the annotators assigned to them."""
+    """A link to the labels behind a number; ``n_annotators`` limits samples by number of annotators."""
     return {"title": title, "options": options}
 
 
@@ -66,7 +66,7 @@ def table_item(
     """A table; a click on a header sorts it, a click on a linked number shows the labels behind it.
 
     Args:
-        entries: entries of the rows, in their first order
+        entries: entries of the rows, in the order before a header is clicked
         choices: what the user chose
         note: an explanation below the title
         per_page: rows on a page; None for all

@@ -48,8 +48,8 @@ _UNDER_WAY = {
 
 
 OBJECT_ID = re.compile("[0-9a-f]{24}")
-#: what the App keeps of a panel, and of which type each part is if there is one; ``...``: all other entries. A list
-#: has entries of one type, a tuple these entries
+#: the state that the App stores of a panel: the type of every part, which may be missing; ``...``: all other entries. A
+#: list has entries of one type, a tuple entries of these types
 _KEPT: dict[Any, Any] = {
     **dict.fromkeys(("run_key", "tab", "decider", "shown", "answer", "by"), str),
     "of_view": bool,
@@ -75,7 +75,7 @@ _KEPT: dict[Any, Any] = {
 
 
 def unusable_parts(kept: dict[str, Any]) -> list[str]:
-    """Names of the parts of what the App keeps that are of another type than the panel left there."""
+    """Names of the parts of the stored state that have another type than the panel gave them."""
     return sorted(name for name, value in kept.items() if not _is_of(value, _KEPT.get(name, object)))
 
 
@@ -101,8 +101,8 @@ class PanelState:
     """The runs of a dataset, and the run to show."""
 
     keys: list[str] = field(default_factory=list)  #: the runs of the dataset, the newest first
-    run_key: str | None = None  #: the run to show; None without one
-    config: dict[str, Any] = field(default_factory=dict)  #: its record
+    run_key: str | None = None  #: the run to show; None if there is none
+    config: dict[str, Any] = field(default_factory=dict)  #: the config of the run
     problem: str | None = None  #: why there are no numbers; None if there are
     advice: str = ""  #: what to do about the problem
     notes: list[str] = field(default_factory=list)  #: changes since the run was computed
@@ -118,7 +118,7 @@ class PanelState:
 
     @property
     def changed_sentence(self) -> str:
-        """Sentence on the samples changed since the run: FiftyOne tells when they were saved, not what became other."""
+        """Sentence on the samples changed since the run: FiftyOne stores when they were saved, not what changed."""
         what = "sample was" if self.n_changed == 1 else "samples were"
         return f"{self.n_changed:,} {what} saved or deleted since this run"
 
@@ -134,12 +134,12 @@ class PanelState:
         return list(self.config.get("options", {}).get("fields", ()))
 
 
-#: somebody deleted the dataset meanwhile
+#: the state if somebody deleted the dataset meanwhile
 WITHOUT_DATASET = PanelState(problem="The dataset was deleted", advice="Open another dataset.", has_dataset=False)
 
 
 def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState:
-    """Look at the runs of a dataset.
+    """The state for a dataset: its runs, the run to show, and its problems.
 
     Args:
         dataset: the dataset, just loaded by an execution context; None if the App shows none
@@ -210,7 +210,7 @@ def _problem(run: Run, config: dict[str, Any]) -> tuple[str | None, str]:
 MOST_RESAMPLED = 2_000
 #: other thresholds and rules of more objects are computed when the user asks for them
 MOST_COMPARED = 20_000
-#: more samples are divided without intervals
+#: parts of more samples get no intervals
 MOST_DIVIDED = 20_000
 #: records of a run up to this size are cached for the next view
 _MOST_KEPT = 150_000_000
@@ -268,7 +268,7 @@ class Shown:
 
     @functools.cached_property
     def findings(self) -> tuple[list[str], list[str]]:
-        """Findings: the outcome, the main cause and whom to talk to, for above all tabs; and all others."""
+        """Sentences above the tabs (the outcome, the main cause, whom to talk to), and those on all other findings."""
         family = family_of(self.report)
         first, found = outcome(self.report), family.findings(self.report)
         whom = whom_to_talk_to(self.report, family.phrases)
@@ -277,7 +277,7 @@ class Shown:
         return ([*head, whom], others) if whom else ([*head, *others[:1]], others[1:])
 
     def described(self, dataset: fo.Dataset | None, work: WorkList, first: int, end: int) -> list[dict[str, Any]]:
-        """Some entries of a work list: id, file, frame, and why it is disputed."""
+        """Some entries of a work list: id, file and frame of a sample, and the reasons for its disputes."""
         rows = work.row[first:end]
         reasons = family_of(self.report).reasons(self._records.take(rows), self._context)
         samples = self.index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
@@ -309,7 +309,7 @@ class Shown:
         return sorted(rows, key=lambda row: (-row["n_disputed"], row["name"]))
 
     def divided(self, dataset: fo.Dataset) -> OpenParts:
-        """The samples, to be divided; of very many without intervals, which would take seconds."""
+        """Access to parts of the samples; of very many samples without intervals, which would take seconds."""
         context = self._context
         if self._records.n_samples > MOST_DIVIDED:
             context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
@@ -319,13 +319,13 @@ class Shown:
         return self._divided
 
     def parts_by(self, dataset: fo.Dataset, by: str) -> AgreementParts:
-        """The numbers of the parts by something that is offered."""
+        """The numbers of the parts by a field, or by saved views, as :meth:`divided` offers it."""
         if by not in self._parts:
             self._parts[by] = self.divided(dataset).by_offered(by)
         return self._parts[by]
 
     def costly(self, sought: Sought) -> CostlyUnits:
-        """The disputed units that somebody looks for, the most costly first."""
+        """The disputed units that pass the filters, the most costly first."""
         key = dataclasses.replace(sought, skipped=False, sample_id=None)
         if key not in self._costly:
             codes = SoughtUnits(
@@ -338,7 +338,7 @@ class Shown:
         return self._costly[key]
 
     def run_filters(self, decide: Mapping[str, Any]) -> dict[str, Any]:
-        """Filters of Decide, without the annotator and the class of another run."""
+        """The state of Decide, without filters by an annotator or a class that this run does not have."""
         has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
         return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}
 
@@ -353,7 +353,7 @@ def cached_shown(
     """Cached content of the panel for a run.
 
     Args:
-        results_id: id of its results, different for every run with this key
+        results_id: id of the run's results, which is new whenever it is computed
         view: the samples that the numbers describe; None for all
         refreshed: how often the user refreshed
     """

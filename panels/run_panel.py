@@ -3,11 +3,11 @@
 The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
 view changed. An answer takes a tenth of a second, and the user waits for all of them.
 
-So the state of a panel is kept here, and the App is told of it only where it matters that it is stored: a tab or the
-order of a table is told when something else is. An event says what the App knew when it was sent. Meanwhile another one
-may have been answered: the App tells of an open sample a second later, when the user has pressed a button in it. The
-last state wins: every event is handled with it, one after the other. Only a page that is loaded with the state that was
-stored, such as that of a workspace, begins with that.
+So the state of a panel is kept here, and the App is told of it only if it has to store it: of another tab, or another
+order of a table, it is told with the next such change. An event carries the state that the App knew when it sent it,
+and others may have been answered since: the App reports an open sample a second late, when the user has pressed a
+button in it. So events are handled one after the other, each with the last state. Only a page that is loaded with a
+stored state, such as that of a workspace, begins with that one.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from .view_model import DECIDE_TAB
 
 logger = logging.getLogger(__name__)
 
-#: whether the App is to be told of the state after the event
+#: parameter of an event: whether the App is to be told of the state after it
 _TELLS = "tells"
-#: what is stored of the dataset, as far as the event knows, and the runs that were looked up in it
+#: parameters of an event: the snapshot of the dataset's documents, and the runs that were looked up in it
 _CONTENT, _LOOKED_UP = "content", "looked_up"
 ASK_BROWSER = f"{names.PLUGIN_NAME}/{names.ASK_BROWSER}"
 _ADVICE = "Refresh the panel; if that does not help, compute the run again with “overwrite”."
 
 #: parts of the panel's state that say what it shows of a run
 _CHOSEN = ("tab", "sort", "page", "decide", "by")
-#: what the state of the panel keeps, and what an event says of the App, as far as the panel shows it
+#: parts of the panel's state, and parameters of a request of the App, on which the content of the panel depends
 _STATE = (*_CHOSEN, "run_key", "of_view", "known", "refreshed", "shown")
 _APP = ("dataset_id", "dataset_name", "view", "view_name", "filters", "extended", "group_slice", "current_sample")
 #: methods that the App, a button or the browser calls by name; ``on_startup`` is answered by FiftyOne
@@ -69,7 +69,7 @@ EVENTS = (
 #: the App sends an event twice within this time, in seconds
 _AT_ONCE = 1.0
 _MOST_PANELS, _MOST_ANSWERS = 100, 10
-#: part of the state of the panel that names the answer which left it
+#: part of the panel's state: the id of the answer with which the App got this state
 _ANSWER = "answer"
 
 
@@ -89,12 +89,12 @@ _lock = threading.Lock()
 
 
 class RunPanel(foo.Panel):
-    """Shows a run; what its events do is said by the classes that inherit it.
+    """Base class of the panels, which show a run; subclasses define what events do.
 
     Its state: ``run_key``, ``of_view``, ``tab`` and ``by`` as chosen, ``known`` (the runs so far), ``sort`` and
     ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and ``decider``
     (the name as it is typed), ``refreshed`` (how often the user refreshed), ``shown`` (hash of the schema that the App
-    shows) and ``answer`` (to which event it is).
+    shows) and ``answer`` (id of the last answer).
     """
 
     #: whether it shows the sample that is open
@@ -116,9 +116,9 @@ class RunPanel(foo.Panel):
             self._answer(ctx, method)
 
     def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
-        """Reason to refuse what was sent to the panel as no event of it; None if it is one.
+        """Why a request is refused that is not an event of the panel; None if it is one.
 
-        To call another method by name, such as :meth:`execute` itself, would wait for the event to end that it is.
+        Another method called by name would never end: :meth:`execute` would wait for the event that called it.
         """
         if method not in EVENTS or not hasattr(self, method):
             return f"`__method__` must be an event of the panel, got {method!r}; reload the page"
@@ -129,8 +129,8 @@ class RunPanel(foo.Panel):
         return None
 
     def _answer(self, ctx: foo.ExecutionContext, method: str) -> None:
-        """Handle an event after those before it, unless the panel shows what it asks for already."""
-        with rare_collections():  # one of all objects of the server takes a quarter of a second
+        """Handle an event when those before it have ended, unless the panel already shows what it would show."""
+        with rare_collections():  # a garbage collection of the server takes a quarter of a second
             content = content_of(ctx)
             if _is_echo(ctx, method, content, ctx.panel_state):
                 return
@@ -140,7 +140,7 @@ class RunPanel(foo.Panel):
                 if has_waited:
                     content = content_of(ctx)
                 told = _with_last_state(ctx, method, panel)
-                if _is_echo(ctx, method, content, told):  # of what was answered since it was sent
+                if _is_echo(ctx, method, content, told):  # an echo of an event that was answered while this one waited
                     return
                 panel.event, panel.at, panel.shows = _event(ctx, method, content, told), time.monotonic(), None
                 shown, state = self._handle(ctx, method, content), ctx.panel_state
@@ -154,7 +154,7 @@ class RunPanel(foo.Panel):
                     _panels[ctx.panel_id] = panel  # it may have been forgotten meanwhile
 
     def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> DatasetContent | None:
-        """Handle an event and update the panel; what is stored of the dataset then."""
+        """Handle an event and update the panel; returns a snapshot of the dataset after that."""
         ctx.params[_CONTENT] = content
         try:
             if content is not None:
@@ -175,7 +175,7 @@ class RunPanel(foo.Panel):
         raise NotImplementedError
 
     def _ask_browser(self, ctx: foo.ExecutionContext, fields: list[str]) -> None:
-        """Ask for what only the browser knows; it answers with :meth:`hear_browser`."""
+        """Ask the browser for the name of who decides, and for colours; it answers with the event ``hear_browser``."""
         asked = {"panel_id": ctx.panel_id, "operator": self.method_to_uri("hear_browser")}
         ctx.trigger(ASK_BROWSER, {**asked, "fields": fields})
 
@@ -265,12 +265,12 @@ class RunPanel(foo.Panel):
 
 
 def _with_last_state(ctx: foo.ExecutionContext, method: str, panel: _Panel) -> dict[str, Any]:
-    """Give an event the last state of its panel, unless the App has another one; what the App knows of that."""
+    """Give an event the last state of its panel, unless the App loaded another one; returns the state the App knows."""
     sent: dict[str, Any] = ctx.panel_state
     same = all(sent.get(name) == panel.told.get(name) for name in {*sent, *panel.told} - {_ANSWER, DECIDER})
     if not same and (method == "on_load" or sent.get(_ANSWER) not in panel.answers):
         return copy.deepcopy(sent)
-    typed = {DECIDER: sent[DECIDER]} if DECIDER in sent else {}  # no answer knows what was typed since
+    typed = {DECIDER: sent[DECIDER]} if DECIDER in sent else {}  # what was typed since the last answer
     sent.clear()
     sent.update(copy.deepcopy(panel.state), **typed)
     return {**panel.told, **typed}
@@ -288,10 +288,10 @@ def _panel(ctx: foo.ExecutionContext) -> _Panel:
 def _is_echo(
     ctx: foo.ExecutionContext, method: str, content: DatasetContent | None, told: dict[str, Any] | None
 ) -> bool:
-    """True if an event needs no answer; one after an edit does, which is then recorded.
+    """True if an event needs no answer; never while samples are watched for edits, which an event records.
 
     Args:
-        content: what is stored of the dataset
+        content: snapshot of the dataset
         told: the state as far as the App knows it
     """
     state, panel = told or {}, _panel(ctx)
@@ -308,7 +308,7 @@ def _event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | Non
 
 
 def _shows(ctx: foo.ExecutionContext, content: DatasetContent | None, told: dict[str, Any]) -> str:
-    """A hash of all that the content of the panel follows from."""
+    """A hash of all that the content of the panel depends on."""
     app = [ctx.request_params.get(name) for name in _APP]
     return hash_of(content.version if content else None, app, [told.get(name) for name in _STATE])
 
@@ -326,7 +326,7 @@ def put(ctx: foo.ExecutionContext, *, quietly: bool = False, **parts: Any) -> No
 
 
 def mend_state(ctx: foo.ExecutionContext) -> None:
-    """Begin anew where the App kept something else than the panel left, and say so."""
+    """Reset the parts of the state that the App stored with a wrong type, and notify the user."""
     unusable = unusable_parts(ctx.panel_state)
     if unusable:
         ctx.panel.set_state(dict.fromkeys(unusable))

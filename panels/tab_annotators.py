@@ -1,4 +1,4 @@
-"""Tab of the panel on annotators: their agreement with the others, misses, additions and bias, and the pairs."""
+"""Tab of the panel on annotators: scores, misses, bias; reference and models; findings; pairs of annotators."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _SKILL_HINT = "Click a point: the labels of this annotator."
 _LARGE_OFFSET = 25.0
 #: rows on a page: all tables together fit two screens
 _PER_PAGE, _PER_PAGE_BELOW = 8, 5
-#: numbers that counts beside them say, too: how many labels are extra, missed or of another class
+#: numbers that are left out beside counts of labels that are extra, missed or of another class, which say the same
 _COUNTED = ("precision", "recall", "class_accuracy")
-#: counts against the reference, and what it says of their labels
+#: counts against the reference: field, title of the column, verdict of the reference on the labels
 _SAID = (
     *(("n_wrong_class", "Wrong class", "wrong_class"), ("n_wrong_attribute", "Wrong attribute", "wrong_attribute")),
     *(("n_loose", "Loose", "loose"), ("n_extra", "Extra", "extra")),
 )
-#: counts beside a model, and what leads to their labels
+#: counts against a model: field, title of the column, verdict of the model's labels for the link
 _OF_MODEL = (
     *(("n_wrong_class", "Wrong class", "wrong_class"), ("n_missed", "{model} alone", "extra")),
     ("n_extra", "Annotator alone", "missed"),
@@ -105,7 +105,7 @@ def _about(finding: Finding) -> str:
 
 
 def _columns(report: AgreementReport) -> Iterator[Column]:
-    """What the table of annotators says of each."""
+    """The columns of the table of annotators."""
     yield named("Annotator", "name")
     yield Column("Score", "score", two_digits, interval=True)
     entries: list[Any] = report.annotators
@@ -162,7 +162,7 @@ def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     pairs: Sequence[Any] = report.pairs
     everybody: Sequence[Any] = report.annotators
     scores = {names: pair.score for pair in pairs for names in ((pair.a, pair.b), (pair.b, pair.a))}
-    # of more, there is a chart above
+    # of many annotators a few, because there is a chart above
     ordered = annotator_order(report, MOST_ANNOTATORS if len(everybody) <= MOST_ANNOTATORS else _PER_PAGE)
     if not any(pair.score is not None for pair in pairs) or len(ordered) < 2:
         return
@@ -201,7 +201,7 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
 
 
 def _person(report: AgreementReport, model: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
-    """Comparison of a model with a person: in words, both side by side, and every annotator left out."""
+    """Whether a model is as good as a person: sentences, a chart of both, and a table of annotators left out."""
     person = model.person
     if person is None:
         return
@@ -209,7 +209,7 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
     yield text_item(f"person{number}", "\n\n".join([f"**{first}**", *others]))
 
     def behind_bar(key: Any) -> Link:
-        """The labels of a class or size; of all, those that are disputed."""
+        """The link of a bar: labels of a class or size; for the bar of all classes, what is disputed."""
         part, name = key
         if part == "size":
             return {
@@ -261,7 +261,7 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
 
 
 def _role_attributes(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
-    """Compared attributes of labels that are matched with one of the role."""
+    """Table of the attributes of labels that are matched with one of the reference or model."""
     rows = part_rows(worst_first(role), "attributes")
     if rows:
         columns = [named("Annotator", "who"), named("Attribute", "of.name")]
@@ -278,7 +278,7 @@ def _in_panel(columns: Sequence[Column]) -> list[Column]:
 
 
 def _kind(title: str, name: str, shown: str, **options: Any) -> Column:
-    """Labels of one kind, their share, and a view of them: its title has the annotator for ``{}``."""
+    """Column with the number of labels of one kind, their share, and a link titled ``shown`` (``{}``: annotator)."""
 
     def leads(one: Any) -> Link | None:
         return link(shown.format(one.name), annotators=one.name, **options) if getattr(one, name) else None

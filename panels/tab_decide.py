@@ -35,14 +35,14 @@ from .items import Button, Choices, Item, Link, button_item, form_button, link, 
 if TYPE_CHECKING:
     from .panel_state import PanelState, Shown
 
-#: what the dropdowns call all objects
+#: value of a dropdown that does not filter
 ALL = "all"
-#: versions with a key
+#: versions that a key can choose, at most
 _MOST_KEYS = 9
 
 
 def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
-    """The next object with everybody's version, how far it is, and what can be done."""
+    """The next object with the versions of all annotators, the progress, and buttons."""
     if dataset is None:
         return
     chosen = choices.decide
@@ -69,7 +69,7 @@ def _who(chosen: Mapping[str, Any]) -> Item:
 
 
 def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dataset: fo.Dataset) -> Iterator[Item]:
-    """The next object of the sample that somebody looks at, and the way to the next sample."""
+    """The next object of the open sample, with a button to the next sample."""
     if not chosen.get("by"):
         yield _who(chosen)
         return
@@ -142,7 +142,7 @@ _DONE = "Everything that you look for is decided or skipped."
 _NONE_FITS = "No disputed object fits these filters: choose others."
 _NONE_DISPUTED = "Nothing is disputed, so there is nothing to decide."
 
-#: what the button says that decides that no version is right, by what is decided on
+#: label of the button to decide that no version is right, by what is decided on
 _NONE = {"object": "No object", "tag": "Not this tag", "image": "None is right"}
 
 
@@ -158,13 +158,13 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
 
 
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
-    """The object, how far it is, and what can be done; beside the sample that somebody looks at without a picture."""
+    """The object, the progress, and the state of the buttons; beside an open sample without a picture."""
     opened = ObjectsToDecide(labels, names.DEFAULT_GOLD_FIELD, ())
     objects = shown.costly(sought)
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None
     found = None if at is None else shown_object(labels, names.DEFAULT_GOLD_FIELD, *at)
-    if found is None:  # none is in hand, or it is gone
+    if found is None:  # no object was chosen, or it is gone
         at = next_object(labels, names.DEFAULT_GOLD_FIELD, shown.index, objects, sought)
         found = None if at is None else shown_object(labels, names.DEFAULT_GOLD_FIELD, *at)
     colours = annotator_colors(labels, chosen.get("colours"))
@@ -202,7 +202,7 @@ def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str] | None:
 
 
 def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[str, Any]]:
-    """The dropdowns that choose what is sought: name, what is chosen, and the titles of all choices."""
+    """The dropdowns that filter objects: name, chosen value, and the titles of all values."""
     of_family = FAMILIES[shown.report.family].verdicts
     verdicts = {name: VERDICTS[name] for name in MEANT if name is not None and name in of_family}
     annotators = {name: name for name in shown.annotator_codes}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: rows of the tables on a page, and of the matrices
 PER_PAGE, _FEW = 10, 6
 _MATRIX = 10
-#: least and most annotators asked for what the report counts
+#: least and most annotators assigned to the samples that the report counts
 RATED = (2, None)
 
 
@@ -86,7 +86,7 @@ def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
 
 
 def classes_link(name: str) -> Link:
-    """The objects that somebody gave a class."""
+    """Link to the objects that somebody gave a class."""
     return link(f"Objects that somebody called {name!r}", classes=name, assigned=RATED)
 
 
@@ -203,7 +203,7 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
 
 #: rows of the table of classes on a page
 CLASSES_PER_PAGE = 6
-#: what every verdict says of a label
+#: meaning of every verdict on a label
 _MEANINGS = {
     "agreed": "everybody drew it and called it the same",
     "class_conflict": "drawn by two or more, who gave it different classes",
@@ -217,7 +217,7 @@ _MEANINGS = {
 
 
 def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
-    """The tables on objects, and what can be done with them."""
+    """The tables on objects, and buttons for what can be done with them."""
     report: Any = shown.report
     yield button_item("object_steps", "Go through the disputed objects, one after the other", [
         ("Decide who is right", "gavel", "go_to_tab", {"tab": "decide"}),
@@ -272,7 +272,7 @@ def _share_column(count: str, whole: float | str) -> Column:
 
 
 def _decide_column(seek: Callable[[Any], dict[str, Any] | None]) -> Column:
-    """A column that leads to the tab Decide, with the objects of a row alone."""
+    """A column of links to the tab Decide, with filters (``seek``) for the objects of a row."""
     return Column(
         "",
         lambda entry: "decide" if seek(entry) else "",
@@ -303,7 +303,7 @@ def _disputed_link(row: Mapping[str, Any]) -> Link:
     return link(title, verdict=list(OBJECTS.disputed), classes=row["name"])
 
 
-#: class, objects, disputed objects; one with two classes counts for both
+#: columns of the table of disputed objects by class; an object with two classes counts for both
 _DISPUTED_CLASSES = [
     named("Class", "name"),
     Column("Disputed", "n_disputed", link=_disputed_link),

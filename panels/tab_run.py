@@ -1,4 +1,4 @@
-"""Tabs of the panel on a whole run: overview and next steps, work list of images, parts of them, methods."""
+"""Tabs of the panel on a whole run: overview and next steps, work list of images, parts of the data, methods."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, 
 
 
 def acceptance_items(state: PanelState, choices: Choices) -> Iterator[Item]:
-    """The last check against requirements; what did not pass leads to the labels behind it."""
+    """The last check against requirements; outcomes link to the labels behind them."""
     check = last_check(state.config)
     if check is None:
         return
@@ -78,7 +78,7 @@ def acceptance_items(state: PanelState, choices: Choices) -> Iterator[Item]:
 
 
 def _behind(result: Checked) -> Link | None:
-    """The labels behind a requirement that did not pass."""
+    """Link to the labels behind a requirement that did not pass; None if there is none."""
     if not result.view:
         return None
     title = f"{result.title}: {MARKS[result.outcome]}"
@@ -87,7 +87,7 @@ def _behind(result: Checked) -> Link | None:
     return link(title, **result.view)
 
 
-#: a click on the button of other thresholds and rules turns to the page that shows them
+#: name of a list whose page 1 are other thresholds and rules; until the user turns to it there is a button
 _SENSITIVITY = "sensitivity"
 _SENSITIVITY_HINT = (
     "Other thresholds and rules are computed when you ask for them. 100,000 labels take a few seconds; shapes and "
@@ -123,7 +123,7 @@ def rule_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Da
 
 
 def compare_button(other: str, state: PanelState) -> Button:
-    """From the older run to the newer one, whichever is shown."""
+    """A button that compares the older of two runs with the newer one, whichever is shown."""
     before, after = sorted((other, state.run_key or ""), key=state.keys.index, reverse=True)
     keys = {"run_key": before, "other_run_key": after}
     return form_button(f"Compare with {other}", "compare_arrows", names.COMPARE_AGREEMENT, **keys)
@@ -207,7 +207,7 @@ def thumbnail(dataset: fo.Dataset | None, path: str | None) -> str | None:
 
 
 def scores_link(key: list[Any]) -> dict[str, Any]:
-    """The samples in a bar of the chart of scores."""
+    """Link to the samples in a bar of the chart of scores."""
     low, high, *_ = key
     # rounding error of scores on the edge of two bins
     limits = {"min_score": max(0.0, low - 5e-10), "max_score": 1.0 if high >= 1.0 else high - 1.001 * 5e-10}
@@ -222,7 +222,7 @@ _NOTHING = "There is nothing to divide the images by: no field with texts, numbe
 
 
 def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
-    """A list of what divides the images, which parts stand out, a table and a chart."""
+    """The choice of what divides the images, sentences on the parts that stand out, a table and a chart."""
     offered = {} if dataset is None else shown.divided(dataset).offered()
     if not offered:
         yield text_item("no_parts", plain_markdown(_NOTHING))
