@@ -73,7 +73,7 @@ def _print(text: str, stream: TextIO) -> Exception | None:
     try:
         print(printable(text), file=stream, flush=True)
     except (OSError, ValueError) as error:
-        with contextlib.suppress(OSError, ValueError):  # else Python would try again at its end, and change the code
+        with contextlib.suppress(OSError, ValueError):  # else a flush at Python's exit changes the code
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return error
     return None

@@ -1,4 +1,4 @@
-"""The operators of the plugin, each declared as a form."""
+"""The list of the plugin's operators, each made from a form, and its metric."""
 
 from __future__ import annotations
 

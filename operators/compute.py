@@ -198,7 +198,7 @@ def _compute(form: Filled) -> dict[str, Any]:
         params = _without(_values_and_left_over(dataset, comparable_fields(dataset), params)[1], params)
     options = options_of(params, dataset, from_form=is_from_app(ctx))
     options.setdefault("run_key", free_run_key(dataset))
-    before = app_settings_of(dataset, options["run_key"])  # of a run that is replaced
+    before = app_settings_of(dataset, options["run_key"])  # kept if a run is replaced
     report = compute_agreement(samples, **options, progress=form.progress)
     # show the fields of a run in a group of the sidebar, ready to sort and filter by, and annotators in colours.
     # the App sorts by fields with an index alone

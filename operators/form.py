@@ -45,7 +45,7 @@ class Form:
     submit: str = ""  #: text of its button; by default the first word of its name in the App
     #: the inputs other than the run; an `AgreementInputError` is shown, and blocks execution
     fields: Callable[[Filled], Iterable[FormField]] = lambda form: ()
-    run: str | None = None  #: text below the choice of a run; None if the form does not begin with that
+    run: str | None = None  #: text below the choice of a run; None if the form asks for no run
     of_gold: bool = False  #: whether the form asks for a field of decisions
     delegated: bool = False  #: whether it can be run by a worker
     #: the harm it can do, for assistants that ask before they call it: ``low`` changes nothing, ``medium`` adds what

@@ -207,7 +207,7 @@ def _source(params: Mapping[str, Any]) -> Any:
 
 
 def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
-    """First missing input before anything can be read; looks at no file."""
+    """First missing input before anything can be read; reads no file."""
     given, media_dir, named = _given(params), _path(params.get("media_dir")), _named(params)
     kind = "folder" if given in ("folder", "folders") else "file"
     missing: list[str | None] = []

@@ -27,7 +27,7 @@ class FormField:
     hint: str = ""  #: its description
     default: Any = None  #: value when the form opens
     required: bool = False
-    view: Any = None  #: how the App draws it; None: as it draws this type
+    view: Any = None  #: how the App draws it; None: the default of its type
     blocks: bool = False  #: whether nothing can be executed as long as it is there
 
     @property

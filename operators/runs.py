@@ -354,7 +354,7 @@ logger = logging.getLogger(__name__)
 
 
 class LabelConvergence(foo.EvaluationMetric):
-    """Metric for evaluations: F1 with equal classes of annotators among each other, at the same IoU, on the images.
+    """F1 with equal classes of annotators among each other, at the IoU and on the images of an evaluation.
 
     ``evaluate_detections(…, custom_metrics={"@annotator/agreement/label_convergence": {"run_key": "agreement"}})``.
     """

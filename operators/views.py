@@ -30,7 +30,7 @@ from .inputs import Choice, FormField, Notice, Number, Several, Slider, Switch
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
-#: so long the title of a view that a form showed is stored for the panel
+#: seconds for which the title of a view that a form showed is stored for the panel
 _TOLD_SECONDS = 24 * 3600
 
 

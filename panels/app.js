@@ -1,10 +1,10 @@
-// What the App itself does for the plugin; FiftyOne loads this file with it.
+// The part of the plugin that runs in the browser; FiftyOne loads this file with the App.
 
-// The App reads the groups of its sidebar only when it opens a dataset. This operator of the App, which operators and
-// panels in Python call, shows them as they are now.
+// The App reads the groups of its sidebar only when it opens a dataset. This operator, which operators and panels in
+// Python call, shows the groups that the dataset has now.
 (() => {
   const { Operator, OperatorConfig, registerOperator } = window.__foo__;
-  // the App cannot draw its sidebar without these
+  // the App cannot draw its sidebar without these groups
   const ALWAYS = ["tags", "metadata"];
 
   class ShowSidebarGroups extends Operator {
@@ -19,7 +19,7 @@
     }
   }
 
-  // The groups of the dataset, open or closed as they are now; fields in none of them stay in the group where they are
+  // The groups of the dataset, each open or closed as it is shown; fields in none of them stay in their present group
   function renewed(shown, groups) {
     const listed = new Set(groups.flatMap(({ paths }) => paths));
     const named = new Set(groups.map(({ name }) => name));
@@ -36,12 +36,12 @@
   registerOperator(ShowSidebarGroups, "@annotator/agreement");
 })();
 
-// A list, or tabs, of which one is chosen. FiftyOne's own keep what was chosen in them last, also where the panel uses
-// another value, and wait a quarter of a second before they tell of a choice. This one shows the choice at once and
-// marks itself with "data-works" until the panel has answered; from then on it shows what the panel uses.
+// A list, or tabs, to choose a value from. FiftyOne's own components show what was chosen in them last, even if the
+// panel uses another value, and wait a quarter of a second before they send a choice. This one shows a choice at once,
+// and has the attribute "data-works" until the panel has answered; after that it shows the value that the panel uses.
 (() => {
   const { createElement, useEffect, useRef, useState } = window.React;
-  // the answer is drawn after it has arrived; one that changes nothing is not
+  // an answer is drawn within this time after it has arrived, unless it changes nothing
   const DRAWN_MS = 1000;
 
   function Choice({ path, schema }) {
@@ -118,7 +118,7 @@
   });
 })();
 
-// A form asks for its inputs after every key, and answers arrive in any order: all who wait get that to the newest values.
+// A form asks for its inputs after every key, and answers arrive in any order: all requests get that to the newest one.
 (() => {
   const { prototype } = window.__foo__.Operator;
   const { resolveInput } = prototype;
@@ -134,7 +134,7 @@
       waiting.set(uri, [...(waiting.get(uri) ?? []), resolve]);
       const answered = () => {
         if (newest.get(uri) !== answer) return;
-        const oldestFirst = waiting.get(uri); // the App takes the values of the last to be those that are shown
+        const oldestFirst = waiting.get(uri); // the App shows the values of the last one that is resolved
         waiting.set(uri, []);
         oldestFirst.forEach((each) => each(answer));
       };
@@ -143,7 +143,7 @@
   };
 })();
 
-// What only the browser knows of who decides: the name, asked once and kept here, and the colours of fields in the grid.
+// What only the browser knows: the name of the person who decides, which it stores, and the colours of the fields.
 (() => {
   const { Operator, OperatorConfig, registerOperator, usePanelEvent } = window.__foo__;
   const NAME = "annotator-agreement-name";
@@ -175,25 +175,25 @@
   registerOperator(AskBrowser, "@annotator/agreement");
 })();
 
-// Keys of our panels: a key presses the button that names it, as a click does. Buttons that decide wait for the next
-// object: what is pressed before it is drawn is meant for the one before, and refused, with a sign. Who goes on pressing
-// has not seen the next object either: after a refusal there must be a pause. Our buttons carry an attribute of
-// ours, because others name keys in "aria-keyshortcuts", too; our panel is that around such a button.
+// Keys of our panels: a key presses the button that names it, as a click does. After a decision the buttons wait until
+// the next object is drawn: a key before that is meant for the old object, and is refused, with a message. Somebody who
+// goes on pressing has not seen the next object either, so after a refusal there must be a pause. Our buttons have their
+// own attribute, because others name keys in "aria-keyshortcuts", too; our panel is the one around such a button.
 (() => {
   const KEY = "data-agreement-key";
   const BUTTON = `button[${KEY}]`;
   const PANEL = "[data-cy^='panel-content-']";
   const TYPING = "input, textarea, select, [contenteditable='true']";
-  // after this time nothing new will be drawn: something went wrong, and was said
+  // if nothing new is drawn within this time, something went wrong, and the panel has said so
   const ANSWERED_MS = 5000;
   const PAUSE_MS = 400;
   const SIGN_MS = 1200;
-  let clicked = { path: [] }; // what was clicked last, what holds it, and where
+  let clicked = { path: [] }; // the element that was clicked last with those around it, and the place
   let pressed = null;
   let refused = -PAUSE_MS;
   let sign = null;
 
-  // Say, also to who cannot see it, that nothing was decided
+  // Show a message, which screen readers read too, that nothing was decided
   const refuse = (panel) => {
     refused = performance.now();
     clearTimeout(sign?.timer);
@@ -208,8 +208,8 @@
     sign.timer = setTimeout(() => sign.remove(), SIGN_MS);
   };
 
-  // Whether the user works in a panel: nothing lies over it, and the last click was in no other part of the page that is
-  // still there; an icon that was clicked may be another one now
+  // Whether the user works in a panel: nothing covers it, and the last click was not in another part of the page that
+  // is still there. An icon that was clicked may have been replaced by another one
   const isInUse = (panel) => {
     if (!panel) return false;
     const { left, top, width, height } = panel.getBoundingClientRect();

@@ -29,7 +29,7 @@ def css(declarations: str) -> dict[str, Any]:
     return found
 
 
-#: a row whose parts go on in the next line where they do not fit
+#: a row whose parts wrap to the next line if they do not fit
 LINE = css("display: flex; flex-wrap: wrap; align-items: center; gap: 8px")
 #: a part of a row that is as wide as its content
 FITTING = {"item": {"sx": {"width": "auto"}}}
@@ -63,7 +63,7 @@ TEXT = {
     "container": {
         "sx": {
             "& p, & li": css("font-size: .86rem; line-height: 1.45; overflow-wrap: anywhere"),
-            # a number, or a word, stays whole: a table that has no room scrolls
+            # numbers and words are not broken: a table that is too wide scrolls
             "& td, & th": css("font-size: .82rem; line-height: 1.45; padding: 4px 6px"),
             "& table": css("display: block; max-width: 100%; overflow-x: auto; scrollbar-width: thin"),
             "& p, & ul": css("margin: 4px 0"),
@@ -340,7 +340,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
 
 
 def _filters(root: types.Object, head: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """A button that says which objects are sought, and the lists that it opens."""
+    """A button with the chosen filters of objects, and the lists that it opens."""
     if not item["filters"]:
         return
     chosen = [each["titles"][each["value"]] for each in item["filters"] if each["value"] != next(iter(each["titles"]))]
@@ -378,7 +378,7 @@ def _step(
 
 _DRAW: dict[str, Callable[[types.Object, Item, str, Handlers], None]] = {
     "text": lambda root, item, name, handlers: root.md(item["markdown"], name=name, componentsProps=TEXT),
-    # the same path whatever is chosen, see choice()
+    # the path has no version, so that the component stays when something is chosen
     "choice": lambda root, item, name, handlers: choice(
         root, item["name"], item["titles"], item["value"], handlers(item["handler"]), label=item["label"]
     ),

@@ -285,7 +285,7 @@ class Shown:
 
     @property
     def is_quick(self) -> bool:
-        """Whether other thresholds and rules of the objects take less than a moment."""
+        """Whether the numbers at other thresholds and rules are computed quickly, so that no button is needed."""
         return has_stored_geometry(self._records) and self.report.n_objects <= MOST_COMPARED  # type: ignore[arg-type]
 
     def sensitivity(self, dataset: fo.Dataset, run_key: str) -> Sensitivity:
@@ -297,7 +297,7 @@ class Shown:
 
     @functools.cached_property
     def left_out(self) -> LeftOut:
-        """Misses and lone objects by class and annotator; of objects alone."""
+        """Misses and lone objects by class and annotator; only for runs on objects."""
         return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
 
     @functools.cached_property

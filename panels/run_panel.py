@@ -81,7 +81,7 @@ class _Panel:
     shows: str | None = None  # a hash of what the panel shows since; None while the event is handled
     state: dict[str, Any] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)  # the state as far as the App knows it
-    answers: list[str] = field(default_factory=list)  # names of the last answers that the App was told
+    answers: list[str] = field(default_factory=list)  # ids of the last answers that the App was told
 
 
 _panels: OrderedDict[str, _Panel] = OrderedDict()

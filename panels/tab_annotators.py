@@ -79,7 +79,7 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
         yield text_item("two", plain_markdown(OF_TWO))
     columns = list(_columns(report))
     yield table_item("annotators", columns, shown, choices, title=shortlist.title, note=note, per_page=_PER_PAGE)
-    for number, role in enumerate(filter(None, (report.reference, *report.models))):  # the worst first
+    for number, role in enumerate(filter(None, (report.reference, *report.models))):  # tables with the worst first
         yield from _person(report, role, number, choices)
         if role.annotators:
             yield _role_table(report, role, number, choices)

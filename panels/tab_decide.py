@@ -84,7 +84,7 @@ def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dat
 
 
 def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str | None:
-    """Id of another sample, with the most costly object that is still to be decided; None if none is."""
+    """Id of another sample, with the most costly object that is still to be decided; None if there is none."""
     objects, ids = shown.costly(Sought()), shown.index.ids()
     others = objects.select([ids[row] != sample_id for row in objects.row.tolist()])
     found = next_object(labels, names.DEFAULT_GOLD_FIELD, shown.index, others, Sought())
@@ -95,7 +95,7 @@ def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str |
 
 
 def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
-    """Table of everybody's accuracy, once somebody asked for it: it takes too long after every click."""
+    """Table of the accuracy of all annotators, on request, because it takes too long after every click."""
     then: Mapping[str, Any] = chosen.get("counted") or {}
     is_counted = "n_decided" in then  # an earlier version left other values
     label = "Count again" if is_counted else "How right everybody was"

@@ -87,7 +87,7 @@ def _behind(result: Checked) -> Link | None:
     return link(title, **result.view)
 
 
-#: name of a list whose page 1 are other thresholds and rules; until the user turns to it there is a button
+#: name of an item: page 1 has other thresholds and rules, page 0 a button that turns to it
 _SENSITIVITY = "sensitivity"
 _SENSITIVITY_HINT = (
     "Other thresholds and rules are computed when you ask for them. 100,000 labels take a few seconds; shapes and "

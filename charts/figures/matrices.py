@@ -70,7 +70,7 @@ def _number(pair: Any, value: str) -> float | None:
 
 
 def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
-    """The pairs that agree least and most, if their intervals tell them apart."""
+    """Sentence on the pairs that agree least and most, if their intervals do not overlap; else on the range."""
     if len(pairs) == 1:
         return f"{pairs[0].a} and {pairs[0].b}: {title} {_number(pairs[0], value):.2f}"
     low, high = (first[0] for first in (least_first(pairs, value), most_first(pairs, value)))

@@ -123,7 +123,7 @@ def annotators_section(report: ObjectReport) -> list[Section]:
 
 
 def annotator_details(report: ObjectReport) -> list[Section]:
-    """Everything on annotators: coverage, verdicts, sizes, bias, consensus, clusters, sessions."""
+    """Tables of all numbers of annotators: coverage, verdicts, sizes, bias, consensus, clusters, sessions."""
     sections = [Section("Annotators in detail", [*_tables(report)])]
     if report.clusters:
         columns = [
@@ -229,7 +229,7 @@ def pairs_section(report: ObjectReport) -> list[Section]:
 
 
 def pair_details(report: ObjectReport) -> list[Section]:
-    """Everything on pairs."""
+    """Tables of all numbers of pairs."""
     shown_pairs = most_first(report.pairs)
     measure = report.localisation.measure
     tables = {group: list(PAIR_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import Merge, ObjectReport, SizeSummary
     from ...agreement.statistics.report import Coefficients
 
-#: smaller losses are rounding
+#: smaller losses count as rounding
 NOTHING = 0.0005
 #: a pair of labels with a lower similarity is loose
 LOOSE = 0.7

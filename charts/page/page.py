@@ -71,7 +71,7 @@ def report_page(
     for k, each in enumerate(parts):
         short += parts_sections(each, figure=f"by_{k}")
         plots[f"by_{k}"] = functools.partial(lambda parts, _: plot_parts(parts), each)
-    # by score, like the table of pairs: by alpha, another pair may be the best
+    # drawn by score, which orders the table of pairs: by alpha another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
     if scores is not None:
         plots["scores"] = functools.partial(plot_scores, scores=scores)
@@ -185,7 +185,7 @@ class ListedError:
 
 def errors_table(listed: Sequence[ListedError]) -> DataFrame:
     """The overruled labels as a DataFrame, without pictures."""
-    import pandas as pd  # a run does not need it
+    import pandas as pd  # imported here, because a run does not need it
 
     columns = [field.name for field in dataclasses.fields(ListedError) if field.name != "picture"]
     rows = [[getattr(each, name) for name in columns] for each in listed]
@@ -211,7 +211,7 @@ def errors_page(
         n_by_rule: decisions of a rule against the annotator, which are not listed
         reference: name of the reference that overrules; None if decisions do
     """
-    from .template import STYLE  # with what imports Plotly, which a run does not need
+    from .template import STYLE
 
     title = f"Decided against {annotator}" if reference is None else f"{annotator} against the reference {reference}"
     nothing = "on which nothing is right" if unit == "image" else "that there is not"

@@ -1,4 +1,4 @@
-"""Formatting of numbers and names for people."""
+"""Text for numbers, intervals, shares, counts, names and paths; and words that depend on a report."""
 
 from __future__ import annotations
 
