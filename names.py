@@ -66,7 +66,7 @@ DEFAULT_GOLD_FIELD, DECISIONS_SUFFIX = "agreement_gold", "_decisions"
 GOLD_MARK = "annotator_agreement_gold"
 #: key of the ``info`` entry that marks fields with the values of an import that is not complete
 IMPORT_MARK = "annotator_agreement_import"
-#: the same for fields that list the annotators of whose labels an import could not read all on an image
+#: the same for fields that list, for every image, the annotators some of whose labels an import could not read
 UNREAD_MARK = "annotator_agreement_unread"
 
 #: prefix of the paths of frame fields in FiftyOne

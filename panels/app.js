@@ -177,7 +177,7 @@
 
 // Keys of our panels: a key presses the button that names it, as a click does. After a decision the buttons wait until
 // the next object is drawn: a key before that is meant for the old object, and is refused, with a message. Somebody who
-// goes on pressing has not seen the next object either, so after a refusal there must be a pause. Our buttons have their
+// goes on pressing has not seen the next object either, so after a refusal there must be a pause. Our buttons have an
 // own attribute, because others name keys in "aria-keyshortcuts", too; our panel is the one around such a button.
 (() => {
   const KEY = "data-agreement-key";

@@ -129,7 +129,7 @@ class DecideEvents(RunPanel):
         _go_on(ctx, stepped(chosen, at=at, past=[each for each in past if each != at]))
 
     def edit_object(self, ctx: foo.ExecutionContext) -> None:
-        """Open FiftyOne's form on the label that is decided to be right; edits are recorded before the next event.
+        """Show the label that is decided to be right, to edit it; edits are recorded before the next event.
 
         Its sample is watched for edits. The fields that the App shows are kept, to show them again afterwards.
         """

@@ -338,7 +338,7 @@ class Shown:
         return self._costly[key]
 
     def run_filters(self, decide: Mapping[str, Any]) -> dict[str, Any]:
-        """The state of Decide, without filters by an annotator or a class that this run does not have."""
+        """The state of Decide, without filters by a verdict, annotator or class that the run does not have."""
         has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
         return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}
 

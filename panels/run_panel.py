@@ -118,7 +118,7 @@ class RunPanel(foo.Panel):
     def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
         """Why a request is refused that is not an event of the panel; None if it is one.
 
-        Another method called by name would never end: :meth:`execute` would wait for the event that called it.
+        Other methods must not be called by name: :meth:`execute` would wait for the event that called it.
         """
         if method not in EVENTS or not hasattr(self, method):
             return f"`__method__` must be an event of the panel, got {method!r}; reload the page"
