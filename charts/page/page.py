@@ -211,8 +211,6 @@ def errors_page(
         n_by_rule: decisions of a rule against the annotator, which are not listed
         reference: name of the reference that overrules; None if decisions do
     """
-    from .template import STYLE
-
     title = f"Decided against {annotator}" if reference is None else f"{annotator} against the reference {reference}"
     nothing = "on which nothing is right" if unit == "image" else "that there is not"
     counts = [
