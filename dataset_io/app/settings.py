@@ -97,7 +97,7 @@ def _configure(labels: RunLabels, settings: AppSettings) -> None:
         present = set(labels.dataset.list_indexes())
         entry["indexes"] = [path for path, field in sorted(fields.items())
                             if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
-    attribute = labels.config.annotator_attribute  # where fields have their own colours, there is none
+    attribute = labels.config.annotator_attribute  # None if every annotator has a field
     if settings.color_by is not None and settings.color_by != "annotator":
         attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
     if settings.color_by is not None and attribute is not None:
@@ -122,7 +122,7 @@ def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
 
 
 def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | None = None) -> dict[str, str]:
-    """The CSS colour of every annotator of a run: as in the grid, where that tells the annotators apart.
+    """The CSS colour of every annotator of a run: that of the labels in the grid if it is set, else one of ours.
 
     Args:
         fields: the colours of fields as in a colour scheme of FiftyOne; None for those that the dataset has
