@@ -126,7 +126,7 @@ class VideoScores:
 
         Args:
             check: raises an error when they may no longer be written
-            again: whether videos may have values from before
+            again: whether videos may have values from an earlier computation
         """
         self._make_room()
         ids, videos = list(self._number), sample_collection(self._source.dataset)
