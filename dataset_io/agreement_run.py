@@ -269,7 +269,7 @@ def trend(runs: Sequence[AgreementRun], names: Sequence[str] | None = None) -> A
         names: a name for each; None: the keys of the runs, with the names of the datasets if there are several
 
     Raises:
-        AgreementInputError: if there are fewer than two runs, with labels of different kinds, or two have the same name
+        AgreementInputError: if there are fewer than two runs, their labels differ in kind, or two have the same name
     """
     if not isinstance(runs, Sequence) or not all(isinstance(run, AgreementRun) for run in runs):
         raise AgreementInputError(

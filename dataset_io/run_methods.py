@@ -78,7 +78,7 @@ class Method(Generic[P, R]):
 
 
 class DatasetMethod(Method[P, R]):
-    """As :class:`Method`, of a function of samples that takes no run."""
+    """As :class:`Method`, for a function of samples that takes no run key."""
 
     n_given = 1
 

@@ -34,7 +34,7 @@ _FILTERED = (fo.FloatField, fo.IntField, fo.BooleanField, fo.StringField)
 class AppSettings:
     """The App settings of a run."""
 
-    sidebar: bool = False  #: whether its fields have an own group in the sidebar
+    sidebar: bool = False  #: whether its fields have a group of their own in the sidebar
     indexes: bool = False  #: whether its fields on samples have indexes
     color_by: ColorBy | None = None  #: what labels are coloured by; None: the run does not set colours
 
@@ -64,7 +64,7 @@ def configure_agreement_app(
         indexes: index the run's fields on samples, so that filtering and sorting large datasets is immediate
         color_by: colour the annotators' labels by their ``"annotator"`` or by their ``"verdict"``, in colour-blind safe
             colours, or by their match ``"id"``, so that labels of one object have one colour. Where every annotator has
-            a field, fields that the user gave a colour keep it, and of more than 8 FiftyOne chooses the colours
+            a field, fields that the user gave a colour keep it, and FiftyOne colours more than 8 annotators
 
     Returns:
         the settings

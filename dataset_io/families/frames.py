@@ -87,7 +87,7 @@ class Videos:
 
 
 class VideoScores:
-    """Means and sums over the frames of every video; about 150 bytes per video."""
+    """Means, sums or maxima over the frames of every video; about 150 bytes per video."""
 
     def __init__(self, source: Source, videos: Videos) -> None:
         key = source.config.run_key

@@ -346,7 +346,7 @@ def check_annotators(source: Source) -> None:
 
 
 def unusable_labels_error(requirements: Iterable[str], n: int, sample_ids: list[str]) -> AgreementInputError:
-    """The error for ``n`` labels whose geometry cannot be compared."""
+    """The error for ``n`` labels that cannot be compared."""
     return AgreementInputError(
         f"{'. '.join(sorted(requirements))}, got {n} that are not, on samples {shown(sample_ids)}; correct them, or "
         'leave them out with invalid="skip"'

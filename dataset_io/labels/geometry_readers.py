@@ -193,7 +193,7 @@ class KeypointReader(GeometryReader):
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
-        """A query for keypoints without a labelled point, with values that are not numbers, or of wrong length."""
+        """A query for keypoints without a labelled point, with other values than numbers, or of wrong length."""
         not_a_number = {"$not": {"$type": ["number", "null"]}}
         conditions: list[dict[str, Any]] = [
             {"points": {"$not": {"$elemMatch": {"0": _LABELLED, "1": _LABELLED}}}},
@@ -327,7 +327,7 @@ class TemporalReader(GeometryReader):
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Intervals, BoolArray]:
-        """The supports; unusable ones are one frame."""
+        """The supports; unusable ones are replaced by one frame."""
         usable = np.fromiter(map(is_usable_support, values["support"]), np.bool_, len(values["support"]))
         supports = [support if ok else (1, 1) for support, ok in zip(values["support"], usable.tolist(), strict=True)]
         frames: IntArray = np.array(supports, np.int64).reshape(-1, 2)

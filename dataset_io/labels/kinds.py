@@ -25,9 +25,9 @@ class LabelKind:
     list_name: str | None
     family: Family  #: family that compares it
     comparable: str  #: kinds with the same value can be compared with each other
-    geometry: GeometryReader | None = None  #: reads the geometry of its objects
+    geometry: GeometryReader | None = None  #: reads the geometry of its labels
     measure: str = "IoU"  #: name of the similarity of two objects, one of ``MEASURES``
-    #: reads the geometry of objects if some have masks; None if this type has no masks
+    #: reads the geometry of labels if some have masks; None if this type has no masks
     mask_geometry: GeometryReader | None = None
     values: tuple[str, ...] = ()  #: attributes, other than the class, with the number or mask of a label
     # asked for every label, so they are computed once
@@ -115,5 +115,5 @@ def kind_of(field: fo.Field | None) -> LabelKind | None:
 
 
 def titles(kinds: Iterable[LabelKind] = KINDS) -> list[str]:
-    """Names of all label types."""
+    """Names of label types, each once."""
     return list(dict.fromkeys(kind.title for kind in kinds))

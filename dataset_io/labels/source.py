@@ -67,7 +67,7 @@ class Role:
     name: str  #: its field, or its value of the attribute
     is_model: bool  #: whether it is a model; else the reference
     field: str  #: the field of its labels
-    kind: LabelKind  #: their type
+    kind: LabelKind  #: type of these labels
     of_attribute: bool  #: whether it is a value of the attribute of the annotators' field
     thresholds: tuple[float, ...] = ()  #: least confidence of its labels on either half of the images; empty for none
     log: str | None = None  #: field with the decisions behind its labels; None if it holds no decisions

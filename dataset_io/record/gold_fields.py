@@ -26,13 +26,13 @@ Field = TypeVar("Field", bound="GoldField")
 
 
 class GoldField:
-    """A field of decisions of a dataset, for one call: others may write, or delete it, at any time.
+    """A field of decisions of a dataset, opened for one call: others may write or delete it at any time.
 
     Attributes:
         dataset: the dataset
         name: name of the field on a sample, or frame
         path: its path in the schema of the dataset
-        decisions: name of the field beside it, which says who decided what
+        decisions: name of the log, a field beside it with who decided what
         with_decisions: query for the documents with decisions
     """
 
@@ -91,7 +91,7 @@ class GoldField:
 
     @property
     def exists(self) -> bool:
-        """True if anything was decided in it."""
+        """True if the field and its log exist, as from the first decision on."""
         return self.left == self.paths
 
     @property

@@ -58,7 +58,7 @@ RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed
 
 
 def dataset_of(samples: object) -> fo.Dataset:
-    """The dataset of a dataset or view."""
+    """The dataset of a view; a dataset itself."""
     if not isinstance(samples, SampleCollection):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset or view, got {type(samples).__name__}")
     return root_dataset(samples)
@@ -172,7 +172,7 @@ class Run:
 
     @property
     def computed_at(self) -> datetime | None:
-        """Time of its registration."""
+        """Time at which the run was registered."""
         found = self._document().get("timestamp")
         return found if isinstance(found, datetime) else None
 
@@ -183,27 +183,27 @@ class Run:
 
     @property
     def was_killed(self) -> bool:
-        """True if it is recorded as running, but its process was one of this machine and is gone."""
+        """True if the run is recorded as running, but its process, one of this machine, is gone."""
         record = self.config
         process = record.get("process")
         return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
     @property
     def is_being_written(self) -> bool:
-        """True if a process may be computing or updating it."""
+        """True if a process may be computing or updating the run."""
         record = self.config
         return not self.was_killed and (record.get("status") == RUNNING or bool(record.get("updating")))
 
     @property
     def can_be_continued(self) -> bool:
-        """True if workers did a part of it, and nobody computes it: ``resume=True`` does the rest."""
+        """True if the run on several workers did not complete, and nobody computes it: ``resume=True`` does."""
         record = self.config
         is_unfinished = record.get("status") in (RUNNING, FAILED) and not self.is_being_written
         return is_unfinished and SHARED in record
 
     @property
     def field_key(self) -> str:
-        """Prefix of its fields; differs from the key if it was renamed with FiftyOne's own ``rename_run()``."""
+        """Prefix of the run's fields; not its key if FiftyOne's own ``rename_run()`` renamed the run."""
         return str(self.config["options"].get("run_key") or self.key)
 
     def require(self) -> None:
@@ -326,11 +326,11 @@ class Run:
 
     @property
     def reference(self) -> Any:
-        """Id of the run document that the dataset refers to, even if the document is gone; None without a reference."""
+        """Id of the run document that the dataset refers to, even if the document is gone; None if there is none."""
         return _references(self.dataset).get(self.key)
 
     def documents(self) -> list[dict[str, Any]]:
-        """Its documents, also documents that the dataset does not refer to because the process died."""
+        """The documents of the run, also those that the dataset does not refer to because the process died."""
         references = _references(self.dataset)
         of_others = [reference for key, reference in references.items() if key != self.key]
         wanted = {
@@ -447,7 +447,7 @@ class Run:
                 delete_files(previous)
 
     def fields(self) -> dict[str, fo.Field]:
-        """The fields with its mark, by path: the user may have renamed, cloned or deleted label fields since."""
+        """The fields with the run's mark, by path: the user may have renamed, cloned or deleted label fields since."""
         return fields_marked(self.dataset, self.field_key)
 
     def remove_remains(self, paths: Collection[str]) -> None:
@@ -471,13 +471,13 @@ class Run:
             return self._stored_report(self._document()["results"])
 
     def records(self) -> OpenRecords:
-        """The records of its samples; raises as :meth:`report`."""
+        """The records of the samples; raises as :meth:`report`."""
         report = self.report()
         with self._unchanged():
             return open_records(self._records_id(), report)
 
     def previous(self) -> OpenRecords:
-        """The records before the last update; raises as :meth:`report`, and where there was none."""
+        """The records before the last update; raises as :meth:`report`, and if there was no update."""
         self.require_completed()
         previous = self.config.get("previous")
         if previous is None:
@@ -506,11 +506,11 @@ class Run:
 
     @property
     def stored_bytes(self) -> int:
-        """Size of its records; 0 without records."""
+        """Size of the stored records in bytes; 0 if there are none."""
         return stored_bytes(self.config["results_id"])
 
     def _records_id(self) -> str:
-        """Id of its stored records."""
+        """Id of the stored records; raises :class:`AgreementInputError` if there are none."""
         run_id = str(self.config["results_id"])
         if not stored_bytes(run_id):
             raise AgreementInputError(

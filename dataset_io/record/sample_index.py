@@ -50,7 +50,7 @@ class SampleIndex:
 
     @classmethod
     def of(cls, source: Source, samples: Sequence[StoredSample], **counts: IntArray) -> SampleIndex:
-        """The samples of a batch, with the counts of reading them."""
+        """The samples of a batch, with what was counted when they were read."""
         stamps = [milliseconds(sample.last_modified_at) for sample in samples]
         columns: dict[str, NDArray[Any]] = {
             "sample_id": sample_keys(sample.video_id or sample.sample_id for sample in samples),

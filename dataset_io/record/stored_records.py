@@ -93,7 +93,7 @@ class OpenRecords:
 
 
 def stored_bytes(run_id: str) -> int:
-    """Size of the records of a run; 0 without records."""
+    """Size of the records of a run in bytes; 0 if there are none."""
     found = database().fs.files.find_one({"_id": file_id(run_id)}, {"length": True})
     return 0 if found is None else int(found["length"])
 

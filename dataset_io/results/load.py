@@ -241,14 +241,14 @@ class StoredSamples:
 
     @functools.cached_property
     def sensitivity(self) -> Sensitivity:
-        """Other thresholds and rules of a run on objects, computed once; without numbers, it says why."""
+        """Other thresholds and rules of a run on objects, computed once; if that fails, no numbers and the reason."""
         try:
             return sensitivity_on(self.view, self.run_key)
         except AgreementInputError as error:
             return Sensitivity(note=str(error))
 
     def decisions(self) -> DecisionReport | int | None:
-        """Adjudication report on the objects, from the first field of decisions; None without decisions.
+        """Adjudication report on the objects, from the first field of decisions; None if there is none.
 
         If more than ``MOST_DECIDED`` samples, or frames, have decisions, which takes long to read: this number instead.
         """
@@ -278,8 +278,8 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
         ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``; ``cost``, by which the
         work list is sorted (of what is missed, misnamed or drawn differently); ``annotators``, the list of those who
         were asked; with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks:
-        ``reference_iou.…``; classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two is not
-        there or neither has a label. Samples deleted since have no ``filepath``
+        ``reference_iou.…``; classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two was not
+        asked or neither has a label. Samples deleted since have no ``filepath``
 
     Raises:
         AgreementInputError: if there is no such run, or it did not complete

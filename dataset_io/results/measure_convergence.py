@@ -129,7 +129,7 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
 def _read(
     source: Source, progress: Progress, *, n_annotators: int
 ) -> tuple[Detections, Detections | None, SampleIndex, int, list[str]]:
-    """Read all labels: detections of annotators and of the model, index of images, how many two have, class names."""
+    """Detections of annotators, and of the model; the images, how many have two annotators, and the class names."""
     family = ObjectFamily(source)
     reader = Reader(family)
     in_pixels = any(each.needs_size(source.config) for each in family.source.geometry_readers)

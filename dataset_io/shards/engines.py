@@ -75,7 +75,7 @@ class GivenUpError(Exception):
 
 
 class _Context(SpawnContext):
-    """Starts processes, not forks, which connections to MongoDB do not survive, and remembers them."""
+    """Starts new processes, as connections to MongoDB do not survive forks, and remembers them."""
 
     def __init__(self) -> None:
         super().__init__()

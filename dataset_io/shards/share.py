@@ -1,4 +1,4 @@
-"""Share a run out among processes: plan its shards, have them compared, and add up their records in their order.
+"""Divide a run among processes: plan its shards, have them compared, and add up their records in their order.
 
 The report, the values and the stored records do not depend on which process compared a shard, or how often. A task
 and its answer are plain values, and the records go through the database, so any engine can carry them. A task may be
@@ -44,7 +44,7 @@ SHARD_SAMPLES = 5_000
 def share_out(
     family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
 ) -> tuple[Compared | None, Counter[str]]:
-    """Have all samples of a run compared, as :func:`~..run.settle.settle` does alone.
+    """Have all samples of a run compared by an engine; the result is that of :func:`~..run.settle.settle`.
 
     Args:
         family: reads the labels

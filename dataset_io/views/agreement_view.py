@@ -31,7 +31,7 @@ from ..record.run_labels import RunLabels, open_run_labels
 from .unit_views import ids_by_pair_score, labels_beside_model, missed_of_reference, with_documents, with_labels
 from .view_request import MISSED, ViewRequest, Votes, check_request
 
-#: stages that keep, leave out or change each sample for itself
+#: stages that keep, leave out or change every sample independently of the others
 _OF_ONE_SAMPLE = (fo.Match, fo.SelectFields, fo.ExcludeFields)
 
 
