@@ -1,4 +1,4 @@
-"""A run as an object: its report, tables and views, its objects and decisions, and the files of annotators."""
+"""``AgreementRun``, a run with its results and actions as methods; ``compute``, ``load``, ``trend``, ``files``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from .run_methods import RunDecisions, RunObjects
 
-#: what Tab on a run lists of its report, each with a sentence in ``help(run)``; ``run.report`` lists all
+#: names of the report that Tab on a run lists, too, each with a sentence in ``help(run)``; ``run.report`` lists all
 _OF_REPORT = {
     *("score", "alpha", "image_alpha", "existence", "annotators", "pairs", "findings"),
     *("to_dataframe", "to_dict", "to_json", "plot_annotators", "plot_bias", "plot_classes", "plot_confusion"),
@@ -53,7 +53,7 @@ _OF_REPORT = {
 class AgreementRun(Methods):
     """A run of annotator agreement: its results, and the actions on it.
 
-    What is no name of the run is looked up in its report, all of which ``help(run.report)`` describes.
+    Names that the run lacks are looked up in its report, which ``help(run.report)`` describes.
     ``help(run.view)`` describes the arguments of a method.
 
     Attributes:
@@ -63,17 +63,17 @@ class AgreementRun(Methods):
         decisions: decisions on these objects: ``decide``, ``list``, ``undo``, ``delete``, ``apply``, ``undo_applied``,
             ``record_own``, ``report``, ``against``, ``export_against``, ``export``
         score: how much the labels of two annotators on an image have in common: ``run.score.mean``
-        alpha: agreement beyond chance, of all together: ``run.alpha.pooled``
+        alpha: agreement beyond chance, of all annotators together: ``run.alpha.pooled``
         image_alpha: agreement beyond chance on whole images: ``run.image_alpha.value``
-        existence: of objects: whether annotators see the same ones: ``run.existence.f1``
+        existence: whether annotators see the same objects: ``run.existence.f1``
         annotators: a summary for every annotator
         pairs: a summary for every two annotators
-        findings: who and what stands out by test
+        findings: annotators, pairs and classes that stand out, confirmed by tests
         to_dataframe: a table of the report: ``run.to_dataframe("classes")``
         to_dict: the whole report as JSON values
         to_json: the whole report as text in JSON
-        plot_annotators: figure of the objects that everybody missed, and of the verdicts on their labels
-        plot_bias: figure of the boxes of everybody against the median box
+        plot_annotators: figure of the objects that each annotator missed, and of the verdicts on the labels of each
+        plot_bias: figure of the boxes of each annotator against the median box
         plot_classes: figure of the agreement on every class
         plot_confusion: figure of the classes that annotators confused
         plot_iou: figure of the similarity of two labels of one object
@@ -87,7 +87,7 @@ class AgreementRun(Methods):
     _said = "run"
 
     def __init__(self, dataset: SampleCollection, key: str, report: AgreementReport | None = None) -> None:
-        """Give a run by its key; ``compute()`` and ``load()`` do it."""
+        """Open a run by its key; users call ``compute()`` or ``load()`` instead."""
         run = Run(dataset, key)
         self.dataset, self.key = run.dataset, run.key
         self._view: SampleCollection | None = None
@@ -168,8 +168,8 @@ class AgreementRun(Methods):
         """The part of the run on the samples of a view: its report, tables, views, decisions.
 
         Labels that were edited since, or that the view hides, make no difference to the report: it comes from the
-        stored records, and has all that the report on the whole has, as a run on the view would find it. Only how long
-        the run took, and how many samples it left out as they were changed meanwhile or repeated, are of the whole.
+        stored records. It has all numbers of the report on the whole run, as a run on the view would compute them; only
+        the duration and the numbers of samples left out (changed meanwhile, repeated) are those of the whole run.
 
         Args:
             view: a view of the dataset; samples that the run did not see are left out
@@ -210,7 +210,7 @@ class AgreementRun(Methods):
 
     @takes_arrays
     def update(self, *, progress: Progress = None) -> AgreementRun:
-        """Compute again where samples were edited, added or deleted since; ``compare()`` then says what it changed."""
+        """Compute again where samples were edited, added or deleted since; ``compare()`` then shows the differences."""
         self._parts = None
         self._report = update_agreement(*self._given(True, "run.update"), progress=progress)
         return self
@@ -231,28 +231,28 @@ class AgreementRun(Methods):
     save_views = Method(save_agreement_views, whole=True)
     app = Method(configure_agreement_app, whole=True)
 
-    # ---- how it shows itself ----
+    # ---- its display in consoles and notebooks ----
 
     def __repr__(self) -> str:
         try:
             return repr(self.report).replace(type(self.report).__name__, "AgreementRun", 1)
-        except ValueError as error:  # ours, or FiftyOne's of a deleted dataset
+        except ValueError as error:  # ours, or FiftyOne's error for a deleted dataset
             return f"<AgreementRun {self.key!r}: {error}>"
 
     def _repr_html_(self) -> str | None:
         try:
             return self.report._repr_html_()
         except ValueError:
-            return None  # a notebook shows the text
+            return None  # a notebook shows the ``repr`` then
 
     def __dir__(self) -> list[str]:
         try:
             of_report = dir(self.report)
-        except ValueError:  # of a run that is not completed, or gone
+        except ValueError:  # the run is not completed, or gone
             of_report = dir(AgreementReport)
         return sorted({*self._names(), "dataset", "decisions", "key", "objects", *_OF_REPORT.intersection(of_report)})
 
-    if not TYPE_CHECKING:  # for type checkers it would have every name
+    if not TYPE_CHECKING:  # else a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_") and not hasattr(type(self), name) and hasattr(self.report, name):
@@ -266,10 +266,10 @@ def trend(runs: Sequence[AgreementRun], names: Sequence[str] | None = None) -> A
 
     Args:
         runs: runs on labels of one kind, also of several datasets
-        names: a name for each; None: the keys of the runs, with the names of their datasets if they are of several
+        names: a name for each; None: the keys of the runs, with the names of the datasets if there are several
 
     Raises:
-        AgreementInputError: if there are no two runs, they are not on labels of one kind, or have one name
+        AgreementInputError: if there are fewer than two runs, their labels differ in kind, or two have the same name
     """
     if not isinstance(runs, Sequence) or not all(isinstance(run, AgreementRun) for run in runs):
         raise AgreementInputError(
@@ -302,14 +302,14 @@ def load(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RU
 
 
 def compute(samples: SampleCollection, fields: str | Sequence[str], *others: Any, **options: Any) -> AgreementRun:
-    """As ``compute``; its signature and docstring are put together below."""
+    """Placeholder: :func:`_give_options_to_compute` sets signature and docstring."""
     check_call("compute", _EVERY_OPTION, (samples, fields, *others), options)
     report = compute_agreement(samples, fields, **flat_options(options))
     return AgreementRun(dataset_of(samples), report.run_key, report)
 
 
 def _give_options_to_compute() -> inspect.Signature:
-    """Write signature and docstring of ``compute()``, options of one kind of labels together; returns what it takes."""
+    """Set signature (with options grouped by kind of labels) and docstring of ``compute()``; return all parameters."""
     grouped = [name for together in TOGETHER.values() for name in together]
     signature = inspect.signature(compute_agreement)
     taken = dict(signature.parameters)

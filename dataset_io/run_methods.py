@@ -1,7 +1,4 @@
-"""Functions of samples and the key of a run as methods, with signature and help.
-
-Of a run, or of a part of it: ``run.objects`` and ``run.decisions``.
-"""
+"""Turn functions of (samples, run key) into methods of a run; its parts ``run.objects`` and ``run.decisions``."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class Method(Generic[P, R]):
 
     Args:
         function: the function
-        whole: whether it concerns all samples of a run, whatever the view
+        whole: whether it works on a whole run only, and is refused on a part of it (``run.on(view)``)
     """
 
     n_given = 2  #: number of arguments that the run gives
@@ -81,7 +78,7 @@ class Method(Generic[P, R]):
 
 
 class DatasetMethod(Method[P, R]):
-    """As :class:`Method`, of a function of samples that takes no run."""
+    """As :class:`Method`, for a function of samples that takes no run key."""
 
     n_given = 1
 
@@ -118,7 +115,7 @@ class Methods(Public):
 
 
 class RunPart(Methods):
-    """Some of the methods of a run, under a name of their own."""
+    """Methods of a run that are grouped under a name, such as ``run.objects``."""
 
     def __init__(self, run: Any) -> None:
         self._run = run
@@ -131,12 +128,12 @@ class RunPart(Methods):
         return f"<{self._said} of {self._run.key!r}: {', '.join(self._names())}>"
 
 
-#: the parts of a run by their names; a run does not depend on what they do, which tells it here
+#: the classes of the parts of a run, by name; :func:`part_of_runs` enters them
 RUN_PARTS: dict[str, type[Any]] = {}
 
 
 def part_of_runs(part: type[Part]) -> type[Part]:
-    """Give all runs a part, under the last of its names."""
+    """Decorate a class as a part of all runs, under the last word of its name (``run.objects``: ``objects``)."""
     RUN_PARTS[part._said.rpartition(".")[2]] = part
     return part
 
@@ -146,7 +143,7 @@ report_decisions_with(report_decisions)
 
 @part_of_runs
 class RunObjects(RunPart):
-    """The objects that the labels of a run show: fields with one label each, patches."""
+    """The objects that the labels of a run show: fields with one label for each object, patches."""
 
     _said = "run.objects"
 
@@ -157,7 +154,7 @@ class RunObjects(RunPart):
 
 @part_of_runs
 class RunDecisions(RunPart):
-    """Decisions on the objects of a run: which version is right. They outlive the run, as they hang on the labels."""
+    """Decisions on the objects of a run: which version is right. They outlive the run, as they belong to labels."""
 
     _said = "run.decisions"
 
@@ -173,7 +170,7 @@ class RunDecisions(RunPart):
 
     @takes_arrays
     def against(self, annotator: str, *, gold: str = names.DEFAULT_GOLD_FIELD) -> DatasetView:
-        """A view of what somebody, not a rule, decided against an annotator, beside what is right."""
+        """A view of an annotator's labels that a person, not a rule, decided against, and of those decided as right."""
         samples, key = self._given(False, "against")
         return decided_against(samples, annotator, key, gold=gold)
 
@@ -187,7 +184,7 @@ class RunDecisions(RunPart):
         reference: bool = False,
         overwrite: bool = False,
     ) -> Path:
-        """Write what was decided against an annotator, or what the reference says against them, as a page (``.html``)
+        """Write the decisions against an annotator, or the labels that the reference contradicts, as a page (``.html``)
         or a table (``.csv``)."""
         samples, key = self._given(False, "export_against")
         return export_decided_against(

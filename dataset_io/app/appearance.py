@@ -24,7 +24,7 @@ Entry = dict[str, Any]
 
 #: key of our entry in the dataset's plugin settings
 _NAME = names.RUN_METHOD
-#: what is changed in the document of the dataset: groups, colours, and what is remembered of them
+#: entries of the dataset's document that are changed: groups, colours, and what is remembered about them
 _PARTS = ("app_config.sidebar_groups", "app_config.color_scheme", f"app_config.plugins.{_NAME}")
 _BY_FIELD, _BY_VALUE = "field", "value"
 _OF_COLORS = ("colorByAttribute", "valueColors")
@@ -50,7 +50,7 @@ def add_path(dataset: fo.Dataset, run_key: str, path: str) -> None:
     runs = entries(dataset)
     grouped = [run for run in runs if run["run_key"] == run_key and run.get("paths")]
     for run in grouped:
-        run["paths"] = list(dict.fromkeys([*run["paths"], path]))  # one that is written again has left the sidebar
+        run["paths"] = list(dict.fromkeys([*run["paths"], path]))  # may be in the list, but no longer in the sidebar
     if grouped:
         _show(dataset, runs)
 
@@ -74,7 +74,7 @@ def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
         scheme, coloring = _renewed(
             colors, state.get("colors"), [run for run in runs if run.get("attribute") or run.get("field_colors")]
         )
-        values = (  # None removes one
+        values = (  # None removes an entry
             None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown],
             None if scheme is None else _scheme(scheme).to_dict(),
             {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
@@ -173,7 +173,7 @@ class _Colors:
         return current is not None and {**current, "_id": None} == {**ours, "_id": None}
 
     def without_ours(self, current: Mapping[str, Any] | None, memory: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The user's changed scheme, without colours by attributes of runs, and of fields as runs gave them."""
+        """The user's changed scheme, without colours by attributes of runs, and without field colours from runs."""
         if current is None:
             return None
         before = memory["before"] or {}

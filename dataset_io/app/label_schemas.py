@@ -1,9 +1,9 @@
-"""Label schema by which FiftyOne's App edits the field of decisions, and the schema before it.
+"""Let FiftyOne's App edit the field of decisions, by its label schema; restore the user's label schemas afterwards.
 
 The App offers labels for editing whose fields have an active label schema. While somebody edits, the field of decisions
-has one with the classes of the run, and the annotators' fields have read-only ones, without which the App would not
-show them. What the user had set up is remembered in the dataset's plugin settings and put back; what the user changed
-meanwhile stays.
+has a schema with the classes of the run, and the annotators' fields have read-only ones, without which the App would
+not show them. The user's own schemas are remembered in the dataset's plugin settings and put back; what the user
+changed meanwhile stays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..record.lease import writing
 
 #: the settings of the App, in the document of a dataset
 _SCHEMAS, _ACTIVE = "label_schemas", "active_label_schemas"
-#: what the user had set up
+#: where the user's own schemas are remembered
 _BEFORE = f"app_config.plugins.{names.GOLD_MARK}"
 #: with more classes the App lists them in a menu
 _MOST_BUTTONS = 5
@@ -80,7 +80,7 @@ def _as_before(stored: dict[str, Any]) -> tuple[dict[str, Schema], list[str]]:
 def _schemas(
     dataset: fo.Dataset, gold: str, fields: Sequence[str], class_names: Sequence[str], stored: dict[str, Schema]
 ) -> dict[str, Schema]:
-    """Our label schemas by field, made from those of the user where there are some."""
+    """Our label schemas by field, made from the user's schemas if there are any."""
     declared = [name for name in (gold, *fields) if not dataset.get_field(name).read_only]
     made: dict[str, Schema] = dataset.generate_label_schemas(declared, scan_samples=False)
     stored_type: Any = dataset.get_field(gold).document_type

@@ -34,7 +34,7 @@ _FILTERED = (fo.FloatField, fo.IntField, fo.BooleanField, fo.StringField)
 class AppSettings:
     """The App settings of a run."""
 
-    sidebar: bool = False  #: whether its fields have an own group in the sidebar
+    sidebar: bool = False  #: whether its fields have a group of their own in the sidebar
     indexes: bool = False  #: whether its fields on samples have indexes
     color_by: ColorBy | None = None  #: what labels are coloured by; None: the run does not set colours
 
@@ -64,7 +64,7 @@ def configure_agreement_app(
         indexes: index the run's fields on samples, so that filtering and sorting large datasets is immediate
         color_by: colour the annotators' labels by their ``"annotator"`` or by their ``"verdict"``, in colour-blind safe
             colours, or by their match ``"id"``, so that labels of one object have one colour. Where every annotator has
-            a field, fields that the user gave a colour keep it, and of more than 8 FiftyOne chooses the colours
+            a field, fields that the user gave a colour keep it, and FiftyOne colours more than 8 annotators
 
     Returns:
         the settings
@@ -97,7 +97,7 @@ def _configure(labels: RunLabels, settings: AppSettings) -> None:
         present = set(labels.dataset.list_indexes())
         entry["indexes"] = [path for path, field in sorted(fields.items())
                             if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
-    attribute = labels.config.annotator_attribute  # where fields have their own colours, there is none
+    attribute = labels.config.annotator_attribute  # None if every annotator has a field
     if settings.color_by is not None and settings.color_by != "annotator":
         attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
     if settings.color_by is not None and attribute is not None:
@@ -122,7 +122,7 @@ def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
 
 
 def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | None = None) -> dict[str, str]:
-    """The CSS colour of every annotator of a run: as in the grid, where that tells the annotators apart.
+    """The CSS colour of every annotator of a run: that of the labels in the grid if it is set, else one of ours.
 
     Args:
         fields: the colours of fields as in a colour scheme of FiftyOne; None for those that the dataset has

@@ -1,4 +1,4 @@
-"""The door to FiftyOne's inside and to MongoDB, and the arrays that it stores."""
+"""All access to FiftyOne's private API and to MongoDB, and decoding of the arrays that FiftyOne stores."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from .stored_arrays import UNREADABLE
 
 Document = dict[str, Any]
 
-#: what was stored when :func:`reload_dataset` read a dataset: an attribute of the class that FiftyOne makes with it
+#: attribute, on the sample class of a dataset in memory, with the stored parts that :func:`reload_dataset` read last
 _READ = "_annotator_agreement_read"
 #: parts of the document of a dataset that refer to documents of other collections, by collection
 _REFERENCES = {
@@ -44,7 +44,7 @@ _REFERENCES = {
     "views": ("saved_views",),
     "workspaces": ("workspaces",),
 }
-#: parts that can be read without the others
+#: parts that can be reloaded without the schema
 _APART = {"last_modified_at", "last_deletion_at", *(part for parts in _REFERENCES.values() for part in parts)}
 
 # ---- datasets and their documents in the database ----
@@ -95,8 +95,8 @@ def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
 
 
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did."""
-    # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
+    """Reload document, schema and runs of a dataset, as far as they changed since the last call."""
+    # FiftyOne loads by name: the dataset may have been renamed, or replaced by another one of the same name
     content = _content(dataset_id(dataset))
     if content is None:
         raise deleted_error(dataset)
@@ -109,7 +109,7 @@ def reload_dataset(dataset: fo.Dataset) -> None:
                 document.reload(*changed)
                 setattr(dataset._sample_doc_cls, _READ, (document, parts))
             return
-    # what its own ``reload()`` does; that also saves the document, to note when it was loaded
+    # as in FiftyOne's own ``reload()``, which also saves the document, to note when it was loaded
     media_type = dataset.media_type
     dataset._doc, dataset._sample_doc_cls, dataset._frame_doc_cls = fod._load_dataset(dataset, name, virtual=True)
     if media_type != dataset._doc.media_type:
@@ -124,8 +124,8 @@ class DatasetContent:
     """Snapshot of a dataset's documents, without its samples."""
 
     name: str  #: name of the dataset
-    parts: dict[str, Any]  #: what is stored of it, of its runs, saved views and workspaces, by part
-    #: a hash of the parts and, if asked for, of when a sample, or frame, was last changed, and what was decided last
+    parts: dict[str, Any]  #: entries of its document; of runs, saved views and workspaces also their documents
+    #: a hash of the parts and, if asked for, of the sample, and frame, changed last and of the last decision
     version: str
 
 
@@ -141,7 +141,7 @@ def load_dataset_once(ctx: foo.ExecutionContext, content: DatasetContent) -> Non
     FiftyOne's server reads a dataset anew for every event.
 
     Args:
-        content: what was stored before; what is loaded is at least as new
+        content: a snapshot taken before; the loaded dataset is at least as new
     """
     dataset = ctx.dataset
     setattr(dataset._sample_doc_cls, _READ, (dataset._doc, content.parts))
@@ -167,7 +167,7 @@ def _content(key: ObjectId, *, with_samples: bool = False) -> DatasetContent | N
         if any(declared["name"] == decided for declared in found.get(f"{kind}_fields") or ()):
             orders.append(f"{decided}.id")  # decisions do not change the time stamp
         for order in orders:
-            has_it = {order: {"$exists": True}}  # an index on few samples serves no other query
+            has_it = {order: {"$exists": True}}  # needed for a sparse index to be used
             newest = raw[found[f"{kind}_collection_name"]].find_one(has_it, {order: True}, sort=[(order, -1)])
             version.update(b"" if newest is None else newest.raw)
     return DatasetContent(found["name"], parts, version.hexdigest())
@@ -181,7 +181,7 @@ def reload_samples(dataset: fo.Dataset) -> None:
         with contextlib.suppress(RuntimeError):
             dataset._reload_docs(hard=True)
             return
-        # FiftyOne iterates over the samples in memory while another thread creates one
+        # again: FiftyOne iterated over the samples in memory while another thread created one
         dataset._reload_docs(hard=True)
 
 
@@ -226,7 +226,7 @@ def replace_parts(dataset: fo.Dataset, before: Document, values: Document) -> bo
 
     Args:
         before: the parts as they were read, by path; None for a part that was not there
-        values: new ones by path; None removes one
+        values: the new parts, by path; None removes a part
 
     Returns:
         whether they were changed
@@ -260,7 +260,7 @@ def field_document(name: str, field: fo.Field) -> Document:
     """Document of a field as the dataset stores it, for a field that is declared now.
 
     Raises:
-        ValueError: if FiftyOne could not make the field of it again, and so could never open the dataset
+        ValueError: if FiftyOne could not read the field back, and so could never open the dataset again
     """
     field = field.copy()
     field.name = field.db_field = name
@@ -274,7 +274,7 @@ def field_document(name: str, field: fo.Field) -> Document:
 
 
 def delete_indexes(dataset: fo.Dataset, paths: Sequence[str]) -> None:
-    """Delete the indexes that have some fields, alone or among others."""
+    """Delete all indexes that contain any of some fields."""
     dataset._sample_doc_cls._delete_indexes(list(paths))
 
 
@@ -333,7 +333,7 @@ def stages_of(view: DatasetView) -> list[fo.ViewStage]:
 
 
 def with_stages(view: DatasetView, stages: Sequence[fo.ViewStage]) -> DatasetView:
-    """The view with more stages, none of which changes what the next one may name: samples, fields, or media type.
+    """The view with more stages, none of which changes samples, fields or media type on which a later one depends.
 
     FiftyOne copies all stages of a view several times for every stage that is added, which takes minutes from some
     dozen long ones on.
@@ -351,7 +351,7 @@ def pipeline_of(samples: SampleCollection, *, frames_only: bool = False) -> list
 
 
 def serialized_stages(view: DatasetView | None, *, with_ids: bool = True) -> list[Document]:
-    """The stages of a view as JSON values; without ids equal views are equal."""
+    """The stages of a view as JSON values; without their ids, equal views have equal values."""
     return [] if view is None else list(view._serialize(include_uuids=with_ids))
 
 
@@ -388,12 +388,12 @@ def flat_target(ctx: foo.ExecutionContext) -> SampleCollection:
 
 
 def asks_for_target(ctx: foo.ExecutionContext) -> bool:
-    """True if a form that reads the samples to work on asks for them by itself."""
+    """True if FiftyOne itself adds the choice of samples to a form that calls ``ctx.target_view()``."""
     return _takes(ctx.target_view, "require_flat")
 
 
 def open_panel(ctx: foo.ExecutionContext, panel: str, state: dict[str, Any]) -> bool:
-    """Open a panel beside the samples; whether this version of FiftyOne can give it a state to begin with."""
+    """Open a panel beside the samples; returns whether this version of FiftyOne can give it an initial state."""
     takes_state = _takes(ctx.ops.open_panel, "state")
     ctx.ops.open_panel(panel, layout="horizontal", **({"state": {"state": state}} if takes_state else {}))
     return takes_state

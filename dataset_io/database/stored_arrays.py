@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from fiftyone.utils.image import read as read_image
 
-#: errors of zlib and numpy for other bytes, for values that are no bytes, and for arrays larger than the memory
+#: errors of zlib and numpy for bytes of anything else, values that are no bytes, and arrays larger than the memory
 UNREADABLE = (
     *(zlib.error, struct.error, tokenize.TokenError, ValueError, TypeError, EOFError, SyntaxError),
     *(MemoryError, OverflowError, RecursionError),

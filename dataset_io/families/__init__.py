@@ -27,7 +27,7 @@ def open_family(source: Source, known: ReportContext | None = None) -> LabelFami
 
     Args:
         source: the labels
-        known: what an earlier run found, if these are some of its samples that were changed since
+        known: facts about all labels of a run, if these are only some of its samples (of an update, or a shard)
 
     Raises:
         WholeRunNeededError: if the other samples must be compared again, too

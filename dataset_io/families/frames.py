@@ -87,7 +87,7 @@ class Videos:
 
 
 class VideoScores:
-    """Means and sums over the frames of every video; about 150 bytes per video."""
+    """Means, sums or maxima over the frames of every video; about 150 bytes per video."""
 
     def __init__(self, source: Source, videos: Videos) -> None:
         key = source.config.run_key
@@ -126,7 +126,7 @@ class VideoScores:
 
         Args:
             check: raises an error when they may no longer be written
-            again: whether videos may have values from before
+            again: whether videos may have values from an earlier computation
         """
         self._make_room()
         ids, videos = list(self._number), sample_collection(self._source.dataset)

@@ -62,14 +62,14 @@ PIXELS_OF_A_LABEL = 2_500
 
 @dataclass(frozen=True, slots=True)
 class ObjectLabels:
-    """Objects of some samples, and the position of every label in the database."""
+    """Labels of objects on some samples, and the position of every label in the database."""
 
-    batch: Batch  #: the ``N`` objects of everybody; roles have the numbers behind those of annotators
-    own: Batch  #: those of annotators
-    field: IntArray  #: shape ``(N,)``, index of the field of every object
-    position: IntArray  #: shape ``(N,)``, index of every object in the label list in the database
-    label_ids: list[ObjectId]  #: ids of the objects
-    confidence: FloatArray  #: shape ``(N,)``, nan without one, and where nobody asks
+    batch: Batch  #: the ``N`` labels of annotators and roles; roles are numbered after the annotators
+    own: Batch  #: the labels of annotators alone
+    field: IntArray  #: shape ``(N,)``, index of the field of every label
+    position: IntArray  #: shape ``(N,)``, index of every label in the label list in the database
+    label_ids: list[ObjectId]  #: ids of the labels
+    confidence: FloatArray  #: shape ``(N,)``, nan if there is none, or the run has no threshold
     undecided: BoolArray | None  #: shape ``(N, roles)``, see :func:`~..labels.roles.undecided_labels`
 
 
@@ -180,7 +180,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             otherwise=assignment.otherwise,
         )
         of_annotators, label_ids = batch, [ids[k] for k in chosen.tolist()]
-        if self.source.roles:  # of boxes alone, whatever shapes the roles have
+        if self.source.roles:  # boxes of annotators stay boxes, whatever shapes the roles have
             geometry = joined_geometry(geometries[: len(self.source.kinds)])
             own = chosen[columns["annotator"] < n]
             of_annotators = dataclasses.replace(batch.of_first(n), geometry=geometry.take(own))
@@ -333,12 +333,12 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
 
 def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
-    """The optional parts of the labels, where only some are read: of all labels of the run.
+    """The optional parts of all labels of the run, also if the source has only some of these labels.
 
     Raises:
         WholeRunNeededError: if they are no longer those of the run
     """
-    if known is not None and source.shard is not None:  # looked for before the samples were shared out
+    if known is not None and source.shard is not None:  # found before the run was divided into shards
         return LabelFacts(frozenset(known.details["masks"]), bool(known.details["crowd"]))
     found = label_facts(source)
     if known is None:
@@ -372,7 +372,7 @@ def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
 
 
 def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: MatchedBatch) -> tuple[list[Any], ...]:
-    """Expand columns of the objects that count to all objects."""
+    """Expand columns of the labels that count to all labels."""
     assigned = agreement.n_assigned[labels.batch.objects.sample]
     crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
     nothing = [None] * len(crowd)
@@ -385,7 +385,7 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
 
 
 def ids_of_objects(labels: ObjectLabels, agreement: MatchedBatch, annotators: Sequence[str]) -> list[str]:
-    """The unit id of every object that counts."""
+    """The unit id of every label that counts."""
     unit, objects = agreement.matching.unit, agreement.batch.objects
     counted = np.flatnonzero(agreement.counted).tolist()
     first = np.full(agreement.matching.n_units, len(unit))

@@ -1,6 +1,6 @@
 """Semantic masks: decoded, counted and compared sample by sample, to keep few masks in memory; files of heatmaps.
 
-These are named ``<sample id>-<run id>.png`` in a folder chosen by the user, so that deleting a run, even one that
+These files are named ``<sample id>-<run id>.png``, in a folder that the user chose. So deleting a run, even one that
 crashed, deletes exactly its own files. The folder itself is not deleted.
 """
 
@@ -62,7 +62,8 @@ from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, w
 LABELS_OF_A_MASK = 200
 #: … and one for this many bytes in the database
 BYTES_OF_A_LABEL = 500
-#: what is kept of a value in the masks of a role and of an annotator: pixels in either mask, and in both
+#: columns for a value in the masks of a role and of an annotator; the last three: pixels in the annotator's mask, in
+#: the role's, and in both
 AREAS = ("role", "annotator", "value", "drawn", "wanted", "shared")
 #: samples that are decoded at the same time; OpenCV and zlib let other threads work
 MAX_WORKERS = 4
@@ -195,7 +196,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         present, fields = self.present(row), range(len(self.source.kinds))
         masks: dict[int, ReadMask | MaskShape] = {}
         error: UnusableMaskError | None = None
-        for field in sorted(present, key=lambda field: field in fields):  # of roles first: the last defect is told
+        for field in sorted(present, key=lambda field: field in fields):  # roles first: the last error is kept
             stored = StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
             try:
                 masks[field] = read_mask(stored) if len(present) >= 2 or field not in fields else mask_shape(stored)
@@ -221,7 +222,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
                     two = self._counted((own.values, true.values), config)
                 except UnusableMaskError as problem:
                     error = found.error or problem
-                else:  # of two masks, the role's last
+                else:  # the role's mask is the last of the two
                     who = np.full((2, len(two.values)), [[number], [annotator]])
                     areas.append(np.stack([*who, two.values, *two.areas, *two.shared], axis=1))
         present = [true is not None for true in true_masks]
@@ -241,7 +242,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def _compare_annotators(
         self, masks: Mapping[int, ReadMask | MaskShape], n_fields: int, error: UnusableMaskError | None
     ) -> _Compared:
-        """Compare the readable masks of annotators, of those of ``n_fields``."""
+        """Compare the readable masks of annotators, out of ``n_fields`` masks."""
         config, n_invalid = self.source.config, n_fields - len(masks)
         read = {self.source.field_annotator[field]: mask for field, mask in masks.items()}
         annotators = tuple(sorted(read))
@@ -382,7 +383,7 @@ def check_map_folder(folder: str) -> None:
 
 
 def delete_map_files(folder: Any, run_id: str) -> None:
-    """Delete the heatmaps of a run; those that cannot be removed are told in the log, and nothing waits for them."""
+    """Delete the heatmaps of a run; the log names those that cannot be removed, which is no error."""
     if not isinstance(folder, str) or not os.path.isdir(folder):
         return
     errors: list[OSError] = []

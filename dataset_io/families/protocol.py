@@ -99,7 +99,7 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
 
 
 def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:
-    """The context of a report: what all families say of their labels and of roles, and ``more`` of its fields."""
+    """The context of a report: the entries on labels and roles that all families have, and ``more`` entries."""
     kinds, details = titles(source.kinds), more.pop("details", {})
     if source.roles:
         said = ("name", "is_model", "of_attribute", "decided")

@@ -46,7 +46,7 @@ class RatingLabels:
     #: shape ``(S, R + roles)``, class codes or numbers, nan where somebody did not rate
     ratings: FloatArray
     class_names: Sequence[str]  #: name of every class code
-    #: shape ``(S, R + roles, 12)``, the id of every label, zeros where there is none, as of plain values
+    #: shape ``(S, R + roles, 12)``, the id of every label, zeros where there is none, as for plain values
     label_ids: NDArray[np.uint8]
 
 
@@ -249,7 +249,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             differing = given & given[:, [annotator]] & ~agreement.agree[:, annotator] & named[:, None]
             for k, names in Relation(*np.nonzero(differing)).names(self.source.annotators).items():
                 updates[k][of_verdict + DIFFERS_FROM] = names
-        if not all(kind.is_label for kind in self.source.kinds):  # of plain fields the sample says who differs
+        if not all(kind.is_label for kind in self.source.kinds):  # for plain fields, the sample lists who differs
             given, annotators = given & named[:, None], self.source.annotators
             differ = np.triu(given[:, :, None] & given[:, None, :] & ~agreement.agree, 1)
             for k, a, b in zip(*(axis.tolist() for axis in np.nonzero(differ)), strict=True):

@@ -36,13 +36,13 @@ class TagLabels:
     annotator: IntArray  #: shape ``(N,)``
     tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
-    present: BoolArray  #: shape ``(S, roles)``, samples that a role has
+    present: BoolArray  #: shape ``(S, roles)``, whether a role is assigned
     otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     field: IntArray  #: shape ``(N,)``, index of the field of every tag
     position: IntArray  #: shape ``(N,)``, index of every tag in the label list in the database
     label_ids: NDArray[np.uint8]  #: shape ``(N, 12)``, ids of the labels
     tag_names: Sequence[str]  #: name of every tag code
-    own: IntArray  #: rows of the tags of annotators; roles have the numbers behind theirs
+    own: IntArray  #: rows of the tags of annotators; roles are numbered after them
 
 
 class TagFamily(LabelFamily[TagLabels, TagAgreement]):
@@ -79,7 +79,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         parts = []
         for k in range(len(self._everybody.kinds)):
             ids, given, part = listed_labels(self._everybody, rows, samples, k)
-            # what is no class stays as it is
+            # a value that is no class stays as it is
             named = [NO_LABEL if name is None else value_name(name) if is_class(name) else name for name in given]
             parts.append({**part, "tag": codes_of(self.codes, named), "label_ids": id_bytes(ids)})
         every = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -137,7 +137,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     def values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples.
 
-        Of the labels of a tag that an annotator gave more than once the first has them; those of the others are None.
+        If an annotator gave a tag more than once, the first label has the values; on the others they are None.
         """
         rated, n_annotators = agreement.rated, agreement.n_annotators
         of_majority = np.flatnonzero(2 * agreement.votes > n_annotators[agreement.unit_sample])
@@ -176,7 +176,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
 
 def other_tags(labels: TagLabels, agreement: TagAgreement) -> IntArray:
-    """Rows of the tags that make no unit: what annotators gave again, then every tag of every role once; by sample."""
+    """Rows of the tags in no unit: repeated ones of annotators, then every tag of every role once; by sample."""
     n, of_roles = labels.assigned.shape[1], np.setdiff1d(np.arange(len(labels.tag)), labels.own)
     first = first_labels(labels.sample[of_roles], labels.annotator[of_roles], labels.tag[of_roles])
     rows = np.concatenate([np.setdiff1d(labels.own, agreement.label), of_roles[np.sort(first)]])

@@ -1,1 +1,1 @@
-"""Jobs on a whole run: compute, update, rename, delete; and join or split annotators' fields."""
+"""Jobs on a whole run: compute, update, rename, delete."""

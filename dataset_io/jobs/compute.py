@@ -1,4 +1,4 @@
-"""Run agreement on a dataset: read, compute, write and record; again where samples were changed."""
+"""Compute a run (check, read, compare, write, store), and update it where samples were changed."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def run_agreement(
             if resume:
                 run = continued_run(source)
             else:
-                check_key_is_free(dataset, run_key, fields, overwrite=overwrite)  # it may no longer be
+                check_key_is_free(dataset, run_key, fields, overwrite=overwrite)  # it may have been taken
                 if overwrite and (Run(dataset, run_key).exists or fields_marked(dataset, run_key)):
                     delete_agreement(dataset, run_key)
                 run = Run.register(source)
@@ -383,7 +383,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         family = _family(source, loaded, tuple(ids_of(again)))
         new, noticed = settle(family, run.require_current, progress, again=True)
         compared = _with_the_others(family, new, loaded, kept)
-        # those that are still in the dataset, but no longer in the view of the run
+        # samples that are still in the dataset, but no longer in the view of the run
         still_there = sample_collection(dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
         if left := [row["_id"] for row in still_there]:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
@@ -393,7 +393,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
     except BaseException:
         with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
             run.end_update(new_id)
-            if not run.is_current():  # it was deleted or replaced meanwhile: all goes that was written since
+            if not run.is_current():  # deleted or replaced meanwhile: remove what was written since
                 run.remove_remains(record["fields_written"])
         raise
     return dataclasses.replace(report, run_key=run.key)  # FiftyOne itself may have renamed the run
@@ -427,7 +427,7 @@ def _family(source: Source, loaded: OpenRecords, again: tuple[ObjectId, ...]) ->
     try:
         family.check()
     except AgreementInputError:
-        open_family(source).check()  # what is wrong with most of a few labels need not be wrong with most of all
+        open_family(source).check()  # most of the changed labels may be wrong, but not most of all labels
     check_room(changed, source.fields_written(config.run_key))
     return family
 

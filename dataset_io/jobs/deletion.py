@@ -20,12 +20,12 @@ from ..record.run import DELETING, Run, list_agreements, refresh
 from ..record.schema import delete_fields, fields_marked, mend, unset_undeclared
 from ..record.stored_records import delete_orphans, delete_results
 
-#: remove what users had made for runs of some keys: their saved views, and settings of the App
+#: functions that remove the saved views, and the settings of the App, of runs with some keys
 _also_removed: list[Callable[[fo.Dataset, set[str]], None]] = []
 
 
 def delete_with_runs(*functions: Callable[[fo.Dataset, set[str]], None]) -> None:
-    """Take what removes more of runs from here: to compute a run needs no views and settings of the App."""
+    """Let deletion call these, too; it imports neither views nor App settings, which computing does not need."""
     _also_removed[:] = functions
 
 

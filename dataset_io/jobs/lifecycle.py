@@ -30,7 +30,7 @@ delete_with_runs(remove_saved_views, remove_app_settings)
 
 
 def what_is_deleted(dataset: fo.Dataset, run_key: str) -> dict[str, list[str]]:
-    """List what deleting a run removes, by kind: names of fields, of attributes of labels, and of saved views."""
+    """List what deleting a run removes, by kind: fields, attributes of labels, saved views, settings of the App."""
     run = Run(dataset, run_key)
     keys = field_keys(run, run.documents())
     fields = sorted({path for key in keys for path in fields_marked(dataset, key)})

@@ -1,4 +1,4 @@
-"""Attributes of labels that may name the annotator: what a field has, which is likely, and whether one is there."""
+"""Attributes of labels that could name annotators; guesses of models, references and lists of assigned annotators."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _OF_FIFTYONE = {
     *("id", "tags", "attributes", "label", "confidence", "index", "logits"),
     *("bounding_box", "mask", "mask_path", "points", "closed", "filled", "support", "instance"),
 }
-#: words in names of attributes, or of fields with those assigned, that stand for annotators
+#: words for annotators, in names of attributes or of fields that list the assigned annotators
 _WORDS = {
     *("annotator", "rater", "labeler", "labeller", "worker", "coder", "annotated", "labeled", "labelled"),
     *("reader", "expert", "reviewer", "author", "user", "assigned"),
 }
-#: so many samples, and labels of each, are looked at
+#: how many samples, and how many labels of each, are looked at
 _MOST_SAMPLES, _MOST_LABELS = 100, 100
-#: an attribute with more values in these is not offered: it counts or describes something
+#: an attribute with more values in these labels is not offered: it is a number or a description
 _MOST_VALUES = 1_000
 
 
@@ -74,7 +74,7 @@ def label_attributes(samples: SampleCollection, field: str, kind: LabelKind) -> 
 
 
 def likely_annotator(attributes: Mapping[str, set[str]]) -> str | None:
-    """The attribute that names the annotator, by its name, if it has the names of two; None if there is none."""
+    """The attribute with two or more values whose name has a word for annotators; None if there is none."""
     likely = [name for name, values in attributes.items() if len(values) > 1 and stands_for_annotators(name)]
     return min(likely, key=lambda name: (len(name), name), default=None)
 
@@ -86,7 +86,7 @@ def stands_for_annotators(name: str) -> bool:
 
 
 def lists_of_names(dataset: fo.Dataset) -> list[str]:
-    """The fields of samples that could list those assigned: lists and texts of the user, not of our runs."""
+    """The fields of samples that could list the assigned annotators: lists and texts of the user, not of our runs."""
     return [
         path
         for path, field in dataset.get_field_schema().items()
@@ -97,7 +97,7 @@ def lists_of_names(dataset: fo.Dataset) -> list[str]:
 
 
 def likely_assigned(dataset: fo.Dataset, annotators: set[str]) -> str | None:
-    """The list of names, by its name, that names some of these annotators on the first samples; None without one."""
+    """The field whose name has a word for annotators, with any of these on the first samples; None if none is."""
     lists = [name for name in lists_of_names(dataset) if stands_for_annotators(name)]
     named = (name for name in lists if annotators & set(map(value_name, dataset.limit(_MOST_SAMPLES).distinct(name))))
     return next(named, None)
@@ -113,7 +113,7 @@ def is_copy_of_ours(samples: SampleCollection, field: str, kind: LabelKind) -> b
 def values_of_attribute(samples: SampleCollection, field: str, kind: LabelKind, attribute: str) -> dict[str, str]:
     """The values of an attribute of labels, and the option that each looks like: ``models``, ``reference`` or ``""``.
 
-    As of fields: by its name, or as most of its labels have a confidence.
+    A value looks like a model, or a reference, by its name; like a model also if most of its labels have a confidence.
 
     Args:
         field: a field with lists of labels
@@ -141,7 +141,7 @@ def _is_called_prediction(name: str) -> bool:
 
 
 def is_of_model(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
-    """True if a field looks like predictions: by its name, or as most of its first labels have a confidence."""
+    """True if a field looks like predictions: by its name, or because most of its first labels have a confidence."""
     if _is_called_prediction(field):
         return True
     if not kind.is_label or is_marked(all_fields(stored_dataset(samples)).get(field)):
@@ -153,7 +153,7 @@ def is_of_model(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
 
 
 def is_likely_reference(samples: SampleCollection, field: str) -> bool:
-    """True if a field looks like a reference: by its name, or as it holds decisions."""
+    """True if a field looks like a reference: by its name, or because it holds decisions."""
     name = field.removeprefix(FRAMES_PREFIX)
     is_gold = gold_of(all_fields(stored_dataset(samples)).get(field)) == name
     return is_gold or _is_called_reference(name)

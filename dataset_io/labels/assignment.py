@@ -1,4 +1,4 @@
-"""Read lists of labels as columns, and which annotators were assigned to every sample, from lists and a field."""
+"""Read lists of labels as columns; find the annotators assigned to every sample, by the lists or a sample field."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .kinds import LabelKind
 from .source import Source, flattened
 from .stored import StoredSample, is_of_frames, label_count, label_positions
 
-#: what an annotator has on a sample
+#: state of an annotator's label list on a sample
 LIST_STATES = NO_LIST, EMPTY_LIST, LABELS = range(3)
 
 
@@ -33,11 +33,11 @@ class Assignment:
     otherwise: BoolArray  #: shape ``(S, R)``, the same if a null label list had the other meaning
     n_added: IntArray  #: shape ``(S,)``, annotators known only from their labels, who are not listed as assigned
     drew: BoolArray  #: shape ``(S, R)``, who has a label
-    present: BoolArray  #: shape ``(S, roles)``, samples that a role has
+    present: BoolArray  #: shape ``(S, roles)``, whether a role is assigned
 
 
-#: numbers of annotators who appeared during the run or are not asked for, of labels that name none, and of those of a
-#: reference or model
+#: used as the number of the annotator of a label: one who appeared during the run or was not requested; none is named;
+#: a reference or model
 UNKNOWN, NOT_NAMED, OF_ROLE = -1, -2, -3
 
 
@@ -47,7 +47,7 @@ def annotators_of(source: Source, field: int, n: int, values: Callable[[str], It
     Args:
         field: index of the field
         n: number of labels
-        values: the column ``annotator``
+        values: gives a column by its name; called for ``annotator``
     """
     owner = source.owner(field)
     if owner is not None:
@@ -68,8 +68,8 @@ def listed_labels(
     """The ids and the classes of all labels in the lists of a field, and columns ``(N,)``.
 
     These are ``sample``, ``annotator`` (see :func:`annotators_of`), ``field``, ``position`` in the list in the
-    database, ``confidence`` (nan without one, and where nobody asks), and ``is_label``: false for what is no label, or
-    names no annotator.
+    database, ``confidence`` (nan if there is none, or the run has no threshold), and ``is_label``: false for an entry
+    that is no label, or names no annotator.
     """
     ids = [row[f"id{field}"] or () for row in rows]
     counts = np.array([len(entry) for entry in ids], np.int64)
@@ -94,7 +94,7 @@ def listed_labels(
 
 
 def listed_columns(source: Source, field: int) -> dict[str, str]:
-    """The attributes behind these columns of the labels of a field, by their names in query results."""
+    """The attributes to read from the labels of a field, by the name of their column in query results."""
     naming, asked = source.naming(field), source.config.confidence_threshold is not None
     columns = {"label": "label", "annotator": naming, "confidence": "confidence" if asked else None}
     return {name: attribute for name, attribute in columns.items() if attribute is not None}
@@ -145,7 +145,7 @@ def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray
     """State of every annotator's label list on every sample (labels, empty or no list), shape ``(S, R)``.
 
     Args:
-        source: the fields; a field with a single label or value has it or not
+        source: the fields; those with a single label or value have labels, or no list
         samples: the samples as stored in the database
         drew: shape ``(S, R)``, who has a label, where one field holds the labels of all annotators
     """
@@ -165,7 +165,7 @@ def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray
 
 @dataclass(frozen=True, slots=True)
 class FieldCounts:
-    """Contents of a field: its labels, and the samples with some, with an empty list, and with none."""
+    """Counts of a field: its labels, and samples with labels, with an empty list, and without a list."""
 
     lists: AnnotatorLists
     n_labels: int

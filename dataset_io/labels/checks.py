@@ -77,7 +77,7 @@ def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_attributes(source: Source, n_needed: int) -> None:
-    """Refuse attributes that no label of the first fields has, or with values that cannot be compared in any."""
+    """Refuse attributes that no label of the first fields has, or with values in any field that cannot be compared."""
     fields = range(len(source.kinds))
     for attribute in source.config.attributes:
         if not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields[:n_needed]]):
@@ -90,7 +90,7 @@ def check_attributes(source: Source, n_needed: int) -> None:
 
 
 def codes_of(codes: ClassCodes, classes: Sequence[Any]) -> IntArray:
-    """The codes of the classes of labels; those of what is no label, which is left out, are arbitrary."""
+    """The codes of the classes of labels; arbitrary for entries that are no labels, which are left out."""
     if set(map(type, classes)) <= {str, NoneType}:
         return np.fromiter(map(codes.__getitem__, classes), np.int64, len(classes))
     found = (codes[name] if is_class(name) else MISSING for name in classes)
@@ -171,7 +171,7 @@ def check_labels(source: Source) -> None:
     if unusable:
         samples, requirements = zip(*unusable, strict=True)
         raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
-    for field in sorted({field for field, _ in n_outside}):  # as boxes in pixels are
+    for field in sorted({field for field, _ in n_outside}):  # boxes in pixels are outside
         attribute = naming[field]
         owner = {"$literal": None} if attribute is None else {"$ifNull": [f"$$this.{attribute}", None]}
         owners = of_each_label(source.label_paths[field], owner)
@@ -188,14 +188,14 @@ def check_labels(source: Source) -> None:
 
 
 def _is_compared(label: dict[str, Any], naming: str | None, config: AgreementConfig) -> bool:
-    """Condition: the annotator of a label, named by an attribute, is one of the requested ones."""
+    """True if the annotator of a label, named by an attribute, is one of the requested ones."""
     return naming is None or not config.annotators or value_name(label.get(naming)) in config.annotators
 
 
 def _labels_where(source: Source) -> Iterator[tuple[Any, str, int]]:
     """``(label, sample id, number of the field)`` of all labels of samples that may have an unusable label.
 
-    Where these are left out, of samples that have a box outside of the image.
+    If unusable labels are left out (``invalid="skip"``), of samples that have a box outside of the image.
     """
     config = source.config
     every: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}, {"label": {"$type": NOT_COMPARED}}]
@@ -258,7 +258,7 @@ def unknown_sizes_error(ids: list[str]) -> AgreementInputError:
 
 #: bytes of values as they are stored, at most; those of lists and maps are not known before
 _BYTES = {"float": 8, "int": 8, "bool": 1, "str": 32, "list": 0, "heatmap": 0}
-#: smaller samples need not be looked at: values take at most so many times what the labels take
+#: smaller samples need no check: with the values of a run, labels take at most 8 times as much
 _SMALL = MOST_BYTES // 8
 
 
@@ -308,7 +308,7 @@ def check_files(source: Source) -> None:
             ):
                 files = {
                     label[attribute]
-                    for label in document["labels"]  # what is no text cannot be read, and is refused then
+                    for label in document["labels"]  # a path that is no text is refused when it is read
                     if isinstance(label.get(attribute), str)
                     and not label[stored]
                     and _is_compared(label, annotator, source.config)
@@ -346,7 +346,7 @@ def check_annotators(source: Source) -> None:
 
 
 def unusable_labels_error(requirements: Iterable[str], n: int, sample_ids: list[str]) -> AgreementInputError:
-    """The error for ``n`` labels whose geometry cannot be compared."""
+    """The error for ``n`` labels that cannot be compared."""
     return AgreementInputError(
         f"{'. '.join(sorted(requirements))}, got {n} that are not, on samples {shown(sample_ids)}; correct them, or "
         'leave them out with invalid="skip"'

@@ -20,7 +20,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 #: numbers with a greater absolute value count as infinite, so that nothing overflows
 LARGEST = 1e9
 
-#: a coordinate in shares of the image is at most this, but for rounding
+#: largest coordinate in shares of the image, with room for rounding errors
 _LARGEST_SHARE = 1.0 + 1e-6
 
 #: requirement of a box, for messages
@@ -49,7 +49,7 @@ class GeometryReader(Protocol):
         """True if the geometry of a stored label is usable; must agree with :meth:`unusable`."""
 
     def needs_size(self, config: AgreementConfig) -> bool:
-        """True if the size of the image must be known, which ratios of areas and times do not depend on."""
+        """True if the size of the image must be known; ratios of areas and times do not depend on it."""
         return False
 
     def read(
@@ -94,7 +94,7 @@ class BoxReader(GeometryReader):
         return is_usable_box(label.get("bounding_box"))
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
-        """The boxes; masks of other fields can be compared with them."""
+        """Area of the boxes, in image sizes: masks of other fields can be compared with them."""
         return float(sum(box[2] * box[3] for box in values["box"] if is_usable_box(box)))
 
     def read(
@@ -193,7 +193,7 @@ class KeypointReader(GeometryReader):
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
-        """A query for keypoints without a labelled point, with values that are not numbers, or of wrong length."""
+        """A query for keypoints without a labelled point, with other values than numbers, or of wrong length."""
         not_a_number = {"$not": {"$type": ["number", "null"]}}
         conditions: list[dict[str, Any]] = [
             {"points": {"$not": {"$elemMatch": {"0": _LABELLED, "1": _LABELLED}}}},
@@ -221,7 +221,7 @@ class KeypointReader(GeometryReader):
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Keypoints, BoolArray]:
-        """The points in pixels; unusable objects have none."""
+        """The points in pixels; unusable labels have none."""
         if size_px is None:
             raise ValueError("`size_px` must be given to measure distances, got None")
         points, usable = read_keypoints(values["points"], number_of_points(config))
@@ -327,7 +327,7 @@ class TemporalReader(GeometryReader):
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Intervals, BoolArray]:
-        """The supports; unusable ones are one frame."""
+        """The supports; unusable ones are replaced by one frame."""
         usable = np.fromiter(map(is_usable_support, values["support"]), np.bool_, len(values["support"]))
         supports = [support if ok else (1, 1) for support, ok in zip(values["support"], usable.tolist(), strict=True)]
         frames: IntArray = np.array(supports, np.int64).reshape(-1, 2)

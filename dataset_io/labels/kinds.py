@@ -1,4 +1,4 @@
-"""The label types that can be compared: one entry each."""
+"""``KINDS``, a table of the label types that can be compared: family, geometry, similarity, paths, fields."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class LabelKind:
     list_name: str | None
     family: Family  #: family that compares it
     comparable: str  #: kinds with the same value can be compared with each other
-    geometry: GeometryReader | None = None  #: reads the geometry of its objects
+    geometry: GeometryReader | None = None  #: reads the geometry of its labels
     measure: str = "IoU"  #: name of the similarity of two objects, one of ``MEASURES``
-    #: reads the geometry of objects if some have masks; None if this type has no masks
+    #: reads the geometry of labels if some have masks; None if this type has no masks
     mask_geometry: GeometryReader | None = None
-    values: tuple[str, ...] = ()  #: attributes, other than the class, that hold what a label without a geometry says
+    values: tuple[str, ...] = ()  #: attributes, other than the class, with the number or mask of a label
     # asked for every label, so they are computed once
     is_label: bool = field(init=False)  #: whether the field holds labels, not plain values
-    #: the attributes that, with the class, say what a label says: its geometry, number or mask; sorted
+    #: the attributes, other than the class, with the content of a label: its geometry, number or mask; sorted
     content: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class LabelKind:
         object.__setattr__(self, "content", tuple(sorted(content)))
 
     def measure_of(self, config: AgreementConfig) -> str:
-        """Name of the similarity in a run."""
+        """Name of the similarity of two objects in a run."""
         return "IoU of circles" if self.measure == "OKS" and config.point_radius is not None else self.measure
 
     @property
@@ -115,5 +115,5 @@ def kind_of(field: fo.Field | None) -> LabelKind | None:
 
 
 def titles(kinds: Iterable[LabelKind] = KINDS) -> list[str]:
-    """Names of all label types."""
+    """Names of label types, each once."""
     return list(dict.fromkeys(kind.title for kind in kinds))

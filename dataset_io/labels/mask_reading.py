@@ -25,7 +25,7 @@ _PNG_GRAYSCALE = 0
 _ARRAY_HEADER_BYTES = 256
 
 
-#: how masks can break what they must be, in the order in which it is told
+#: what masks must be, each named by how it can be broken; a message reports the first broken one in this order
 MISSING, UNUSABLE, COLOURS, SIZES, PHOTOGRAPH = RULES = (
     "Files of masks must exist",
     "Segmentations must have a mask with an integer or an RGB colour of 8 bits a channel for every pixel",
@@ -169,7 +169,7 @@ def _shape_of_array(stored: Any) -> MaskShape | None:
 
 
 def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config: AgreementConfig) -> bool | None:
-    """Refuse masks that cannot be compared; returns whether they are in colour (None without masks).
+    """Refuse masks that cannot be compared; returns whether they are in colour (None if there are none).
 
     Args:
         samples: title and masks, by field, of every sample

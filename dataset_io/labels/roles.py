@@ -1,4 +1,4 @@
-"""The reference and the models of a run: where their labels are, checked before anything is read or written."""
+"""Reference and models of a run (roles): find and check their fields; undecided labels; confidence thresholds."""
 
 from __future__ import annotations
 
@@ -111,19 +111,19 @@ def check_roles(source: Source) -> None:
 
 # ---- read with the labels of annotators ----
 
-#: names of the labels in the decisions of the reference, in a query result; they end with the id of the label
+#: column of query results with the names of the decided labels; length of the label id at the end of such a name
 _DECIDED, _ID_LENGTH = "decided_labels", 24
 
 
 def decisions(source: Source) -> dict[str, Any]:
-    """Projection of the decisions that are a role, if any are."""
+    """Projection of the decisions behind a role, if a role is a field of decisions."""
     return {_DECIDED: f"${role.log}.labels" for role in source.roles if role.log is not None}  # noqa: B035
 
 
 def undecided_labels(
     source: Source, rows: Sequence[dict[str, Any]], sample: IntArray, ids: Sequence[object]
 ) -> BoolArray | None:
-    """The labels of which the decisions in a role say nothing, shape ``(N, roles)``; None without decisions."""
+    """Labels that the decisions behind a role did not decide, mask ``(N, roles)``; None if no role holds decisions."""
     holds = np.array([role.log is not None for role in source.roles], np.bool_)
     if not holds.any():
         return None
@@ -135,7 +135,7 @@ def undecided_labels(
 def are_sure(
     source: Source, samples: Sequence[StoredSample], sample: IntArray, who: IntArray, confidence: FloatArray
 ) -> BoolArray:
-    """All labels of annotators, and those of roles that reach the least confidence on their half of the images.
+    """Mask ``(N,)``: labels of annotators, and labels of roles with the least confidence for their half of the images.
 
     Args:
         samples: the samples

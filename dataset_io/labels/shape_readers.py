@@ -101,7 +101,7 @@ def placed_masks(masks: Sequence[BoolArray], boxes_xywh_rel: FloatArray, size_px
 
 #: largest coordinate of a polygon to rasterize, in image sizes; larger ones would fill memory
 LARGEST_PAINTED = 2.0
-#: stored values that are not booleans
+#: stored values that count as false
 _NOT_TRUE = {"$in": [None, False, 0, ""]}
 
 
@@ -128,7 +128,7 @@ class InstanceMaskReader(BoxReader):
         return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
 
     def needs_size(self, config: AgreementConfig) -> bool:
-        """Masks are placed on the pixels of the image."""
+        """Yes: masks are placed on the pixels of the image."""
         return True
 
     def boxes(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[FloatArray, BoolArray]:
@@ -191,7 +191,7 @@ class PolylineReader(GeometryReader):
         return usable and (is_region or self._takes_lines(config))
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
-        """The boxes around the polygons, where these are compared as pixels."""
+        """Area of the boxes around the polygons, in image sizes, if these are compared as pixels."""
         if config.rasterize is None:
             return 0.0
         points, ring, shape, _ = read_points(values["points"], LARGEST_PAINTED)
@@ -224,7 +224,7 @@ class PolylineReader(GeometryReader):
             tangled = tangled_shapes(*columns, n)
             usable &= ~tangled
             columns = _of_shapes(columns, ~tangled)
-        if config.rasterize == "pillow":  # the pixels that it fills
+        if config.rasterize == "pillow":  # the pixels that Pillow fills
             points, ring, shape = _of_shapes(columns, is_region)
             parts = np.split(points, np.flatnonzero(np.diff(ring)) + 1) if len(points) else []
             of_shape: list[list[FloatArray]] = [[] for _ in range(n)]

@@ -40,13 +40,13 @@ from .geometry_readers import GeometryReader
 from .kinds import LabelKind, kind_of, titles
 from .stored import all_fields, gold_of, is_of_frames, run_of
 
-#: stages and operators of MongoDB that give something else at every reading
+#: stages and operators of MongoDB with random results
 _DRAWS = {"$sample", "$sampleRate", "$rand"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A range of samples, of groups or of videos, by their ids; together shards are all samples."""
+    """A range of samples, of groups or of videos, by their ids; the shards together contain all samples."""
 
     key: str  #: path of the id in a sample
     low: ObjectId | None  #: the first id; None: no limit
@@ -54,7 +54,7 @@ class Shard:
 
     def stages(self, key: str) -> list[dict[str, Any]]:
         """Stages that keep the documents whose id at a path is in the range."""
-        # written so that the first shard has what has no id at all
+        # with ``$not``, so that documents without such an id are in the first shard
         below = [] if self.high is None else [{key: {"$not": {"$gte": self.high}}}]
         matched = [*below, *([] if self.low is None else [{key: {"$gte": self.low}}])]
         return [{"$match": {"$and": matched}}] if matched else []
@@ -62,17 +62,17 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A reference or a model: labels with which annotators are compared, of nobody who is one of them."""
+    """A reference or a model: annotators are compared with its labels, but it is no annotator itself."""
 
     name: str  #: its field, or its value of the attribute
     is_model: bool  #: whether it is a model; else the reference
     field: str  #: the field of its labels
-    kind: LabelKind  #: their type
+    kind: LabelKind  #: type of these labels
     of_attribute: bool  #: whether it is a value of the attribute of the annotators' field
     thresholds: tuple[float, ...] = ()  #: least confidence of its labels on either half of the images; empty for none
-    log: str | None = None  #: where documents have the decisions behind its labels; None where it holds no decisions
+    log: str | None = None  #: field with the decisions behind its labels; None if it holds no decisions
     decided: str | None = (
-        None  #: which decisions these are: another text after every decision, and after taking one back
+        None  #: state of these decisions: a text that changes with every decision, and when one is taken back
     )
 
 
@@ -92,8 +92,8 @@ class Source:
     annotator_values: tuple[str, ...] = ()  #: attribute value of every annotator (attribute mode)
     #: unique id of the run; never reused, not even for the same key
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
-    among: tuple[ObjectId, ...] | None = None  #: only these samples, for frames only those of these videos
-    shard: Shard | None = None  #: only these samples
+    among: tuple[ObjectId, ...] | None = None  #: only these samples; for frames, only the frames of these videos
+    shard: Shard | None = None  #: only the samples in this range
     roles: tuple[Role, ...] = ()  #: the reference, if there is one, then the models
 
     @cached_property
@@ -122,17 +122,17 @@ class Source:
         return {value: k for k, value in enumerate(self.annotator_values)}
 
     def owner(self, field: int) -> int | None:
-        """Index into ``annotators`` of whose field it is; None where an attribute of the labels names them."""
+        """Index into ``annotators`` of the owner of a field; None if an attribute of its labels names them."""
         number = self.field_annotator[field] if field < len(self.field_annotator) else -1
         return None if number < 0 else number
 
     def naming(self, field: int) -> str | None:
-        """The attribute that names the annotators of the labels of a field; None where the field is of one alone."""
+        """The attribute that names the annotators of the labels of a field; None if the field has one owner."""
         return self.config.annotator_attribute if self.owner(field) is None else None
 
     @cached_property
     def number_of_name(self) -> dict[str, int]:
-        """Index into ``annotators`` of every name that users may call an annotator: their own, and their field's."""
+        """Index into ``annotators`` of every name that users may give an annotator: its own, and that of its field."""
         if self.config.attribute_mode:
             return {**{name: k for k, name in enumerate(self.annotators)}, **self.annotator_numbers}
         of_fields = dict(zip((*self.config.fields, *self.fields), self.field_annotator * 2, strict=True))
@@ -182,12 +182,12 @@ class Source:
         return tuple(role for role in self.roles if not role.of_attribute)
 
     def number_read(self, role: Role) -> int:
-        """Place of the field of a role among those that are read."""
+        """Place of the field of a role among the fields that are read: those of annotators, then those of roles."""
         return 0 if role.of_attribute else len(self.kinds) + self._beside.index(role)
 
     @cached_property
     def everybody(self) -> Source:
-        """The annotators, and behind them the roles as annotators like them; without roles the source itself."""
+        """The source with its roles as further annotators, after the others; without roles the source itself."""
         if not self.roles:
             return self
         config, every, n = self.config, tuple(role.name for role in self.roles), len(self.annotators)
@@ -229,13 +229,13 @@ class Source:
         return sample_collection(self.dataset).aggregate([*documents, *stages], allowDiskUse=True, **options)
 
     def aggregate_stored(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
-        """Run aggregation stages on the documents of the dataset, whatever the view."""
+        """Run aggregation stages on the documents of the dataset, without the stages of the view."""
         stages = [*self._only(self.on_frames), *stages]
         return self.collection.aggregate(stages, allowDiskUse=True, **options)
 
     @property
     def shard_key(self) -> str:
-        """Path in a document of the id by which samples are shared out: of its group, its video, or its own."""
+        """Path in a document of the id by which shards are formed: that of its group, of its video, or its own."""
         if self.on_frames:
             return "_sample_id"
         return "_id" if self.dataset.group_field is None else f"{self.dataset.group_field}._id"
@@ -337,7 +337,7 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Sour
 def recorded_source(
     samples: SampleCollection, config: AgreementConfig, kinds: tuple[LabelKind, ...], annotators: tuple[str, ...]
 ) -> Source:
-    """The labels of annotators who are known, as those of a run."""
+    """The source with annotators who are already known, such as those of a run."""
     if config.attribute_mode:
         return Source(samples, config, kinds, annotators, (), tuple(map(config.annotator_value, annotators)))
     return Source(samples, config, kinds, annotators, tuple(map(annotators.index, config.annotators)))
@@ -481,7 +481,7 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
 
 
 def refuse_decisions(source: Source) -> None:
-    """Refuse what was decided as an annotator."""
+    """Refuse a field of decisions as the labels of an annotator."""
     schema = field_schema(source.dataset)
     for name in source.config.fields:
         if gold_of(schema.get(name)) == name.removeprefix(names.FRAMES_PREFIX):

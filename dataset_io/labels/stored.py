@@ -93,7 +93,7 @@ def mark_of(field: fo.Field | None) -> str | None:
 
 
 def gold_of(field: fo.Field | None) -> str | None:
-    """Name of the field of decisions as which a field was declared; None if it was not."""
+    """Name of the field of decisions in the mark of a field; None if the field has no such mark."""
     info: dict[str, Any] = getattr(field, "info", None) or {}
     return info.get(names.GOLD_MARK)
 
@@ -120,8 +120,8 @@ class StoredSample:
 
     sample_id: ObjectId  #: id of the document
     last_modified_at: datetime | None  #: its time stamp, None if it has none
-    #: for every field the ids of all stored labels (None for one without; plain fields: the value); None without
-    #: label list, label or value
+    #: for every field the ids of all stored labels (None for a label without id; plain fields: the value); None if
+    #: there is no label list, label or value
     label_ids: tuple[list[Any] | None, ...]
     video_id: ObjectId | None = None  #: id of the sample that a frame belongs to
     frame_number: int = 0  #: its number in that video
@@ -149,7 +149,7 @@ def milliseconds(stamp: datetime | None) -> int:
 
 
 def time_of(stamp: int) -> datetime:
-    """The time stamp of :func:`milliseconds`."""
+    """The time stamp from milliseconds since 1970; inverse of :func:`milliseconds`."""
     return _EPOCH + stamp * _MILLISECOND
 
 

@@ -19,20 +19,20 @@ from ..database.fiftyone_private import frame_collection, has_frame_fields, relo
 from ..labels.stored import all_fields, gold_of, is_of_frames
 from .run import dataset_of
 
-#: entry of a decision that says what was done to apply it, one part for every step
+#: entry of a decision with the changes of labels that applied it, one part for every step
 APPLIED = "applied"
 
 Field = TypeVar("Field", bound="GoldField")
 
 
 class GoldField:
-    """A field of decisions of a dataset, for one call: others may write, or delete it, at any time.
+    """A field of decisions of a dataset, opened for one call: others may write or delete it at any time.
 
     Attributes:
         dataset: the dataset
         name: name of the field on a sample, or frame
         path: its path in the schema of the dataset
-        decisions: name of the field beside it, which says who decided what
+        decisions: name of the log, a field beside it with who decided what
         with_decisions: query for the documents with decisions
     """
 
@@ -46,7 +46,7 @@ class GoldField:
 
     @classmethod
     def left_in(cls: type[Field], samples: SampleCollection, name: str) -> Field | None:
-        """The field of decisions of a dataset, or what is left of it, on samples or on frames; None without any."""
+        """The field of decisions of samples or frames of a dataset, or what is left of it; None if there is none."""
         dataset = dataset_of(samples)
         reload_dataset(dataset)
         places = (False, True) if has_frame_fields(dataset) else (False,)
@@ -81,7 +81,7 @@ class GoldField:
 
     @property
     def paths(self) -> list[str]:
-        """Our fields: the field of decisions, and the log beside it."""
+        """The two fields: the field of decisions, and the log beside it."""
         return [self.path, self.path + names.DECISIONS_SUFFIX]
 
     @property
@@ -91,16 +91,16 @@ class GoldField:
 
     @property
     def exists(self) -> bool:
-        """True if anything was decided in it."""
+        """True if the field and its log exist, as from the first decision on."""
         return self.left == self.paths
 
     @property
     def left(self) -> list[str]:
-        """Fields of the two that exist under their own names."""
+        """Those of the two fields that exist under their own names."""
         return [path for path in self.paths if gold_of(self.dataset.get_field(path)) == self.name]
 
     def what_is_missing(self) -> str:
-        """Reason why one field of the two is no field of decisions, and what to do."""
+        """Message that one of the two fields is missing, and what to do."""
         (left,), (missing,) = self.left, set(self.paths) - set(self.left)
         is_list = missing != self.path
         others = [
@@ -139,7 +139,7 @@ def applied_steps(samples: SampleCollection) -> list[str]:
 def labels_of_steps(
     samples: SampleCollection, steps: Several[str], fields: Sequence[str]
 ) -> tuple[dict[tuple[ObjectId, int | None], int], set[str]]:
-    """Number of labels in some fields set in some steps, by sample and frame number; and the steps found.
+    """Number of labels of some fields that some steps set, by sample and frame number; and the steps found.
 
     Args:
         samples: the dataset, or a view of it

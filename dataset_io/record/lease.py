@@ -1,8 +1,8 @@
 """Lease of a dataset: one writer at a time for its schema, runs, App settings, saved views and indexes.
 
 The lease stands in the dataset's own document, where FiftyOne ignores what it does not know: it needs no collection,
-goes with the dataset, and nothing is left of it when it is given back. Whoever changes the schema does so on condition
-that the lease is still theirs. Times are those of the database, so that clocks of machines do not matter.
+goes with the dataset, and nothing is left of it when it is given back. A change of the schema is written on condition
+that the writer still holds the lease. Times are those of the database, so that clocks of machines do not matter.
 
 A run holds no lease while labels are compared or written: any number of runs of different keys work at once. An import
 holds it for as long as it writes, so that no two imports write at once.
@@ -31,16 +31,16 @@ from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import database, dataset_id, deleted_error, is_deleted, reload_dataset, root_dataset
 from .stored_records import delete_orphans, delete_results
 
-#: a lease that is not renewed ends after so many seconds, and is renewed so often
+#: seconds after which a lease ends that is not renewed, and seconds between two renewals
 LEASE_SECONDS, RENEWAL_SECONDS = 30.0, 8.0
 #: how long to wait for a lease that others renew
 PATIENCE_SECONDS = 300.0
-#: shortest and longest pause between two looks at a lease that others hold
+#: shortest and longest pause between two attempts to get a lease that others hold, in seconds
 _PAUSES = (0.01, 0.25)
 
 
 class _Held(threading.local):
-    """Leases of this thread, by dataset: asking for one that it holds is allowed."""
+    """Leases that this thread holds, by dataset; it may ask for one of them again."""
 
     def __init__(self) -> None:
         self.owners: dict[ObjectId, str] = {}
@@ -76,7 +76,7 @@ def writing(samples: fo.Dataset) -> Iterator[fo.Dataset]:
     finally:
         ended.set()
         del _held.owners[key]
-        with contextlib.suppress(PyMongoError):  # then it ends by itself
+        with contextlib.suppress(PyMongoError):  # after an error the lease ends by itself
             database().datasets.update_one(_held_by(key, owner), {"$unset": {names.LEASE: ""}})
 
 
@@ -96,14 +96,14 @@ def lost_lease(dataset: fo.Dataset) -> AgreementInputError:
 
 @contextlib.contextmanager
 def unless_deleted(dataset: fo.Dataset) -> Iterator[None]:
-    """Turn whatever goes wrong because the dataset was deleted meanwhile into one sentence; nothing of runs is left."""
+    """Turn any error after the dataset was deleted into one message, and delete all that was stored for its runs."""
     key, name = dataset_id(dataset), dataset.name
     try:
         yield
     except Exception as error:
         if not is_deleted(key):
             raise
-        # FiftyOne deletes what the dataset referred to at the moment when it was deleted
+        # FiftyOne deletes only what the dataset referred to when it was deleted
         for document in database().runs.find({"_dataset_id": key, "config.method": names.RUN_METHOD}):
             delete_results(document)
         database().views.delete_many({"_dataset_id": key})
@@ -161,7 +161,7 @@ def this_process() -> str:
 
 @functools.cache
 def _machine() -> str:
-    """The machine whose processes this process sees: its name, and what tells containers of one name apart."""
+    """Name of the machine whose processes this process sees, with ids that tell containers of one name apart."""
     seen = [platform.node().replace(" ", "-") or "localhost"]
     with contextlib.suppress(OSError):
         seen.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -176,7 +176,7 @@ def has_died(holder: str) -> bool:
         return False
     try:
         found = psutil.Process(int(process))
-        # processes see the start of one another with an error of up to a second, as clocks are set
+        # the start of a process is known with an error of up to a second, as clocks are set
         is_same = abs(found.create_time() - float(started)) < 2.0
         return not is_same or found.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

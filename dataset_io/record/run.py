@@ -49,16 +49,16 @@ from .stored_records import (
     surely_written,
 )
 
-#: stands for the id of results that a record does not tell
+#: used as the id of results where a record has none
 _NO_RESULTS = "0" * 24
 
-#: entry of the record of a run that is shared out among workers: what each does, and what is done
+#: entry of the record of a run on several workers: its shards, and which of them are done
 SHARED = "shared"
 RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
 
 
 def dataset_of(samples: object) -> fo.Dataset:
-    """The dataset of a dataset or view."""
+    """The dataset of a view; a dataset itself."""
     if not isinstance(samples, SampleCollection):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset or view, got {type(samples).__name__}")
     return root_dataset(samples)
@@ -101,7 +101,7 @@ def _references(dataset: fo.Dataset) -> dict[str, ObjectId]:
 
 
 def readable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a run with what deleting it needs, which works in any state."""
+    """The document of a run, with the entries that deletion needs made valid: deletion works in any state."""
     config = document.get("config")
     record = dict(config) if isinstance(config, Mapping) else {}
     paths, options, run_id = (record.get(name) for name in ("fields_written", "options", "results_id"))
@@ -131,7 +131,7 @@ def refresh(dataset: fo.Dataset) -> None:
     reload_samples(dataset)
 
 
-#: what the record of a completed run holds
+#: entries that the record of a completed run must have, and their types
 _RECORDED: dict[str, type] = {
     **dict.fromkeys(("fields_written", "annotators"), list),
     **dict.fromkeys(("options", "versions", CHANGES_RECORD), dict),
@@ -172,7 +172,7 @@ class Run:
 
     @property
     def computed_at(self) -> datetime | None:
-        """Time of its registration."""
+        """Time at which the run was registered."""
         found = self._document().get("timestamp")
         return found if isinstance(found, datetime) else None
 
@@ -183,27 +183,27 @@ class Run:
 
     @property
     def was_killed(self) -> bool:
-        """True if it is recorded as running, but its process was one of this machine and is gone."""
+        """True if the run is recorded as running, but its process, one of this machine, is gone."""
         record = self.config
         process = record.get("process")
         return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
     @property
     def is_being_written(self) -> bool:
-        """True if a process may be computing or updating it."""
+        """True if a process may be computing or updating the run."""
         record = self.config
         return not self.was_killed and (record.get("status") == RUNNING or bool(record.get("updating")))
 
     @property
     def can_be_continued(self) -> bool:
-        """True if workers did a part of it, and nobody computes it: ``resume=True`` does the rest."""
+        """True if the run on several workers did not complete, and nobody computes it: ``resume=True`` does."""
         record = self.config
         is_unfinished = record.get("status") in (RUNNING, FAILED) and not self.is_being_written
         return is_unfinished and SHARED in record
 
     @property
     def field_key(self) -> str:
-        """Prefix of its fields; differs from the key if it was renamed with FiftyOne's own ``rename_run()``."""
+        """Prefix of the run's fields; not its key if FiftyOne's own ``rename_run()`` renamed the run."""
         return str(self.config["options"].get("run_key") or self.key)
 
     def require(self) -> None:
@@ -225,7 +225,7 @@ class Run:
         self.completed()
 
     def completed(self) -> dict[str, Any]:
-        """The record of the run if it completed; here, and with its results, what is stored of a run is checked.
+        """The record of the run if it completed, after a check of its entries.
 
         Raises:
             AgreementInputError: if it did not complete, or another version of the plugin, or something else, stored it
@@ -277,7 +277,7 @@ class Run:
         self._update({"$pull": _config_filter({"fields_written": path}), "$unset": _config_filter({entry: ""})})
 
     def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> bool:
-        """Update the document of the run, and of no other that has taken its key; whether there is such a one."""
+        """Update the document of this run, never of another one with its key; returns whether it was found."""
         own = {"_id": self.reference} if self.run_id is None else self._own()
         is_there = bool(database().runs.update_one({**own, **(only_with or {})}, update).matched_count)
         document = run_document(self.dataset, self.key)
@@ -294,10 +294,10 @@ class Run:
         return database().runs.find_one({**self._own(), **_config_filter(values)}, {"_id": True}) is not None
 
     def require_current(self, status: str | None = None) -> None:
-        """Raise :class:`AgreementInputError` if the run was deleted or replaced, or that has begun.
+        """Raise :class:`AgreementInputError` if the run was deleted, renamed or replaced, or one of these has begun.
 
         Args:
-            status: the status that it must have; None: any other
+            status: the status that it must have; None: any but ``deleting`` and ``renaming``
         """
         if not self.is_current(status={"$nin": [DELETING, RENAMING]} if status is None else status):
             raise AgreementInputError(
@@ -326,11 +326,11 @@ class Run:
 
     @property
     def reference(self) -> Any:
-        """Id of the run document that the dataset refers to, even if the document is gone; None without a reference."""
+        """Id of the run document that the dataset refers to, even if the document is gone; None if there is none."""
         return _references(self.dataset).get(self.key)
 
     def documents(self) -> list[dict[str, Any]]:
-        """Its documents, also documents that the dataset does not refer to because the process died."""
+        """The documents of the run, also those that the dataset does not refer to because the process died."""
         references = _references(self.dataset)
         of_others = [reference for key, reference in references.items() if key != self.key]
         wanted = {
@@ -377,7 +377,7 @@ class Run:
     # ---- updates: new results take the place of the old ones in one write ----
 
     def begin_update(self, new_id: str) -> None:
-        """Record what the new results will be stored under; what an interrupted update left is removed."""
+        """Record the id of the new results; remove the results that an interrupted update left."""
         self.require_current()
         left = self.config.get("updating")
         self.update(updating=new_id)
@@ -385,7 +385,7 @@ class Run:
             delete_files(left)
 
     def end_update(self, new_id: str, record: Mapping[str, int] | None = None) -> None:
-        """Forget an update that came to nothing; with a new record, the changes that it found do not matter."""
+        """End an update without new results; ``record``: new :data:`CHANGES_RECORD` if no change concerned the run."""
         update = {"$unset": _config_filter({"updating": ""})}
         if record is not None:
             update["$set"] = _config_filter({CHANGES_RECORD: dict(record)})
@@ -402,15 +402,15 @@ class Run:
         new_id: str | None = None,
         read: Mapping[str, int] | None = None,
     ) -> None:
-        """Store what was found: one write completes the run; what an update replaces is kept as the earlier state.
+        """Store report and records, then complete the run in one write; an update keeps the old results, too.
 
         Args:
             report: the report
             store: stores the records
             applied: steps of decisions that are applied to labels
             fields: the fields that the run writes
-            new_id: of an update, what the results are stored under
-            read: of an update, the record of when the samples were read
+            new_id: for an update, the id under which the results are stored
+            read: for an update, when the samples were read (:data:`CHANGES_RECORD`)
 
         Raises:
             AgreementInputError: if somebody else began to update the run
@@ -447,7 +447,7 @@ class Run:
                 delete_files(previous)
 
     def fields(self) -> dict[str, fo.Field]:
-        """The fields with its mark, by path: the user may have renamed, cloned or deleted label fields since."""
+        """The fields with the run's mark, by path: the user may have renamed, cloned or deleted label fields since."""
         return fields_marked(self.dataset, self.field_key)
 
     def remove_remains(self, paths: Collection[str]) -> None:
@@ -471,13 +471,13 @@ class Run:
             return self._stored_report(self._document()["results"])
 
     def records(self) -> OpenRecords:
-        """The records of its samples; raises as :meth:`report`."""
+        """The records of the samples; raises as :meth:`report`."""
         report = self.report()
         with self._unchanged():
             return open_records(self._records_id(), report)
 
     def previous(self) -> OpenRecords:
-        """The records before the last update; raises as :meth:`report`, and where there was none."""
+        """The records before the last update; raises as :meth:`report`, and if there was no update."""
         self.require_completed()
         previous = self.config.get("previous")
         if previous is None:
@@ -492,7 +492,7 @@ class Run:
         """The steps of decisions that were applied to labels when it was computed.
 
         Args:
-            before: when it was computed before the last update
+            before: the steps of the state before the last update instead
         """
         with self._unchanged():
             document = self._document()
@@ -500,17 +500,17 @@ class Run:
             return {step for step in _results(results).get("applied") or () if isinstance(step, str)}
 
     def index(self) -> SampleIndex:
-        """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""
+        """The samples of the run, without reading its other records; raises as :meth:`report`."""
         with self._unchanged():
             return open_index(self._records_id())
 
     @property
     def stored_bytes(self) -> int:
-        """Size of its records; 0 without records."""
+        """Size of the stored records in bytes; 0 if there are none."""
         return stored_bytes(self.config["results_id"])
 
     def _records_id(self) -> str:
-        """Id of its stored records."""
+        """Id of the stored records; raises :class:`AgreementInputError` if there are none."""
         run_id = str(self.config["results_id"])
         if not stored_bytes(run_id):
             raise AgreementInputError(
@@ -527,7 +527,7 @@ class Run:
 
     @contextlib.contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Re-word what reading stored results raises where these are gone, or are not what the plugin stored."""
+        """Re-word the errors of reading stored results that are gone, or that something else changed."""
         try:
             yield
         except AgreementInputError:

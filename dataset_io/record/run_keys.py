@@ -1,4 +1,4 @@
-"""Check that a run key, and all field names that begin with it, are free."""
+"""Check that a run key and its field names are free; which runs and annotators a view filters by; unread images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_key_is_free(
     """
     OPTIONS["run_key"].checked(run_key, argument)
     declared = all_fields(dataset)
-    for path in paths:  # not names of fields and methods of labels, samples and frames: our values would hide them
+    for path in paths:  # refuse names of fields and methods of labels, samples and frames: values would hide them
         parent, _, name = path.rpartition(".")
         field = declared.get(parent)
         field = field.field if isinstance(field, fo.ListField) else field
@@ -150,7 +150,7 @@ def filtered_annotators(source: Source) -> list[str]:
 
 
 def unread_images(source: Source) -> dict[str, int]:
-    """By annotator, the images (frames) on which some of their labels could not be read when they were imported."""
+    """Number of images (frames), by annotator, on which labels of the annotator could not be read at import."""
     config = source.config
     prefix = names.FRAMES_PREFIX if source.on_frames else ""
     fields = [path.removeprefix(prefix) for path, field in field_schema(source.dataset).items()

@@ -102,13 +102,13 @@ class RunLabels:
         return recorded_source(self.dataset, self.config, self.kinds, self.annotators)
 
     def source_of_run(self) -> Source:
-        """The labels that the run compared, in its view if it was computed on one, which renames classes itself."""
+        """The labels that the run compared, in its view, if any; without aliases for classes that this view renames."""
         config = AgreementConfig.from_dict(self.run.completed()["options"])
         of_run = flattened(self.run.target(), on_frames=self.on_frames)
         return dataclasses.replace(self.source(), samples=of_run, config=config)
 
     def annotators_asked(self, annotators: Any) -> tuple[str, ...]:
-        """The annotators in an argument: one name, several, or None for none.
+        """The annotators that an argument names: a name, a list of names, or None for none.
 
         Raises:
             AgreementInputError: if they are not names of annotators of the run
@@ -167,14 +167,14 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
 
 
 def _names_in_view(run: Run, config: AgreementConfig) -> dict[str, str]:
-    """The aliases of a run, and what its view calls classes that are stored under other names, in all of its fields."""
+    """The aliases of a run, and how its view renames stored classes, if it does so alike in all fields."""
     view, maps = run.target(), {field: dict[str, str]() for field in config.fields}
     for stage in stages_of(view) if isinstance(view, fo.DatasetView) else ():
         if isinstance(stage, fo.MapLabels) and stage.field in maps:
             before = maps[stage.field]
             maps[stage.field] = {**stage.map, **{name: stage.map.get(shown, shown) for name, shown in before.items()}}
     of_view, *others = maps.values()
-    if any(each != of_view for each in others):  # one name then means other classes in other fields
+    if any(each != of_view for each in others):  # a name then means different classes in different fields
         return dict(config.aliases)
     return {**config.aliases, **{name: config.aliases.get(shown, shown) for name, shown in of_view.items()}}
 
@@ -209,7 +209,7 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
     """
     run = Run(dataset, run_key)
     if run.config.get("status") != COMPLETED:
-        run.require_completed()  # which reads the dataset again, and takes most of the time
+        run.require_completed()  # only then: it reloads the dataset, which takes most of the time
     config = run.completed()
     on_frames = any(map(is_of_frames, config["fields_written"]))
     found = changes_since(run.dataset, config[CHANGES_RECORD], run.index, on_frames=on_frames)

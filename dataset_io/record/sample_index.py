@@ -1,7 +1,7 @@
 """The samples, or frames, of a run's records with their time stamps, and which were changed since.
 
 FiftyOne gives a sample a new time stamp when it is saved. What we write leaves the time stamp as it is: other runs see
-no change, and an edit in a form of the App that is open meanwhile is saved.
+no change, and the App can still save an edit in a form that was open meanwhile.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ..labels.stored import StoredSample, milliseconds, time_of
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
-#: stands for the group of a sample that has none
+#: used as the group id of a sample that has no group
 _NO_GROUP = ObjectId(bytes(_ID))
-#: counts of reading a sample
+#: columns with what was counted when a sample was read
 COUNTS = ("n_invalid", "n_unknown", "n_added", "lists")
 
 
@@ -50,7 +50,7 @@ class SampleIndex:
 
     @classmethod
     def of(cls, source: Source, samples: Sequence[StoredSample], **counts: IntArray) -> SampleIndex:
-        """The samples of a batch, with the counts of reading them."""
+        """The samples of a batch, with what was counted when they were read."""
         stamps = [milliseconds(sample.last_modified_at) for sample in samples]
         columns: dict[str, NDArray[Any]] = {
             "sample_id": sample_keys(sample.video_id or sample.sample_id for sample in samples),
@@ -109,7 +109,7 @@ class SampleIndex:
         return found if found is not None and len(found) and (found != b"").all() else None
 
     def order(self) -> IntArray | None:
-        """Rows by group, sample and frame, shape ``(S,)``; None if that is how they stand."""
+        """Row numbers sorted by group, sample and frame, shape ``(S,)``; None if the rows are in that order."""
         keys = (self.columns.get("frame_number"), self.columns["sample_id"], self._groups())
         order: IntArray = np.lexsort([key for key in keys if key is not None])
         return None if (order == np.arange(len(order))).all() else order
@@ -145,12 +145,12 @@ class SampleIndex:
     def changed(
         self, samples: Sequence[Mapping[str, Any]], frames: Sequence[Mapping[str, Any]], since: datetime
     ) -> set[ObjectId]:
-        """Ids of the samples, of frames their videos, that have another time stamp than when they were read.
+        """Ids of the samples (for frames: of the videos) that have another time stamp than when they were read.
 
         Args:
             samples: documents of samples with their ``last_modified_at``
-            frames: the same of frames, if rows are frames
-            since: what was not read is changed if its time stamp is not earlier
+            frames: documents of frames with the same, if rows are frames
+            since: documents that were not read count as changed if their time stamp is not earlier
         """
         stamps, keys = self.columns["stamp"], self.keys()
         ids = [row["_id"] for row in samples]
@@ -211,7 +211,7 @@ def _changed(
     read_stamps: IntArray,
     since: datetime,
 ) -> list[ObjectId]:
-    """The ids of the documents whose time stamp is not the one that was read."""
+    """The ids of documents with another time stamp than was read, or that were not read and are not older."""
     stamps = np.array([milliseconds(row["last_modified_at"]) for row in documents], np.int64)
     order = np.argsort(read, kind="stable")
     place = np.minimum(np.searchsorted(read, keys, sorter=order), max(len(order) - 1, 0))
@@ -278,7 +278,7 @@ def new_changes_record(dataset: fo.Dataset) -> dict[str, Any]:
 class Changes:
     """Samples changed in a dataset since a run."""
 
-    samples: frozenset[ObjectId]  #: samples that were edited or added; for runs on frames, or whose frames were
+    samples: frozenset[ObjectId]  #: samples that were edited or added; for runs on frames also videos of such frames
     n_deleted: int  #: samples that were deleted, whether or not the run compared them
 
 

@@ -1,8 +1,8 @@
-"""Declare, rename and delete fields, those of runs with their marks: every change of the schema is one write.
+"""Declare, rename and delete fields (those of runs carry a mark); every change of the schema is a single write.
 
 FiftyOne saves changes of the schema by their position in a list. If another process shortens the list meanwhile, that
 leaves entries without a name, and the dataset never opens again. Here the whole list is written, on condition that it
-is still the one that was read; if it is not, the change is made again on what is there.
+is still the one that was read; if it is not, the new list is read and changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..database.fiftyone_private import (
 from ..labels.stored import Place, all_fields, is_marked, is_of_frames, mark_of, outermost, places, run_of
 from .lease import lost_lease, require_lease, writing
 
-#: entries of a dataset's document that name fields, and those of its App settings that do
+#: entries of a dataset's document that name fields, and such entries of its App settings
 _ENTRIES = ("sample_fields", "frame_fields", "label_schemas", "frame_label_schemas", "active_label_schemas")
 _OF_APP = ("active_fields", "sidebar_groups", "media_fields", "grid_media_field", "modal_media_field")
 _MEDIA_FIELD = "filepath"
@@ -42,7 +42,7 @@ def declare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
     """Declare fields by path, unless there are fields of these paths.
 
     Raises:
-        AgreementInputError: if somebody deleted the field that one is to be in, or FiftyOne could not read one again
+        AgreementInputError: if the parent of a field was deleted meanwhile, or FiftyOne could not read a field back
     """
 
     def change(document: Document) -> None:
@@ -139,7 +139,7 @@ def _change(dataset: fo.Dataset, change: Callable[[Document], None]) -> None:
             still = {name: {"$eq": before.get(name)} for name in new}
             update = {"$set": new, "$currentDate": {"last_modified_at": True}}
             if database().datasets.update_one({**require_lease(dataset), **still}, update).matched_count:
-                continue  # until there is nothing to change, also of what others saved just now
+                continue  # until nothing is left to change, also in what others saved just now
             if database().datasets.find_one(require_lease(dataset), {"_id": True}) is None:
                 raise lost_lease(dataset)
         reload_dataset(dataset)
@@ -152,7 +152,7 @@ def _flat(document: Document) -> Document:
 
 
 def _fields_in(document: Document, parent: str) -> list[Document] | None:
-    """The documents of the fields in a field; of all fields of samples, or frames, without one."""
+    """The documents of the fields in a field (``""``: of samples, ``frames``: of frames); None if it does not exist."""
     of_frames = is_of_frames(f"{parent}.")
     inner = parent.removeprefix(names.FRAMES_PREFIX.rstrip(".")).removeprefix(".") if of_frames else parent
     fields: list[Document] = document.setdefault("frame_fields" if of_frames else "sample_fields", [])
@@ -240,14 +240,14 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str], *, being_written: b
     """Delete fields and their values.
 
     Args:
-        being_written: whether somebody may be writing them. All samples get a new time stamp then, so that nobody who
-            read them before writes them now; all runs take that for a change
+        being_written: whether a run may be writing values. All samples get a new time stamp then, so that it does not
+            write to samples that it read before; for all runs, the samples count as changed
     """
     deleted = outermost(paths)
     if not deleted:
         return
     with writing(dataset):
-        # what we wrote is no part of what runs compared
+        # runs do not compare fields that this plugin wrote
         own = all(is_marked(dataset.get_field(path)) for path in deleted)
         # values first: FiftyOne cannot save a sample with values of which the schema does not know
         for place in places(dataset, deleted):
@@ -271,6 +271,6 @@ def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
 
 
 def _unset(place: Place, query: Mapping[str, Any], *, changes: bool = False) -> None:
-    """Remove values; whether that counts as a change of the samples."""
+    """Remove values; with ``changes``, that counts as a change of the samples (new time stamp)."""
     stamp: list[dict[str, Any]] = [{"$set": {"last_modified_at": "$$NOW"}}] if changes else []
     place.collection.update_many(query, [{"$unset": place.paths}, *stamp])

@@ -1,7 +1,7 @@
 """The records of a run in the database: one file of columns, in addition to FiftyOne's results with the report.
 
 A column is the memory of a numpy array, compressed if that saves space; the last one is JSON, with what a report needs
-in addition. The document of the file in ``fs.files`` says where each stands (``columns``).
+in addition. The document of the file in ``fs.files`` has the position of each (``columns``).
 
 FiftyOne does not know these files. Their ids contain the ids of their runs, so that files of runs that no longer exist
 can be found and removed.
@@ -40,7 +40,7 @@ _CHUNK = 2**22
 _ALIGNED = 64
 #: name of the JSON values beside the columns
 _CONTEXT = "context"
-#: what ids of such files begin with
+#: ids of such files begin with this
 _PREFIX = "annotator_agreement/"
 #: entries of the config of a run with ids of results: the present ones, those before the last update, and those of an
 #: update that is running
@@ -53,7 +53,7 @@ Store = Callable[[str], None]
 
 
 def file_id(run_id: str, part: str | None = None) -> str:
-    """Id of the file with the records of a run, or of a worker's share, deleted when the run is complete."""
+    """Id of the file with the records of a run; or with a worker's ``part`` of them, until the run is complete."""
     return f"{_PREFIX}{run_id}" if part is None else f"{_PREFIX}{run_id}/{part}"
 
 
@@ -65,7 +65,7 @@ def write_records(file_id: str, records: Records, context: Mapping[str, Any]) ->
         records: the records
         context: the parts of a report's context that fit into JSON
     """
-    # scores and samples come first, so that they can be read without the rest
+    # scores and samples come first, so that they can be read without the other columns
     known = sorted(records.parts[0], key=lambda name: (name != "score", name not in SAMPLE_COLUMNS, name))
     where: dict[str, tuple[int, int, bool, str, tuple[int, ...]]] = {}
 
@@ -93,7 +93,7 @@ class OpenRecords:
 
 
 def stored_bytes(run_id: str) -> int:
-    """Size of the records of a run; 0 without records."""
+    """Size of the records of a run in bytes; 0 if there are none."""
     found = database().fs.files.find_one({"_id": file_id(run_id)}, {"length": True})
     return 0 if found is None else int(found["length"])
 
@@ -125,7 +125,7 @@ def file_context(file_id: str) -> dict[str, Any]:
 
 
 def open_index(run_id: str) -> SampleIndex:
-    """The samples of the records of a run, without reading the rest."""
+    """The samples of the records of a run, without reading the other columns."""
     return SampleIndex.of_columns(_some_columns(file_id(run_id), SAMPLE_COLUMNS))
 
 
@@ -195,8 +195,8 @@ def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId 
     """Delete the records and the report of a run, unless another run has them, in a cloned dataset.
 
     Args:
-        run_id: what they are stored under
-        results: what the report is stored under, if it is known to be something else
+        run_id: id under which they are stored
+        results: id under which the report is stored, if it is known to be another one
         own: id of the document of the run, if there is one
     """
     runs, others = database().runs, {"_id": {"$ne": own}}
@@ -232,7 +232,7 @@ def _write_file(file_id: str, parts: Iterable[_Bytes], columns: Mapping[str, Any
     Args:
         file_id: id of the file
         parts: its content
-        columns: where they stand in it, known at the end
+        columns: positions of the columns in it; filled in while the parts are taken
     """
     files, chunks = database().fs.files, database().fs.chunks
     chunks.create_index([("files_id", 1), ("n", 1)], unique=True)

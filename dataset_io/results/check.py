@@ -21,7 +21,7 @@ from ..record.lease import writing
 from ..record.run import Run
 from .parts import OpenParts, open_parts
 
-#: results that are kept with a run, at most
+#: most results of a check that are kept with a run
 MOST_KEPT = 1_000
 
 
@@ -46,8 +46,8 @@ def check_agreement(
         the check
 
     Raises:
-        AgreementInputError: with the first mistake in the file and its line; if it names what the run has not; as
-            ``load``
+        AgreementInputError: with the first mistake in the file and its line; if it names something that the run
+            lacks; as ``load``
     """
     wanted, source = read_requirements(requirements)
     return check_with(dataset, run_key, wanted, source)
@@ -56,7 +56,7 @@ def check_agreement(
 def check_with(
     dataset: fo.Dataset | SampleCollection, run_key: str, wanted: list[Requirement], source: str
 ) -> AcceptanceCheck:
-    """The same for requirements that were read already."""
+    """As :func:`check_agreement`, for requirements that were read already."""
     run, opened = Run(dataset, run_key), open_parts(dataset, run_key)
     report = opened.report or build_report(opened.records, opened.context)
     found = check_requirements(wanted, source, report, functools.cache(lambda by: part_reports(opened, by)))
@@ -79,7 +79,7 @@ def part_reports(opened: OpenParts, by: str) -> dict[str, Callable[[], Agreement
 
 
 def last_check(config: Mapping[str, Any]) -> AcceptanceCheck | None:
-    """The last check of a run, from its record; None without one, or if the run was computed again or updated since."""
+    """The last check of a run, from its record; None if there is none, or the run was computed or updated since."""
     kept = config.get("acceptance")
     if kept is None or kept["results_id"] != config["results_id"]:
         return None

@@ -35,8 +35,8 @@ FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
 _AS_PARQUET = ("labels", "units")
 #: with a byte order mark, which spreadsheets need to read UTF-8
 _ENCODING = "utf-8-sig"
-#: what spreadsheets run, or take for the beginning of another cell; texts that are numbers are none. Apostrophes before
-#: it get another one, so that taking off one gives any text back
+#: beginnings of texts that a spreadsheet may run as a formula, or split into cells, unless the text is a number; such a
+#: text gets an apostrophe in front, also after apostrophes of its own, so that taking one off gives the text back
 _FORMULA, _NUMBER = re.compile(r"'*[=+\-@\t\r\n]"), re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -153,7 +153,7 @@ def _tables(
 
     frames = {name: report_frame(report, name) for name in (*table_names(report), *STORED)}
     for name in ON_DEMAND if report.has_objects else ():
-        with contextlib.suppress(AgreementInputError):  # of shapes whose labels can no longer be read
+        with contextlib.suppress(AgreementInputError):  # the labels have shapes, and can no longer be read
             frames[name] = report_frame(report, name)
     frames |= {f"by_{k}": each.to_dataframe() for k, each in enumerate(parts, 1)}
     if check is not None:

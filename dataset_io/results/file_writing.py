@@ -22,7 +22,7 @@ def checked_file(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
 
 def writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
     """The path, if a file or folder can be written there; else it raises :class:`AgreementInputError`."""
-    # a device must stay one: what is written takes its place
+    # refuse devices, which the written file would replace
     if found.exists() and not (found.is_dir() if is_folder else found.is_file()):
         what = "a folder" if is_folder else "a file"
         raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
@@ -41,18 +41,18 @@ def writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, which is there when it is complete."""
+    """Write a file that appears only when it is complete."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """An empty file beside another, of the same ending, which takes its place, with its mode, when it is complete."""
+    """A temporary file beside a file, with its ending; after the block it replaces the file, and has its mode."""
     temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
     try:
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        # what only its owner may read is so from the beginning
+        # if only the owner may read the file, nobody else may read the temporary one
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600))
         yield temporary
         if mode is not None:

@@ -1,4 +1,4 @@
-"""Results of completed runs from what is stored: reports, on any view, samples, tables, and later changes."""
+"""Load the results of completed runs: the report, also on a view, and the tables of samples, labels and units."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
 def _with_other_labels(
     whole: dict[str, Any], rows: IntArray, ids: NDArray[Any], records: Records, context: ReportContext
 ) -> IntArray:
-    """Add fields, the labels of roles and what they say of the others, and the labels that make no unit.
+    """Add the fields, the verdicts of the reference, and rows for labels of roles and labels that are in no unit.
 
     Returns:
         the row of the sample of every label
@@ -117,7 +117,7 @@ def _with_other_labels(
 
 
 def _with_rows(whole: dict[str, Any], rows: IntArray, found: dict[str, Any]) -> IntArray:
-    """Add the rows of other columns, with nothing where one of the two has no such column; returns those of samples."""
+    """Add rows in other columns; a column that one of the two lacks is None or nan. Returns the rows of samples."""
     added = np.asarray(found.pop("row"), np.int64)
     for name in {*whole, *found}:
         nothing = np.nan if name in ("iou", "area") else None
@@ -208,12 +208,12 @@ def records_on(
 # ---- the table of samples ----
 
 
-#: a report shows decisions on at most so many samples, or frames, which takes about a second
+#: a report shows decisions if no more samples, or frames, have any; that takes about a second
 MOST_DECIDED = 2_000
 
 
 def report_decisions_with(function: Callable[..., DecisionReport]) -> None:
-    """Take the adjudication report of a run from here: a report shows it, but a run does not depend on decisions."""
+    """Set the function that makes adjudication reports, which reports show; this module does not import decisions."""
     _report_decisions[:] = [function]
 
 
@@ -234,23 +234,23 @@ class StoredSamples:
         return run_table(self.view, self.run_key, table)
 
     def n_changed(self) -> int | None:
-        """The number; None if the run is gone, too. See ``run.changed``."""
+        """Number of changed samples (``run.changed``); None also if the run is gone."""
         with contextlib.suppress(AgreementInputError):
             return changed_since(self.view, self.run_key)
         return None
 
     @functools.cached_property
     def sensitivity(self) -> Sensitivity:
-        """Other thresholds and rules of a run on objects, computed once; without numbers, it says why."""
+        """Other thresholds and rules of a run on objects, computed once; if that fails, no numbers and the reason."""
         try:
             return sensitivity_on(self.view, self.run_key)
         except AgreementInputError as error:
             return Sensitivity(note=str(error))
 
     def decisions(self) -> DecisionReport | int | None:
-        """Adjudication report on the objects, from the first field of decisions; None without decisions.
+        """Adjudication report on the objects, from the first field of decisions; None if there is none.
 
-        If more than ``MOST_DECIDED`` samples, or frames, have decisions, to read them takes long: only this number.
+        If more than ``MOST_DECIDED`` samples, or frames, have decisions, which takes long to read: this number instead.
         """
         with contextlib.suppress(AgreementInputError):
             for field in gold_fields(self.view)[:1]:
@@ -276,10 +276,10 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
         a pandas DataFrame with ``id`` (``sample_id`` in the tables of labels and units) and ``filepath`` of the sample
         (of the video, and ``frame_number``, for frames), ``score`` and ``alpha`` (nan where undefined),
         ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``; ``cost``, by which the
-        work list is sorted (what is missed, misnamed or drawn otherwise there); ``annotators``, the list of those who
+        work list is sorted (of what is missed, misnamed or drawn differently); ``annotators``, the list of those who
         were asked; with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks:
-        ``reference_iou.…``; classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two is not
-        there or neither has a label. Samples deleted since have no ``filepath``
+        ``reference_iou.…``; classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two was not
+        asked or neither has a label. Samples deleted since have no ``filepath``
 
     Raises:
         AgreementInputError: if there is no such run, or it did not complete

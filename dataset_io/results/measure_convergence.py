@@ -1,4 +1,4 @@
-"""Measure the human convergence of a run: its labels are read again, batch by batch, as detections of each other."""
+"""Measure label convergence of a run: its labels are read again, as detections of one annotator by another."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def agreement_convergence(
     Args:
         samples: the dataset, or a view to measure only its samples
         run_key: key of the run
-        model: a field with predictions and their ``confidence``, or their value of the annotator attribute, of which
+        model: a field with predictions and their ``confidence``, or their value of the annotator attribute, whose
             average precision against every annotator is reported
         resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
         progress: whether to show a progress bar, or a callback
 
     Raises:
         AgreementInputError: if there is no such run, it did not complete, its labels are not of objects, the view has
-            no sample of it, or the model's field has other labels, or none on an image of an annotator
+            no sample of the run, or the model's field has other labels, or none on an image of an annotator
     """
     labels = open_run_labels(samples, run_key)
     if labels.kinds[0].geometry is None:
@@ -129,7 +129,7 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
 def _read(
     source: Source, progress: Progress, *, n_annotators: int
 ) -> tuple[Detections, Detections | None, SampleIndex, int, list[str]]:
-    """Read and match all labels: those of annotators, of a model and them, images, images of two, names of classes."""
+    """Detections of annotators, and of the model; the images, how many have two annotators, and the class names."""
     family = ObjectFamily(source)
     reader = Reader(family)
     in_pixels = any(each.needs_size(source.config) for each in family.source.geometry_readers)
@@ -144,7 +144,7 @@ def _read(
             indexes.append(read.index)
             n_images.append(len(read.samples))
             if with_model:
-                if not (of_attribute and source.config.assigned_field):  # which says where it is, as of a role
+                if not (of_attribute and source.config.assigned_field):  # else the field lists its images
                     least = LABELS if of_attribute else EMPTY_LIST
                     batch.assigned[:, n_annotators] = read.index.columns["lists"][:, n_annotators] >= least
                 (codes,), (numbers,) = read.labels.batch.attributes, read.labels.batch.attribute_numbers

@@ -38,7 +38,7 @@ _PLAIN = (fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField, fo.DateFi
 _MOST_OFFERED = 50
 #: fields that are never offered
 _NOT_OFFERED = ("id", "filepath", "last_modified_at")
-#: samples that tell whether a field divides them
+#: how many samples are looked at to find a field that divides them
 _LOOKED_AT = 2_000
 #: if a run has at least this share of the dataset, all samples are read, without a filter by id
 _READ_ALL = 0.5
@@ -67,7 +67,7 @@ def dividing_fields(dataset: fo.Dataset, compared: Sequence[str]) -> list[str]:
 
 
 class OpenParts:
-    """Samples of a run whose parts are asked for; their columns are computed once.
+    """Samples of a run, to be divided into parts; their columns are computed once.
 
     Args:
         samples: the dataset, or a view of it
@@ -163,7 +163,7 @@ class OpenParts:
         return divider.title, groups, _PartViews(self, groups)
 
     def _values(self, divider: Divider, index: SampleIndex) -> tuple[IntArray, list[Any]]:
-        """Row and value of everything that some samples hold."""
+        """The values of some samples by which they are divided: the row of the sample of each value, and the values."""
         collection, keys = sample_collection(self.dataset), index.sample_keys()
         few = len(keys) < _READ_ALL * collection.estimated_document_count()
         names = {f"v{k}": f"${path}" for k, path in enumerate(divider.paths)}
@@ -193,13 +193,13 @@ class OpenParts:
         return np.array(rows, np.int64), values
 
     def offered(self) -> dict[str, str]:
-        """Possible dividers: fields by name, and ``views`` if there are any."""
+        """Possible dividers: fields by name, and ``views`` if the dataset has saved views."""
         offered = {name: name for name in dividing_fields(self.dataset, self.context.config.fields)}
         return offered | ({"views": "saved views"} if self.dataset.has_saved_views else {})
 
     @functools.cached_property
     def first_offered(self) -> str | None:
-        """The first field of those offered by which the first samples fall into several parts, else the first."""
+        """The first offered field that divides the first samples into several parts; if none does, the first one."""
         some = self.index.select(np.arange(min(len(self.index), _LOOKED_AT)))
         offered = self.offered()
         for name in offered:
@@ -291,17 +291,17 @@ def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...])
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
-    """All values in lists of any depth; nothing for null, nan, and what fields of other types hold."""
+    """All values in lists of any depth; nothing for null, nan and values of other types."""
     for value in values:
         if isinstance(value, list):
             yield from _flat(value)
-        elif isinstance(value, str | bool | int | float | date) and value == value:  # nan is none
+        elif isinstance(value, str | bool | int | float | date) and value == value:  # nan is no value
             yield value
 
 
 @dataclass(frozen=True, slots=True)
 class _PartViews:
-    """The samples of every part as a view: those that were counted, by their ids."""
+    """Views of the samples of each part: of those that were counted, selected by their ids."""
 
     parts: OpenParts
     groups: Groups

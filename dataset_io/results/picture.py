@@ -1,4 +1,4 @@
-"""A picture of an object with everybody's outline, as small as the panel needs it."""
+"""``picture_of``: the part of an image around an object, with the outlines of all annotators, as a small JPEG."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPENED_AS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP")
 def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: Mapping[str, str]) -> str | None:
     """The part of the image around an object, with all outlines in the colours of the annotators, as a data URI.
 
-    Without outlines (what whole samples were given) the whole image; of masks the edges of their classes.
+    The whole image if there are no outlines, as of labels of whole samples; of masks, the edges of their classes.
 
     None if the image cannot be read.
 
@@ -56,7 +56,7 @@ def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: 
     across = [low[axis] + (np.arange(n) + 0.5) / n * (high - low)[axis] for axis, n in enumerate(part.size)]
     for k, (name, outline) in enumerate(outlines.items()):
         edges = _edges(labels[name], [places / size[axis] for axis, places in enumerate(across)])
-        if edges is not None:  # of equal masks, the first is seen beside the last
+        if edges is not None:  # those drawn first are wider: of equal masks, all are seen
             wide = Image.fromarray(edges).convert("L").filter(ImageFilter.MaxFilter(3 + 2 * (len(outlines) - k - 1)))
             part.paste(colours.get(name, "white"), mask=wide)
             continue
@@ -71,13 +71,13 @@ def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: 
 def _outline(label: Mapping[str, Any]) -> FloatArray:
     """The corners of a label in shares of the image, shape ``(P, 2)``: of its first shape, or of its box.
 
-    None of a label without a usable shape or box.
+    No corners if the label has no usable shape or box.
     """
     points = label.get("points")
     if isinstance(points, list) and points:
         try:
             found = np.array(points[0] if label.get("_cls") == "Polyline" else points, np.float64).reshape(-1, 2)
-        except (TypeError, ValueError):  # no points
+        except (TypeError, ValueError):  # they are not points
             return np.empty((0, 2))
         return found[(np.abs(found) <= LARGEST).all(axis=1)]
     box: Any = label.get("bounding_box")
@@ -88,7 +88,7 @@ def _outline(label: Mapping[str, Any]) -> FloatArray:
 
 
 def _edges(label: Mapping[str, Any], places: Sequence[FloatArray]) -> BoolArray | None:
-    """Where the classes of a mask meet, for every pixel of the picture; None of a label without a readable mask.
+    """Where the classes of a mask meet, for every pixel of the picture; None if the label has no readable mask.
 
     Args:
         label: a mask of the whole image, or of an object, which fills its box

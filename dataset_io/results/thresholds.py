@@ -1,7 +1,7 @@
-"""Other thresholds and rules of a run, and the threshold from the data: computed when somebody asks for them.
+"""Numbers of a run at other matching thresholds and rules; thresholds from the data: for matching and for models.
 
-From the boxes and temporal intervals that are stored with the run; shapes and points only the labels have, which are
-read again. And the confidence from which on the labels of a model agree best with those of the annotators.
+Boxes and temporal intervals are stored with the run; labels with shapes and points are read again. The threshold of a
+model is the confidence from which on its labels agree best with those of the annotators.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 THRESHOLDS, RULES, FROM_DATA = EVERYTHING = ("thresholds", "rules", "from_data")
 #: threshold used where the data suggest none
 WITHOUT_CROSSING = 0.5
-#: samples that are asked for together
+#: samples that are read together
 _SAMPLES_AT_ONCE = 200
 
 
@@ -114,7 +114,7 @@ def agreement_threshold_from_data(
 ) -> DataThreshold | None:
     """The matching threshold that the labels suggest: where a match is as likely chance as agreement; computed now.
 
-    From at most 2,000 samples (200 of shapes and points), as ``iou="auto"`` takes it, rounded. Boxes and temporal
+    Estimated from at most 2,000 samples (200 of shapes and points); ``iou="auto"`` uses it, rounded. Boxes and temporal
     intervals are those of the run. Shapes and points are read again, as they are now.
 
     Args:
@@ -122,8 +122,8 @@ def agreement_threshold_from_data(
         run_key: key of the run
 
     Returns:
-        the threshold (None if there is none), why there is none, and the thresholds of two halves of the samples: one
-        that is not alike on both is no suggestion; None without a sample that two annotators were asked to label
+        the threshold (None if there is none), why there is none, and the thresholds of two halves of the samples: if
+        these are not alike, it is no suggestion; None if no sample was assigned to two annotators
 
     Raises:
         AgreementInputError: as ``run.thresholds``
@@ -161,7 +161,7 @@ def sensitivity_on(samples: SampleCollection, run_key: str, asked: Collection[st
 def sensitivity_of(
     run: Run, records: Records, index: SampleIndex, context: ReportContext, asked: Collection[str] = EVERYTHING
 ) -> Sensitivity:
-    """The same of samples whose records are loaded."""
+    """As :func:`sensitivity_on`, for samples whose records are loaded."""
     if not isinstance(records, ObjectRecords):
         raise AgreementInputError(
             f"Other thresholds and rules need labels of objects, such as boxes, got {shown(context.label_types)} in "

@@ -137,7 +137,7 @@ class Reader(Generic[Labels]):
 
 
 def _marks(source: Source) -> dict[str, Any]:
-    """Projection of the fields that tell a change of a document, and of its group or video."""
+    """Projection of the fields by which a change of a document is noticed, and of its group and video."""
     with_ids = zip(_id_fields(source), source.everybody.kinds, source.everybody.label_paths, strict=True)
     ids = {field: label_ids(kind, path) for field, kind, path in with_ids}
     of_frames = {"_sample_id": True, "frame_number": True} if source.on_frames else {}
@@ -170,7 +170,7 @@ def _stored_samples(source: Source, rows: Sequence[dict[str, Any]]) -> list[Stor
 
 
 def _id_fields(source: Source) -> list[str]:
-    """Where a query result has the ids of the labels of every field."""
+    """Names of the columns of query results with the ids of the labels of every field."""
     return [f"id{field}" for field in range(len(source.everybody.kinds))]
 
 
@@ -237,8 +237,8 @@ Rows = list[dict[str, Any]]
 #: progress option: whether to show a bar, or a callback
 Progress = bool | Callable[[Any], None] | None
 
-#: processes query results, and submits the writing to a pool of threads; third, whether they were processed before.
-#: Gives a function that waits for the writing and counts it: the ids of the samples that changed after they were read
+#: processes query results, and submits the writing to a pool of threads; the last argument: whether it is repeated.
+#: Returns a function that waits for the writing, and returns the ids of the samples that changed after they were read
 Process = Callable[[Rows, ThreadPoolExecutor, bool], Callable[[], list[ObjectId]]]
 
 
@@ -265,7 +265,7 @@ def work_through(reader: Batches, process: Process, progress: Progress) -> int:
     in_flight: deque[tuple[int, Callable[[], list[ObjectId]]]] = deque()
 
     def finish() -> None:
-        """Wait for the first batch, and process again what was refused of it."""
+        """Wait for the first batch, and process its samples again that were not written, as they changed."""
         nonlocal n_left_out
         n_rows, count = in_flight.popleft()
         refused = count()

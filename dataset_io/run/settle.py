@@ -1,7 +1,7 @@
-"""Measure the labels of a run and write what was found: the way of every sample from the query to the table of its run.
+"""``settle``: read, compare and write the samples of a run; ``reported``: build the report from their records.
 
 ``settle`` is the same for a new run, for an update (some ids) and for a shard (a range of ids): batches are read,
-compared and written at the same time, and what somebody changed meanwhile again.
+compared and written at the same time, and samples that somebody changed meanwhile are processed again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Compared:
         return self if new is None else Compared(self.records.recoded(*new), names)
 
     def in_order(self) -> Compared:
-        """The same whatever the order in which samples were read: by id, with codes of classes by name."""
+        """The records by id, with codes of classes by name: the order of reading makes no difference."""
         given = self.records.codes_given() if "role_present" in self.records.parts[0] else None
         named, order = self.with_codes(self.codes.joined(first=given)), SampleIndex.of_records(self.records).order()
         records = named.records if order is None else named.records.take(order)
@@ -75,14 +75,14 @@ def settle(
     """Read, compare and write the samples of a source.
 
     Args:
-        family: reads and compares the labels, and says what is written
-        check: raises an error when the run may no longer be written; called before everything that is
+        family: reads and compares the labels, and gives the values to write
+        check: raises an error when the run may no longer be written; called before every write
         progress: as in ``compute``
-        again: whether the samples may have values from before
+        again: whether the samples may have values from an earlier computation
 
     Returns:
-        what was compared, in order, None if nothing was; and how much was noticed meanwhile: ``n_changed``, samples
-        that somebody kept on changing, or deleted; ``n_repeated``, repetitions of samples in a view; ``n_videos``,
+        the records, in order, None if nothing was compared; and counts of what was noticed: ``n_changed``, samples that
+        somebody kept on changing, or deleted; ``n_repeated``, repetitions of samples in a view; ``n_videos``,
         videos whose frames are compared
     """
     source, reader = family.source, Reader(family)
@@ -105,7 +105,7 @@ def settle(
         written = writers.submit(write_values)
 
         def count() -> list[ObjectId]:
-            """Add the records of the samples that were written; the ids of the others."""
+            """Add the records of the samples that were written; return the ids of the others."""
             nonlocal records
             refused, found, of_videos = written.result()
             samples, new = read.samples, found.with_columns(read.index.columns)
@@ -143,8 +143,8 @@ def write(
         source: what was read
         read: the batch
         updates: the values of every sample, by path in its document
-        before: fields, by path in the schema of the dataset, of which samples may have values from before: these are
-            removed where there is no new one
+        before: fields, by path in the schema of the dataset, of which samples may have earlier values: these are
+            removed where there is no new value
 
     Raises:
         NoRoomError: if a sample would take more than MongoDB can hold
@@ -177,7 +177,7 @@ def write(
     ids = [sample.sample_id for sample in read.samples]
     stored = stored_samples(source, ids)
     changed = [sample.sample_id for sample in read.samples if not sample.is_unchanged(stored.get(sample.sample_id))]
-    # all of them, if not all others were written
+    # all samples, if some that did not change were not written either
     return [*read.changed, *(changed if len(ids) - len(changed) <= n_written else ids)]
 
 
@@ -191,7 +191,7 @@ def update_documents(
     values: Mapping[ObjectId, Any],
     titles: Iterable[tuple[ObjectId, str]],
 ) -> int:
-    """Update documents, each on its own; the number of those whose condition was met.
+    """Update documents, each on its own; returns the number of those whose condition was met.
 
     Args:
         collection: the documents
@@ -209,23 +209,23 @@ def update_documents(
         if not entries:
             raise
         too_large = {entry["op"]["q"]["_id"] for entry in entries}
-    except (DocumentTooLarge, OperationFailure) as error:  # a single update; or, with its condition, a single command
+    except (DocumentTooLarge, OperationFailure) as error:  # one update, or with its condition one command
         if isinstance(error, OperationFailure) and error.code not in _TOO_LARGE:
             raise
         size = {each: len(bson.encode(new)) for each, new in values.items()}
-        least = min(MOST_BYTES, max(size.values()))  # at least the largest one, of which the condition is large, too
+        least = min(MOST_BYTES, max(size.values()))  # at least the largest value, whose condition is large, too
         too_large = {each for each, n in size.items() if n >= least}
-    # not from the error, which quotes all values
+    # not raised from the error, which quotes all values
     raise NoRoomError([title for each, title in titles if each in too_large])
 
 
 def reported(
     family: LabelFamily[Any, Any], compared: Compared, noticed: Counter[str], *, started: float
 ) -> tuple[AgreementReport, Store]:
-    """Report on samples, and what stores their records.
+    """The report on compared samples, and a function that stores their records.
 
     Args:
-        family: what was compared
+        family: the family that compared them
         compared: the records, in order
         noticed: what :func:`settle` noticed
         started: when it began, by ``time.perf_counter()``
@@ -257,14 +257,14 @@ def reported(
         clusters=index.clusters(),
         describe=functools.partial(index.list_samples, dataset),
     )
-    report = build_report(records, context)  # which needs much memory, so before the records are packed
+    report = build_report(records, context)  # needs much memory, so it is built before the records are packed
     report = replace(report, look_first=look_first(records, index, dataset, context))
     return_memory()
     return report, functools.partial(write_records, records=records, context=context.to_stored())
 
 
 def _coverage(family: LabelFamily[Any, Any]) -> str:
-    """How it is known who was asked, as reports say it."""
+    """How the assigned annotators are known, as a code of reports: ``given``, ``assumed``, ``fields`` and so on."""
     source, config = family.source, family.source.config
     if config.assigned_field is not None:
         return "given"
@@ -293,7 +293,7 @@ def add_values_of_roles(
     ids = ids_of_objects(labels, result, source.annotators) if isinstance(labels, ObjectLabels) else []
     for role, each in zip(source.roles, compared_roles(records, family.context(RunFacts())), strict=True):
         sample = each.labels.sample.tolist()
-        if isinstance(labels, ObjectLabels):  # their unit
+        if isinstance(labels, ObjectLabels):  # the unit of every label of the role
             for row, of_unit in zip(each.own.tolist(), each.most_matched(result.unit).tolist(), strict=True):
                 updates[sample[row]][f"{paths[row]}.{key}_id"] = ids[of_unit] if of_unit >= 0 else None
         if role.is_model:
@@ -306,12 +306,12 @@ def add_values_of_roles(
             named = Relation(each.wanted[missed], each.wanted_of[missed]).names(source.annotators)
             for row, who in named.items():
                 updates[sample[row]][f"{paths[row]}.{key}{MISSED_BY}"] = who
-        if not isinstance(labels, RatingLabels):  # a label says it
+        if not isinstance(labels, RatingLabels):  # ratings have a verdict instead
             _add_of_images(source, each, updates, on_labels=isinstance(labels, PixelLabels))
 
 
 def _add_of_images(source: Source, compared: Comparison, updates: list[dict[str, Any]], *, on_labels: bool) -> None:
-    """Add the mean over annotators of their numbers on every sample, who has the lowest below 1; masks' own."""
+    """Add the annotators' mean number on every sample, and who has the lowest one below 1; their own to masks."""
     key, values = source.config.run_key, values_of_images(compared)
     suffix = f"{REFERENCE}_{compared.kind.of_image[1]}"
     for sample in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
@@ -328,9 +328,9 @@ def _add_of_images(source: Source, compared: Comparison, updates: list[dict[str,
 
 
 def _paths(source: Source, labels: Any, result: Any) -> tuple[Sequence[str | None], Sequence[str]]:
-    """The path of every label in a unit, and of every other one in the records; None of plain values.
+    """The path of every label in a unit, and of every other label in the records; None for plain values.
 
-    Empty where nothing is written on such labels: what is written on masks are numbers.
+    Empty for labels on which no verdicts and relations are written, such as masks.
     """
     if isinstance(labels, PixelLabels):
         return (), ()

@@ -24,9 +24,8 @@ class WorkList:
     """The ``W`` samples on which annotators differ, the most costly first; for frames the videos, each with its most
     costly frame.
 
-    ``cost`` is the field ``<key>_cost``: of objects, for every two annotators, 1 for one that one of them drew, 2 for
-    one that they named differently, 2 (1 - IoU) for one that they drew differently. Ties go to the lower score, then
-    to the lower id.
+    ``cost`` is the field ``<key>_cost``: of objects, for every two annotators, 1 if only one of them drew it, 2 if they
+    named it differently, 2 (1 - IoU) if they drew it differently. Ties go to the lower score, then to the lower id.
     """
 
     row: IntArray  #: shape ``(W,)``, row of the sample, or frame, in the records
@@ -68,7 +67,7 @@ def look_first(
 def work_list(records: Records, index: SampleIndex, *, of_frames: bool = False) -> WorkList:
     """The work list of the samples of records; ``of_frames``: of frames one by one, not of their videos."""
     values, cost = records.sample_values(), FAMILIES[records.family].costs(records)
-    # only scored samples are rated
+    # rated samples have a score or a cost
     rated = ~np.isnan(values.score) | (cost > 0)
     found = _by_sample(values, np.where(rated, values.n_disputed, 0), cost, None if of_frames else index, -cost)
     kept = np.flatnonzero((found.cost > 0) | (found.n_disputed > 0))
@@ -109,7 +108,7 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
 def _by_sample(
     values: SampleValues, n_disputed: IntArray, cost: FloatArray, index: SampleIndex | None, preferred: FloatArray
 ) -> WorkList:
-    """All samples in the order of their ids; frames as their videos, each with one of its frames, unless without index.
+    """All samples in the order of their ids; frames, with an index, as their videos, each with one of its frames.
 
     Args:
         values: scores and counts of every sample

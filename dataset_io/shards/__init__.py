@@ -1,1 +1,1 @@
-"""Runs that are shared out among processes, on this machine or on many."""
+"""Compute a run in several processes, on this machine or on many, which compare its samples in shards."""

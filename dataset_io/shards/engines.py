@@ -1,4 +1,4 @@
-"""Engines for parallel tasks (processes or any ``Executor``), and tasks done by them, each up to three times."""
+"""``Engine``: have tasks done by processes of this machine, or by any ``Executor``, each in up to three attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import fiftyone as fo
 from ...agreement.settings.errors import AgreementInputError, short_message
 from ..labels.stored import NoRoomError
 
-#: tasks that an engine of the user's has at once: how many processes it has, it does not say
+#: tasks that are submitted at once to an executor of the user, whose number of processes is not known
 _MOST_AT_ONCE = 1_000
 #: seconds that tasks get to stop, and processes without a task to end
 _STOPPING, _ENDING = 60.0, 5.0
@@ -39,7 +39,7 @@ if name not in sys.modules and os.path.isfile(os.path.join(root, "__init__.py"))
     spec.loader.exec_module(sys.modules[name])
 work = importlib.import_module(f"{name}.dataset_io.shards.share").work
 """
-#: ends a process with the one that started it, even before its first task: a pool waits for tasks for ever
+#: ends a process when the process that started it ends, even before its first task, for which it would wait for ever
 _END_WITH_PARENT = """
 import multiprocessing, os, threading
 
@@ -54,17 +54,17 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 #: how often a task is tried
 MOST_ATTEMPTS = 3
-#: what the answer of a task has one of
+#: keys of the answer of a task, which has one of them
 _ANSWERS = {"n_samples", "refused", "failed"}
 #: seconds between two checks of whether the work is still wanted
 _LOOK = 1.0
 
 
 class GivenUpError(Exception):
-    """A task that cannot be done: it failed in all attempts, or the engine takes none.
+    """A task that cannot be done: it failed in all attempts, or the engine takes no more tasks.
 
     Attributes:
-        number: which one
+        number: number of the task
         reason: what happened, as a clause
     """
 
@@ -75,7 +75,7 @@ class GivenUpError(Exception):
 
 
 class _Context(SpawnContext):
-    """Starts processes, not forks, which connections to MongoDB do not survive, and remembers them."""
+    """Starts new processes, as connections to MongoDB do not survive forks, and remembers them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Engine:
         """
         Args:
             workers: processes of this machine
-            executor: one that the user started, and ends; instead of them
+            executor: an executor that the user started, and ends; instead of these processes
         """
         self.is_shared = executor is not None or workers > 1
         self.hint = (
@@ -119,16 +119,16 @@ class Engine:
         check: Callable[[], None],
         is_done: Callable[[int], bool],
     ) -> Iterator[dict[str, Any]]:
-        """Have tasks done, each by up to three attempts; their answers as they come.
+        """Have tasks done, each in up to three attempts; their answers in the order in which they arrive.
 
         Args:
             numbers: numbers of the tasks
-            task: what all of them have, as plain values; each has its ``number``, and that of the ``attempt``, too
+            task: plain values that all tasks share; each gets its ``number``, and that of the ``attempt``, too
             check: raises an error when the work is no longer wanted
             is_done: whether a task is done, whatever its answer
 
         Raises:
-            AgreementInputError: if a task was refused, or the executor of the user is none
+            AgreementInputError: if a task was refused, or the executor of the user is not one
             GivenUpError: if one failed in all attempts, or cannot be submitted
         """
         waiting, failures = deque(numbers), Counter[int]()
@@ -138,7 +138,7 @@ class Engine:
                 number = waiting.popleft()
                 try:
                     future = self._submitted({**task, "number": number, "attempt": failures[number]})
-                except Exception as problem:  # engines say in their own ways that they ended
+                except Exception as problem:  # executors that ended raise different errors
                     raise GivenUpError(number, f"workers take no more tasks ({_said(problem)})") from problem
                 if not isinstance(future, Future):
                     raise AgreementInputError(
@@ -164,7 +164,7 @@ class Engine:
                 waiting.appendleft(number)
 
     def _submitted(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Have a task done by a call that every process can decode: of what Python has itself, with plain values."""
+        """Submit a task as a call that every process can decode: of a builtin function, with plain values."""
         given: dict[str, Any] = {"name": "annotator_agreement", "root": str(_ROOT), "environment": {}}
         call = "(exec(load, given), given['work'](task))[1]"
         known = {"load": _LOAD, "given": given, "task": dict(task)}
@@ -176,18 +176,18 @@ class Engine:
         if self._pool is not None:
             try:
                 return self._pool.submit(eval, call, known)
-            except BrokenExecutor:  # a process died: the pool of the standard library ends then
+            except BrokenExecutor:  # a process died, which ends the pool
                 self._end_processes()
         self._pool = ProcessPoolExecutor(self._workers, self._context, exec, (_END_WITH_PARENT, {}))
         return self._pool.submit(eval, call, known)
 
     def cancel(self) -> None:
-        """Cancel what has not begun."""
+        """Cancel the tasks that have not begun."""
         for future in self._numbers:
             future.cancel()
 
     def stop(self) -> None:
-        """Wait until nothing is done any more, and end the processes that were started."""
+        """Wait until no task is being done any more, and end the processes that were started."""
         wait(self._numbers, _STOPPING)
         self._end_processes()
 
@@ -222,7 +222,7 @@ def answered(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _answer(future: Future[dict[str, Any]]) -> dict[str, Any]:
     try:
         answer = future.result()
-    except (Exception, CancelledError, SystemExit) as error:  # a worker died; engines say so in their own ways
+    except (Exception, CancelledError, SystemExit) as error:  # a worker died; executors raise different errors
         return {"failed": _said(error)}
     if isinstance(answer, Mapping) and not answer.keys().isdisjoint(_ANSWERS):
         return answer

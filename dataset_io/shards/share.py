@@ -1,8 +1,8 @@
-"""Share a run out among processes: plan its shards, have them compared, and add up their records in their order.
+"""Divide a run among processes: plan its shards, have them compared, and add up their records in their order.
 
-The report, the values and what is stored are those of a single process, whoever compared which shard and how often. A
-task and its answer are plain values, and the records go through the database, so any engine can carry them. A task may
-be done twice, also at once: every attempt writes the same values, and its records to a file of its own.
+The report, the values and the stored records do not depend on which process compared a shard, or how often. A task
+and its answer are plain values, and the records go through the database, so any engine can carry them. A task may be
+done twice, also at once: every attempt writes the same values, and its records to a file of its own.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ SHARD_SAMPLES = 5_000
 def share_out(
     family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
 ) -> tuple[Compared | None, Counter[str]]:
-    """Have all samples of a run compared, as :func:`~..run.settle.settle` does alone.
+    """Have all samples of a run compared by an engine; the result is that of :func:`~..run.settle.settle`.
 
     Args:
         family: reads the labels
         run: the run; shards that are done are not done again
-        engine: who compares them
+        engine: the processes that compare them
         progress: as in ``compute``
 
     Raises:
@@ -89,15 +89,15 @@ def share_out(
 def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
     """The plan of a run, the recorded one if it is continued.
 
-    The limits of its shards by the order of ids, the number of its documents, and what each shard must know: what the
-    family found out about all labels, and the thresholds of every role. Needs hardly any memory.
+    It has the limits of the shards in the order of ids, the number of documents, and facts that every shard needs:
+    those of the family about all labels, and the thresholds of every role. To make it needs hardly any memory.
     """
     recorded: dict[str, Any] | None = run.config.get(SHARED)
     if recorded is not None:
         return recorded
     source, key = family.source, family.source.shard_key
     ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
-    # the documents of a dataset are sorted by an index, which has all that is asked for
+    # the documents of a dataset are sorted by an index, which alone answers the query
     stages: list[dict[str, Any]] = [ids, {"$sort": {"_id": 1}}] if source.is_view else [{"$sort": {key: 1}}, ids]
     lows: list[ObjectId | None] = [None]
     n_samples = n_of_shard = 0
@@ -139,7 +139,7 @@ def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None,
         return None, noticed
     first, *others = codes.values()
     joined, records = first.joined(others), None
-    for stored_as, own in codes.items():  # one after another, so that one is in memory in addition
+    for stored_as, own in codes.items():  # one after another, so that only one more is in memory
         of_shard = Compared(open_file(stored_as, family.source.family.name)[0], own).with_codes(joined).records
         records = of_shard if records is None else records + of_shard
     assert records is not None  # there are codes
@@ -154,7 +154,7 @@ def continued_run(source: Source) -> Run:
     What was edited since it was read is found by time stamps, as after any run.
 
     Raises:
-        AgreementInputError: if there is no such run, it is being computed, or it is not the same
+        AgreementInputError: if there is no such run, it is being computed, or has other options, annotators or software
     """
     config = source.config
     run = Run(source.dataset, config.run_key)
@@ -186,7 +186,7 @@ def continued_run(source: Source) -> Run:
 
 
 def work(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Do a task.
+    """Do a task of :func:`share_out` in a worker.
 
     Returns:
         ``{"n_samples"}``, or why not, see :func:`~.engines.answered`
@@ -195,7 +195,7 @@ def work(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, number: int, attempt: int) -> int:
-    """Compare a shard; its number of samples.
+    """Compare a shard; returns its number of samples.
 
     Args:
         dataset_id: id of the dataset
@@ -214,7 +214,7 @@ def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, n
     dataset = fo.load_dataset(document["name"])
     reload_dataset(dataset)
     run = Run(dataset, run_key, run_id)
-    require_running = functools.partial(run.require_current, status=RUNNING)  # late workers may outlive it
+    require_running = functools.partial(run.require_current, status=RUNNING)  # a late worker may outlive the run
     require_running()
     record = run.config
     if record["versions"] != versions():

@@ -1,4 +1,4 @@
-"""Views of the samples and labels behind the numbers of a run, of FiftyOne's own stages; the usual ones saved."""
+"""Make views of the samples and labels behind the numbers of a run, from FiftyOne's stages; save the usual ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..record.run_labels import RunLabels, open_run_labels
 from .unit_views import ids_by_pair_score, labels_beside_model, missed_of_reference, with_documents, with_labels
 from .view_request import MISSED, ViewRequest, Votes, check_request
 
-#: stages that keep, leave out or change each sample for itself
+#: stages that keep, leave out or change every sample independently of the others
 _OF_ONE_SAMPLE = (fo.Match, fo.SelectFields, fo.ExcludeFields)
 
 
@@ -75,14 +75,14 @@ def view_agreement(
         classes: labels of this class, or one of several, and all labels of objects with such a label
         confusion: two classes given to one object: the labels of these classes. With one annotator: this annotator gave
             the first class, another one the second. With two: the first gave the first class, the other the second
-        reference: labels of which the reference says this: ``"right"``, ``"wrong_class"``, ``"wrong_attribute"``,
+        reference: labels with this verdict of the reference: ``"right"``, ``"wrong_class"``, ``"wrong_attribute"``,
             ``"loose"`` or ``"extra"``, or several; ``"missed"``: the labels of the reference that an annotator (any of
             ``annotators``, if given) did not draw
-        model: labels that a model of the run is compared with, and its own, by ids; ``verdict`` is then one of these,
-            or several: ``"right"``, ``"wrong_class"`` and ``"loose"``: both labels of a pair; ``"extra"``: labels of
-            the model that nobody drew (of all ``annotators``, if given); ``"missed"``: labels of annotators that the
-            model does not have, not even loosely. Without a verdict: the labels of the model. For objects alone
-        votes: labels of objects with this number of annotators, or with ``(least, most)``, either may be None. For
+        model: labels of a model of the run and labels of annotators compared with it, by ids; ``verdict`` is then one
+            of these, or several: ``"right"``, ``"wrong_class"`` and ``"loose"``: both labels of a pair; ``"extra"``:
+            labels of the model that nobody drew (none of ``annotators``, if given); ``"missed"``: labels of annotators
+            that the model lacks, even loosely. Without a verdict: the labels of the model. Only for runs on objects
+        votes: labels of objects that this number of annotators drew; or ``(least, most)``, either may be None. For
             classes and numbers: labels on which this number of annotators agree
         min_score: samples with at least this score, the lowest first
         max_score: samples with at most this score, the lowest first
@@ -144,7 +144,7 @@ def shows_any(view: DatasetView) -> bool:
 
 
 def _unsorted(view: DatasetView) -> DatasetView:
-    """A view without its last sorting, for which the database would process all samples; unless that decides which."""
+    """A view without its last sorting, which takes the database long; unless later stages depend on the order."""
     stages = stages_of(view)
     last = max((k for k, stage in enumerate(stages) if isinstance(stage, fo.SortBy)), default=len(stages))
     if all(isinstance(stage, _OF_ONE_SAMPLE) for stage in stages[last + 1 :]):

@@ -1,6 +1,6 @@
-"""Which labels of every field a view shows, for lists of labels and for one label per sample or frame.
+"""Conditions on labels, samples or frames that a view of a run shows; ids of labels and samples from its records.
 
-Ids come from the records of a run: of samples by the score of a pair, and of labels that cannot name annotators.
+Ids are used where fields do not suffice: samples by the score of a pair, labels that name no annotators, models.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from .view_request import MISSED, ViewRequest, class_values, contains_any, in_ra
 
 #: the verdict of all labels of an object with two classes
 _CONFLICT = "class_conflict"
-#: with more label fields, conditions about the other labels of an object are ids: an expression names all fields for
-#: every field
+#: with more label fields, labels are chosen by ids instead of conditions on the other labels of their object: these
+#: would name all fields once for every field
 MOST_FIELDS = 8
 
 
@@ -60,8 +60,8 @@ def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> D
 
 
 def _on_samples(labels: RunLabels, request: ViewRequest) -> Iterator[dict[str, Any]]:
-    """Queries that samples with such labels fulfil: the database answers them much faster than what is asked of each
-    label."""
+    """Queries that every sample with requested labels meets: the database answers them much faster than conditions on
+    each label."""
     classes = (request.classes, request.confusion[:1], request.confusion[1:])
     wanted = [("label", class_values(labels, each)) for each in classes]
     for attribute, values in (*wanted, (labels.field_key, list(request.verdicts))):
@@ -70,7 +70,7 @@ def _on_samples(labels: RunLabels, request: ViewRequest) -> Iterator[dict[str, A
 
 
 def missed_of_reference(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
-    """The labels of the reference that annotators did not draw; those of any of the requested annotators."""
+    """The labels of the reference that an annotator (any of the requested ones, if any are) did not draw."""
     reference = str(labels.config.reference)
     field = reference if view.has_field(reference) else labels.config.fields[0]
     missed = F(f"{labels.field_key}{MISSED_BY}")
@@ -92,7 +92,7 @@ class _LabelConditions:
         self._request = request
         self._key = labels.field_key
         self._attribute = labels.config.annotator_attribute
-        # asked for every field, and found out once
+        # needed for every field, computed once
         self._are_named = cache(partial(are_named, labels))
         self._met_by = cache(partial(ids_of_labels_met_by, labels))
         self._naming = cache(partial(ids_of_labels_naming, labels))
@@ -104,7 +104,7 @@ class _LabelConditions:
         parts = [*self._label_conditions()]
         if self._attribute is not None and len(in_field) < len(self._labels.annotators):
             parts.append(self._is_by(in_field))
-        if request.classes:  # of the unit
+        if request.classes:  # that any label of the unit has
             own = self._has_class(*request.classes)
             is_in_conflict = (F(self._key) == _CONFLICT) & self._unit_has(field, request.classes)
             parts.append(own if self._labels.family is TAGS else own | is_in_conflict)
@@ -112,7 +112,7 @@ class _LabelConditions:
             parts.append(F.any([*self._are_confused(field)]))
         if request.missed_by is not None:
             parts.append(self._names(field, [MISSED_BY], [request.missed_by]))
-        if request.is_pair:  # a label never names its own annotator: that of one of the two names the other
+        if request.is_pair:  # a label names other annotators only: a label by one of the two must name the other one
             relations = [name for name in (MISSED_BY, DIFFERS_FROM) if name in self._labels.kinds[0].fields.label]
             others = [name for name in request.annotators if self._attribute is not None or name not in in_field]
             parts.append(self._names(field, relations, others))
@@ -150,7 +150,7 @@ class _LabelConditions:
             if self._request.is_pair and self._attribute is None and self._labels.field_of(by[0]) != field:
                 continue
             if not self._request.is_pair and asked and own != first:
-                continue  # one annotator gave the first class
+                continue  # a single requested annotator gave the first class
             parts = [in_conflict, self._has_class(own)]
             if self._request.is_pair and self._attribute is not None:
                 parts.append(self._is_by(by))
@@ -171,7 +171,7 @@ class _LabelConditions:
         return F.any([F(each).filter(wanted).map(unit).contains([unit]) for each in lists])
 
     def _names(self, field: str, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
-        """Condition that a label names any of some annotators in one of its lists of them."""
+        """Condition that a label names any of some annotators in one of these lists of names."""
         if not self._are_named():
             return self._is_listed(self._naming(tuple(relations), tuple(annotators)), field)
         return F.any([contains_any(F(self._key + relation), annotators) for relation in relations])
@@ -182,7 +182,7 @@ class _LabelConditions:
 
 
 def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
-    """Keep the requested samples, or the requested frames of videos; with a condition on votes, such labels alone."""
+    """Keep the requested samples, or frames of videos; with a condition on votes, only the labels that meet it."""
     condition = F.all([*_document_conditions(labels, request)])
     view = view.match_frames(condition) if labels.on_frames else view.match(condition)
     if request.votes is None:
@@ -209,11 +209,11 @@ def _document_conditions(labels: RunLabels, request: ViewRequest) -> Iterator[Vi
         said = f"{key}{REFERENCE}"
         yield F.any([is_one_of(F(f"{_path(labels, name)}.{said}"), request.reference) for name in own])
     if request.is_pair:
-        # masks differ by degrees; those that count have a score
+        # masks have no verdict: show all samples with a score
         yield _differ(labels, *request.annotators) if labels.family.verdicts else F(f"{key}_score").exists()
     if request.classes:
         yield F.any([_gave(labels, name, request.classes) for name in everybody])
-    # with annotators, the first gave the first class
+    # if annotators are requested, the first one gave the first class
     asked = (request.annotators[:1], request.annotators[1:])
     for name, annotators in zip(request.confusion, asked, strict=False):
         yield F.any([_gave(labels, each, [name]) for each in annotators or everybody])
@@ -232,7 +232,7 @@ def _is_given(labels: RunLabels, annotator: str) -> ViewExpression:
     stored = ViewExpression({"$type": value})
     if not kind.is_number:
         return value.exists() & ~stored.is_in(NOT_COMPARED)
-    # nan is less than any number, and a text more; the run left out unusable values
+    # in MongoDB nan is less than any number, and a text more; the run left out unusable values
     usable = (value >= -LARGEST) & (value <= LARGEST)
     return usable & (~stored.is_in(["int", "long"]) | (value.abs() <= LARGEST_INTEGER))
 
@@ -302,12 +302,12 @@ def _pair_scores(agreement: Tables, a: int, b: int) -> tuple[FloatArray, IntArra
 
 
 def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: str) -> DatasetView:
-    """The labels of a model and of the annotators that are small, medium or large, where it is compared with two.
+    """Labels of one size, of a model and of annotators, on samples that the model and two or more annotators have.
 
     A label of an annotator has the size of the label of the model with which it is matched.
 
     Args:
-        model: one of its models
+        model: a model of the run
         size: one of ``SIZES``
     """
     labels = open_run_labels(samples, run_key)
@@ -320,7 +320,7 @@ def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: st
 
 
 def labels_beside_model(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
-    """The labels of a model, and those of the requested annotators (all without any), with the requested verdicts."""
+    """The labels of a model, and of the requested annotators (of all if none is), with the requested verdicts."""
     compared, verdicts = _compared_with(labels, str(request.model)), request.verdicts
     asked = [labels.annotators.index(name) for name in request.annotators or labels.annotators]
     pairs, judged = compared.pairs, compared.judged
@@ -340,7 +340,7 @@ def _compared_with(labels: RunLabels, model: str) -> Comparison:
 
 
 def _selected(samples: SampleCollection, labels: RunLabels, compared: Comparison, rows: IntArray) -> DatasetView:
-    """Some labels of annotators and of a role alone."""
+    """A view of the labels of annotators and of a role in some rows of the records."""
     records = compared.labels.records
     text = np.concatenate([records.column("label_id"), records.column("uncounted_label_id")])[rows].tobytes().hex()
     fields = [name for name in (*labels.config.fields, *labels.config.roles) if samples.has_field(name)]
@@ -354,7 +354,7 @@ def _selected(samples: SampleCollection, labels: RunLabels, compared: Comparison
 
 
 def are_named(labels: RunLabels) -> bool:
-    """True if labels, or samples, name those who differ: at most ``MOST_NAMED`` annotators were asked for any."""
+    """True if labels, or samples, name the annotators who differ: no sample has more than ``MOST_NAMED`` annotators."""
     if len(labels.annotators) <= MOST_NAMED:
         return True
     return int(labels.run.records().records.sample_values().n_annotators.max(initial=0)) <= MOST_NAMED
@@ -379,7 +379,7 @@ def ids_of_labels_naming(
 
 
 def ids_of_labels_met_by(labels: RunLabels, classes: Sequence[str], annotators: Sequence[str]) -> dict[str, list[str]]:
-    """Ids, by field, of the labels whose object has one of some classes in another field, by one of some annotators.
+    """Ids, by field, of labels whose object has a label of given classes and annotators in another field.
 
     Raises:
         AgreementInputError: for tags, of which the run keeps no label ids
@@ -417,7 +417,7 @@ def _ids_by_field(labels: RunLabels, found: Sequence[tuple[AnyColumns, IntArray]
 
 
 def ids_of_samples_differing(labels: RunLabels, pair: Sequence[str]) -> list[str]:
-    """Ids of the samples on which two annotators gave something else; from the records of the run.
+    """Ids of the samples on which two annotators gave different values; from the records of the run.
 
     Raises:
         AgreementInputError: for frames, of which the run keeps no ids

@@ -1,4 +1,4 @@
-"""The checked arguments of a view of a run; classes and names as the database stores them."""
+"""``ViewRequest``, the checked arguments of a view of a run; classes and names as the database stores them."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def _class_paths(labels: RunLabels) -> list[str]:
 
 
 def is_one_of(value: ViewExpression, stored: Sequence[Any]) -> ViewExpression:
-    """Condition that a value is one of some stored values; an absent one counts as None."""
+    """Condition that a value is one of some stored values; an absent value counts as None."""
     named = [as_value(each) for each in stored if each is not None]
     found = value == named[0] if len(named) == 1 else value.is_in(named)
     return found | ~value.exists() if None in stored else found
 
 
 def contains_any(names: ViewExpression, wanted: Sequence[str]) -> ViewExpression:
-    """Condition that a list of names has any of some."""
+    """Condition that a list of names contains any of the wanted names."""
     return F.any([names.contains([as_value(name)]) for name in wanted])
 
 
@@ -99,7 +99,7 @@ def as_value(value: Any) -> Any:
 #: MongoDB holds no larger integers
 _MOST = 2**63 - 1
 
-#: what the reference says of labels of annotators; the last of its own: somebody did not draw it
+#: verdicts of the reference on labels of annotators; the last one is on its own labels: an annotator did not draw it
 OF_REFERENCE = ("right", "wrong_class", "wrong_attribute", "loose", "extra", "missed")
 MISSED = OF_REFERENCE[-1]
 #: verdicts on a model against annotators
@@ -117,7 +117,7 @@ class ViewRequest:
     missed_by: str | None = None  #: annotator who missed the units
     classes: tuple[str, ...] = ()  #: classes of the units
     confusion: tuple[str, ...] = ()  #: two classes of one unit
-    reference: tuple[str, ...] = ()  #: what the reference says of labels, one of these
+    reference: tuple[str, ...] = ()  #: labels with one of these verdicts of the reference
     model: str | None = None  #: a model, whose labels are shown with one of the verdicts ``OF_MODEL``
     votes: tuple[int | None, int | None] | None = None  #: least and most annotators who agree
     assigned: tuple[int | None, int | None] | None = None  #: least and most annotators asked for a unit
@@ -150,7 +150,7 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
     Args:
         labels: labels of the run
         asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out, for no condition; in
-            addition ``assigned``: labels of units for which this number of annotators was asked, as ``votes``
+            addition ``assigned``: labels of units for which this number of annotators was asked, given like ``votes``
     """
     for option in options_without(labels):
         if asked.get(option) is not None:
@@ -216,7 +216,7 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
 def options_without(labels: RunLabels) -> tuple[str, ...]:
     """Conditions that do not apply to the labels of a run."""
     without = labels.family.not_in_views
-    # plain fields have no labels that could carry votes, or what the reference says
+    # plain fields have no labels with votes, or with verdicts of the reference
     return without if labels.have_attributes else (*without, "votes", "reference")
 
 
