@@ -66,7 +66,7 @@ class SoughtUnits:
     """Filter of disputed units, by codes in the records; None for all."""
 
     verdict: int | None = None
-    annotator: int | None = None  #: units that this annotator drew, or was assigned to
+    annotator: int | None = None  #: units of samples to which this annotator was assigned
     category: int | None = None  #: units to which somebody gave this class
     votes: int | None = None  #: units that so many annotators drew
 

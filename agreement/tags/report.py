@@ -254,7 +254,7 @@ def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
 
 
 def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
-    """The report on samples."""
+    """The report on tags, from the records of samples."""
     rated, of_rated = rated_only(records, context)
     t, n_rated = rated.agreement(), rated.n_samples
     numbers = tag_numbers(rated, of_rated, t)
