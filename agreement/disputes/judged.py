@@ -110,7 +110,7 @@ class DecisionReport(ShowsItself):
 
     @property
     def share_consensus_right(self) -> float | None:
-        """Share of ``n_consensus_right`` in these objects and ``n_consensus_wrong``; None if there are none."""
+        """``n_consensus_right / (n_consensus_right + n_consensus_wrong)``; None where undefined."""
         n_judged = (self.n_consensus_right or 0) + (self.n_consensus_wrong or 0)
         return self.n_consensus_right / n_judged if self.n_consensus_right is not None and n_judged else None
 

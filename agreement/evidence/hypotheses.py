@@ -347,7 +347,7 @@ def _compare_with_median_annotator(
     """Write the rate of the median annotator, to compare with: one annotator moves it less than the mean.
 
     The rate of the median annotator is estimated, too. Of ``R`` annotators with equal errors, the difference to it has
-    ``R / (R - 1)`` times the error of one annotator. Larger errors count less.
+    ``R / (R - 1)`` times the error of one annotator. Annotators with larger errors count less.
 
     Args:
         moments: sums over images of all groups

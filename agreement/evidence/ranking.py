@@ -104,8 +104,8 @@ def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]
 class Ends(Generic[E]):
     """The entries that agree least and most, as far as their intervals support it."""
 
-    least: list[E]  #: the whole interval is below the number of all together; the clearest first
-    most: list[E]  #: the whole interval is above it; the clearest first
+    least: list[E]  #: those whose whole interval is below the number of all together; the clearest first
+    most: list[E]  #: those whose whole interval is above it; the clearest first
     n_supported: int  #: entries with enough evidence
 
 

@@ -144,7 +144,7 @@ def in_crowd(objects: Objects, crowd: BoolArray, overlaps: Overlaps) -> BoolArra
 def matching_of(
     objects: Objects, overlaps: Overlaps, config: AgreementConfig, threshold: float | None = None
 ) -> Matching:
-    """Match objects as the options say, by default at the threshold of the run."""
+    """Match objects by the options of a run, by default at its threshold."""
     return match_objects(
         objects,
         overlaps,
@@ -238,6 +238,6 @@ def differs_from(found: Tables) -> Relation:
 
 
 def is_named(found: Tables) -> BoolArray:
-    """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
+    """Labels that can name other annotators, shape ``(N,)``: at most ``MOST_NAMED`` were asked for the object."""
     named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
     return named

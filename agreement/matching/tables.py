@@ -229,12 +229,12 @@ class Tables:
 
     @property
     def score(self) -> FloatArray:
-        """Shape ``(S,)``, nan where not scored."""
+        """Score of every sample, shape ``(S,)``; nan where not scored."""
         return self.part["score"]
 
     @property
     def alpha(self) -> FloatArray:
-        """Shape ``(S,)``, nan where undefined."""
+        """Alpha of every sample, shape ``(S,)``; nan where undefined."""
         return self.part["alpha"]
 
     @property
@@ -334,7 +334,7 @@ class Tables:
 
     @cached_property
     def ratings(self) -> Ratings:
-        """Ratings that alpha counts."""
+        """The ratings of units that alpha counts."""
         rules = self.config.missing, self.config.empty
         return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, *rules)
 
@@ -362,7 +362,7 @@ class Tables:
 
     @cached_property
     def sample_pairs(self) -> SamplePairs:
-        """The meetings."""
+        """The meetings on these samples."""
         return SamplePairs.of(self.objects, self.assigned)
 
     @cached_property

@@ -154,7 +154,7 @@ def verdict_columns(t: Tables) -> dict[str, IntArray]:
 
 
 def add_annotators(rest: Rest, t: Tables) -> None:
-    """Add for annotators: counts of labels with another class than most others gave, and moments of the bias."""
+    """Add to ``rest`` counts of labels with another class than most others gave, and moments of the bias."""
     category, annotator = t.objects.category, t.objects.annotator
     other = np.flatnonzero((t.others_class >= 0) & (t.others_class != category))
     given = t.others_class[other]
@@ -284,7 +284,7 @@ def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) 
             columns += [first[changes.row] + changes.col, first + width]
             values += [changes.data, np.ones(len(some))]
     if len(resampled):
-        nothing = np.empty(0, np.int64)  # of samples that nobody was asked for
+        nothing = np.empty(0, np.int64)  # if nobody was asked
         row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))
         changes = sparse(row, column, value, (t.n_samples, (width + 1) * len(resampled)))
         yield _numbers([annotators[k] for k in resampled.tolist()], hstack([full, changes]), width, t.config.undefined)

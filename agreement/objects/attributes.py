@@ -127,7 +127,7 @@ def _compared_pairs(t: Tables, codes: IntArray) -> tuple[IntArray, IntArray, Int
 
 
 def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
-    """Add for attributes: counts of conflicts of values, rows for the worst samples, numbers of units and values."""
+    """Add to ``rest`` counts of conflicts of values, rows for the worst samples, numbers of units and values."""
     for place, values in enumerate(attributes):
         codes = t.attributes[place]
         i, j, of_pair, n_given = _compared_pairs(t, codes)

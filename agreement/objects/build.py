@@ -172,7 +172,7 @@ class Blocks:
 
     Args:
         records: of rated samples
-        context: of these
+        context: the context of these samples
         by_sample: what is kept per sample, for intervals or a comparison of runs
     """
 
@@ -250,7 +250,7 @@ def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[N
 
 
 def headline_numbers_of(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
-    """The headline as functions of sums over any samples; so without the alpha of images (expected distances)."""
+    """The headline numbers that are functions of sums over any samples; the alpha of images is not."""
     joined = Joined(by_sample=True)
     for t in records.tables(context.config, n_categories=len(context.class_names)):
         joined.add(0, main_numbers(t), t.n_samples)

@@ -92,7 +92,7 @@ def own_areas(
 
 
 def add_sizes(rest: Rest, t: Tables) -> None:
-    """Add for sizes: numbers of units by size, votes and assigned annotators, and the size of every pair of labels."""
+    """Add to ``rest`` counts of units by size, votes and assigned annotators, and the size of every pair of labels."""
     known = (t.size >= 0) & t.rated_unit
     units = t.units
     rest.add_counts({"sizes": count_codes(t.size[known], units.votes[known], units.assigned[known])})
@@ -224,7 +224,7 @@ def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[
 
 
 def add_classes(rest: Rest, t: Tables) -> None:
-    """Add for classes: numbers of units and cost of every class, the class of every pair of labels, and conflicts.
+    """Add to ``rest`` units and cost of every class, the class of every pair of labels, and counts of conflicts.
 
     The cost of a class is the disagreement on its labels: 1 for every other annotator who was asked and did not draw
     the object or gave it another class, 1 - IoU for one who gave it the same class. All labels together cost ``(n_a +

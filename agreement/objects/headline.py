@@ -45,7 +45,7 @@ _RATIOS = {
     "localisation.mean_dice": ("dice", "n_matched"),
     "localisation.visibility": ("visibility", "n_visible"),
 }
-#: coefficients of presence have no interval on fewer images: its coverage is too low if nearly all have objects
+#: coefficients of presence have no interval on fewer images: it would be too narrow if nearly all have objects
 MIN_PRESENCE = 20
 #: columns of a tally before those of the categories: observed disagreement, share of differing pairs, units
 OBSERVED, _DIFFERING, N_UNITS, N_HEAD = range(4)
@@ -222,7 +222,7 @@ def headline_otherwise(
 
 
 def add_headline(rest: Rest, t: Tables) -> None:
-    """Add for the headline: values for the worst samples, IoU of pairs of labels, scores of meetings, votes."""
+    """Add to ``rest`` values for the worst samples, IoU of pairs of labels, scores of meetings, counts of votes."""
     meetings, pairs, units = t.sample_pairs, t.pairs, t.units
     n_matched = t.n_matched
     n_differ = np.bincount(t.pair_sample[~pairs.same_class], minlength=t.n_samples)

@@ -240,7 +240,7 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
 
 
 def add_pairs(rest: Rest, t: Tables) -> None:
-    """Add for pairs: counts of the classes of matched labels, and moments of the best IoU."""
+    """Add to ``rest`` counts of the classes of matched labels, and moments of the best IoU, by pair of annotators."""
     met, n, category = t.meeting_met, len(t.met), t.objects.category
     rest.add_counts({"confused": count_codes(met[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
     best = t.part["best_iou"].T

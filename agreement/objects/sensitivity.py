@@ -111,7 +111,7 @@ class DataThreshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """Those of the three analyses that were requested: thresholds, rules, threshold from the data."""
+    """Results of the analyses that were requested: thresholds, rules, threshold from the data."""
 
     thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
     rules: list[RuleAlpha] = dataclasses.field(default_factory=list)

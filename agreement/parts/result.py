@@ -152,7 +152,7 @@ class AgreementParts(ShowsItself):
         return {**plain, "whole": parts[0], "parts": parts[1:]}
 
     def to_dataframe(self) -> DataFrame:
-        """One row for every part and number: value, interval, value of all other samples, difference; or nan."""
+        """A row for every part and number: value, interval, value elsewhere, difference; undefined numbers are nan."""
         return shown_as("parts_frame", self)
 
     def plot(self, number: str | None = None) -> Figure:

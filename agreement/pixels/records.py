@@ -44,7 +44,7 @@ class PixelRecords(Records):
     )
 
     def agreements(self, background: int | None, config: AgreementConfig) -> Iterator[PixelAgreement]:
-        """The agreement on all samples that count, in chunks and in order; others count as without masks.
+        """The agreement on all samples, in chunks and in order; samples left out count as without masks.
 
         Args:
             background: value of the background; None if there is none

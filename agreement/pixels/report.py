@@ -193,7 +193,7 @@ def pixel_numbers(
 
 
 def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
-    """The headline as functions of sums over any samples; so without the alpha of images (expected distances)."""
+    """The headline numbers that are functions of sums over any samples; the alpha of images is not."""
     values, joined = np.unique(records.column("values")).astype(np.int64), Joined(by_sample=True)
     for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
         joined.add(0, _headline(agreement, values, context.config.undefined), len(agreement.n_pixels))

@@ -234,7 +234,7 @@ def numbers_against(
 
     Args:
         tables: see :func:`role_tables`
-        key: what the keys begin with: the table, and the name of a model
+        key: beginning of the keys: the table, and the name of a model
         by_sample: whether the numbers have intervals
     """
     kind, annotators = compared.kind, compared.labels.context.annotators
@@ -288,7 +288,7 @@ def _kappas(
     """Cohen's kappa of every annotator.
 
     Args:
-        owners: what the keys begin with
+        owners: beginning of the keys
         said: annotator, sample, and the codes that the annotator and the role gave, shapes ``(Q,)``
         by_sample: whether kappa has intervals
         counts: how many labels of the annotator, of the role, and of both have the code; None: a row is one label

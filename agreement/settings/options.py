@@ -26,7 +26,7 @@ from .no_labels import TITLE as NO_LABELS_TITLE
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 #: run keys, which are a part of names of fields, indexes, saved views and files
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
-#: processes of one machine, at most; on Windows ``ProcessPoolExecutor`` takes no more
+#: most processes on one machine; on Windows ``ProcessPoolExecutor`` takes no more
 _MOST_WORKERS = 61 if sys.platform == "win32" else 1_000
 #: value of ``confidence_threshold``: each half of the images gets the threshold with the best F1 on the other half
 BEST_F1 = "best_f1"

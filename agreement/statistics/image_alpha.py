@@ -112,7 +112,7 @@ class ExpectedDistances:
         return Numbers((("image_alpha.value",),), hstack([columns.astype(np.float64)]), formula, compared=np.array([1]))
 
     def summary(self, value: float | None, records: Records, pair_scores: FloatArray) -> ImageAlpha:
-        """The part of the report; ``pair_scores`` are those of all pairs of annotations of one image, nan without."""
+        """The part of the report; ``pair_scores`` are the scores of all pairs on one image, nan if undefined."""
         counted, distance = image_distances(records)
         n_annotators = records.assigned.sum(axis=1)[counted]
         unscored = n_annotators[np.isnan(records.column("score")[counted])]  # everybody drew nothing

@@ -67,8 +67,8 @@ class AlphaSummary:
     """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
 
     ``mean`` is over the samples whose own alpha is defined; None for label types without it. The columns
-    and the formula of ``pooled``, and with them its interval, stand under the key ``alpha.pooled`` in
-    ``objects/headline.py``, and in ``report.py`` of the other families.
+    and the formula of ``pooled``, and with them its interval, have the key ``alpha.pooled`` in ``objects/headline.py``,
+    and in ``report.py`` of the other families.
     """
 
     pooled: float | None
@@ -234,7 +234,7 @@ class AgreementReport(Public):
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     #: share of rated samples on which nothing is disputed, including samples that everybody left empty
     share_full_agreement: float | None = None
-    #: alpha with whole images as units; None for labels whose ``alpha`` is that
+    #: alpha with whole images as units; None for label types whose ``alpha`` has these units
     image_alpha: ImageAlpha | None = None
     #: the main numbers if null label lists meant the opposite; None if the same annotators would be assigned
     other_reading: OtherReading | None = None

@@ -200,8 +200,9 @@ class PersonComparison:
 class RoleReport(WithIntervals):
     """Every annotator against a reference, or against a model.
 
-    ``n_samples`` images have the role and an annotator; ``n_without`` lack the role; ``n_labels`` are all its labels.
-    ``annotators`` are in the order of the report. ``mean`` has the mean over annotators of their numbers.
+    The role and an annotator were asked about ``n_samples`` images; about ``n_without`` images the role was not asked.
+    ``n_labels`` are all labels of the role. ``annotators`` are in the order of the report. ``mean`` has the mean over
+    annotators of their numbers.
     ``thresholds`` are the least confidences of its labels: one, or those of two halves of the images (the option
     ``confidence_threshold``); empty without any.
     """
@@ -213,7 +214,7 @@ class RoleReport(WithIntervals):
     annotators: list[RoleComparison]
     mean: dict[str, float | None] = dataclasses.field(default_factory=dict)
     thresholds: list[float] = dataclasses.field(default_factory=list)
-    #: of a model: whether it is as good as a person; None for a reference, and where no two annotators share an image
+    #: whether a model is as good as a person; None for a reference, and where no two annotators share an image
     person: PersonComparison | None = None
     n_undecided: int = 0  #: labels of annotators left out, as their objects are not decided in a reference of decisions
 

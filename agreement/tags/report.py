@@ -67,7 +67,7 @@ class TaggerSummary(OfOne):
 class TagSummary(WithIntervals):
     """Agreement on one tag: somebody gave it on ``n_samples`` rated samples, everybody on ``n_agreed``.
 
-    ``votes`` counts how often it was given; ``share`` divides by the assigned annotators, on samples where somebody
+    ``votes`` counts how often it was given; ``share`` is ``votes`` / (assigned annotators), on samples where somebody
     gave it. ``alpha`` is Krippendorff's nominal alpha of given or not given.
     """
 

@@ -161,7 +161,7 @@ def expanded_tails(level: float, n_used: IntArray) -> FloatArray:
 
 
 def wilson_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a share that a test of the share against its ends does not reject.
+    """Wilson's confidence interval of a share: the values that a score test of the share does not reject.
 
     Args:
         share: share of the draws, in [0, 1]

@@ -203,7 +203,7 @@ class Nodes:
 
 
 def sharing(annotators: IntArray, u: IntArray, v: IntArray, annotators_v: IntArray | None = None) -> BoolArray:
-    """Mask of pairs of nodes with an annotator in common, from bit sets ``(V, W)``; ``v`` may have its own."""
+    """Mask of pairs of nodes with a common annotator, from bit sets ``(V, W)``; ``annotators_v``: of ``v`` alone."""
     annotators_v = annotators if annotators_v is None else annotators_v
     shared = np.zeros(len(u), np.bool_)
     for own, other in zip(annotators.T, annotators_v.T, strict=True):

@@ -38,7 +38,7 @@ class OptimalMatching:
     #: shape ``(H,)``, row of the first object of every hard component (with a decision between several partitions)
     hard: IntArray
     inexact: IntArray  #: shape ``(X,)``, the same of the hard components whose solution is not proven to be optimal
-    #: shape ``(X, 2)``, of these: the surplus that was found, and a bound that no partition exceeds
+    #: shape ``(X, 2)``, their surplus as it was found, and a bound that no partition exceeds
     inexact_surplus: FloatArray
 
 

@@ -134,7 +134,7 @@ class _Found:
 
 
 def _branch(weights: FloatArray, rest: FloatArray, most: FloatArray, width: int) -> _Found:
-    """Place the nodes of every graph, with at most so many partial partitions of a graph at a time."""
+    """Place the nodes of every graph, with at most ``width`` partial partitions of a graph at a time."""
     n_graphs, n = weights.shape[:2]
     graph, total = np.arange(n_graphs), np.zeros(n_graphs)
     group, n_groups = np.zeros((n_graphs, 0), np.int64), np.zeros(n_graphs, np.int64)

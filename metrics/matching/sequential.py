@@ -130,7 +130,7 @@ def match_recursive(
         live, last = (
             np.flatnonzero(above[current_pairs]),
             -1,
-        )  # what may still be matched, and the annotator it was tried with
+        )  # pairs that may still match, and the last annotator that was tried
         while True:
             pairs = current_pairs[live]
             live = live[(earlier[live] > last) & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]

@@ -117,7 +117,7 @@ class _Connected:
 
     @classmethod
     def of(cls, annotator: IntArray, i: IntArray, j: IntArray, reached: NDArray[np.int8], n_levels: int) -> _Connected:
-        """From the highest threshold down, every pair is added once, as components only grow."""
+        """The components, from the highest threshold down: every pair is added once, as components only grow."""
         n = len(annotator)
         shape = n_levels, n
         root, undecided, linked = np.empty(shape, np.int64), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)

@@ -93,7 +93,7 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
 
 
 def distinct(keys: IntArray, n_cells: int) -> tuple[IntArray, IntArray]:
-    """Every key ``0 … n_cells - 1`` that occurs, ascending, and the place of every key among these.
+    """The different keys, of ``0 … n_cells - 1``, ascending, and the place of every key among these.
 
     Marks keys in a table of all cells, if these are few for the number of keys: faster than sorting.
     """
@@ -106,7 +106,7 @@ def distinct(keys: IntArray, n_cells: int) -> tuple[IntArray, IntArray]:
 
 
 def sums_of_keys(keys: IntArray, values: FloatArray | None, n_cells: int) -> tuple[IntArray, FloatArray]:
-    """Every key ``0 … n_cells - 1`` that occurs once, ascending, and the sum of its values; without values its count.
+    """The different keys, of ``0 … n_cells - 1``, ascending, and the sum of the values of each; None: its count.
 
     Counts in a table of all cells, if these are few for the number of keys: faster than sorting.
     """

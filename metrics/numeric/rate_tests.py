@@ -213,8 +213,8 @@ class AlternativeAnnotatorTest:
     advantage: FloatArray  #: share of items on which the model is at least as good as the annotator
     advantage_of_annotator: FloatArray  #: the other way round; a tie counts in both
     p_value: FloatArray  #: of the hypothesis that the annotator is better by epsilon or more; nan: not tested
-    won: BoolArray  #: whether that is rejected
-    winning_rate: float  #: omega: share of the tested annotators for whom that is rejected
+    won: BoolArray  #: whether this hypothesis is rejected
+    winning_rate: float  #: omega: share of the tested annotators for whom it is rejected
     advantage_probability: float  #: rho: mean advantage over the tested annotators
 
     @property
