@@ -1,6 +1,6 @@
 """Agreement on a batch of samples: units of matched objects, ratings for alpha, verdicts and scores.
 
-Objects are matched in :mod:`...metrics.matching`, which :func:`matching_of` alone calls.
+Objects are matched by ``match_objects`` of :mod:`...metrics.matching`, which :func:`matching_of` alone calls.
 """
 
 from __future__ import annotations

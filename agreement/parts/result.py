@@ -1,4 +1,4 @@
-"""The main numbers of a run by parts of its samples, or of several runs."""
+"""``AgreementParts``: the main numbers of a run by parts of its samples, or of several runs (``trend_of``)."""
 
 from __future__ import annotations
 

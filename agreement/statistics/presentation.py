@@ -1,4 +1,4 @@
-"""Interface to the charts: results ask for their text, table, figure or page by the name of a function."""
+"""``ShowsItself``, base of results with a text and a page; ``shown_as`` calls functions of the charts by name."""
 
 from __future__ import annotations
 

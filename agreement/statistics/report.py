@@ -1,4 +1,4 @@
-"""The base class of the reports of all label types, and their common parts."""
+"""``AgreementReport``, the base class of the reports of all label types; their common parts; ``ReportContext``."""
 
 from __future__ import annotations
 
