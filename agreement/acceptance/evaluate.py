@@ -1,4 +1,4 @@
-"""Acceptance check: requirements against the numbers of a report, or of the reports on its parts, and the outcome."""
+"""Check requirements against the numbers of a report, or of reports on parts of the samples: passed or failed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .requirements import EACH, INTERVAL, Requirement
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: the reports on the parts that a field makes, by the names of the parts
+#: for a field, the parts into which it divides the samples, by name: each a function that builds its report
 PartReports: TypeAlias = Callable[[str], Mapping[str, Callable[[], AgreementReport]]]
-#: entries of reports that are no numbers of the run
+#: fields of reports in which no number of the run itself is looked for
 _NO_NUMBERS = ("config", "samples", "schema_version", "intervals", "other_reading", "reference", "models")
-#: the number that is meant where only the part of the report is named, ``score`` for ``score.mean``
+#: the number to suggest where a requirement names only a part of the report: ``score.mean`` for ``score``
 _MAIN = ("pooled", "mean", "value")
-#: the names by which an entry of a report was chosen, by key of the requirement; and the entry, None if it has none
+#: names that choose an entry of a report, by key of the requirement, and the entry; None if the report has none
 Entry: TypeAlias = tuple[dict[str, tuple[str, ...]], Any]
 
 PASSED, FAILED, NOT_ENOUGH = "passed", "failed", "not enough data"
@@ -38,14 +38,14 @@ class Checked:
     name: str
     outcome: str  #: ``passed``, ``failed`` or ``not enough data``
     condition: str  #: what must hold
-    of: str = ""  #: the annotator, class or pair whose number it is; empty: the run's
-    by: str = ""  #: what divides the images, if it is about a part of them
-    part: str = ""  #: this part
+    of: str = ""  #: the annotator, class or pair that the number is of; empty: the whole run
+    by: str = ""  #: the field that divides the images, if the number is of a part of them
+    part: str = ""  #: name of that part
     value: float | None = None
     low: float | None = None  #: ends of the interval of the value
     high: float | None = None
-    n_objects: int | None = None  #: objects that it is about; None where the numbers do not say
-    n_images: int | None = None  #: images that it is about
+    n_objects: int | None = None  #: objects behind the number; None where the report does not count them
+    n_images: int | None = None  #: images behind the number
     reason: str = ""  #: why there is not enough data
     #: arguments of ``run.view()`` that show the labels on which annotators disagree here
     view: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -54,13 +54,13 @@ class Checked:
     def of_requirement(
         cls, wanted: Requirement, chosen: Mapping[str, Sequence[str]], part: str, **found: Any
     ) -> Checked:
-        """The result of a requirement; not enough data, unless it is judged."""
+        """The result of a requirement that is not judged yet: ``not enough data``."""
         of = ", ".join(" and ".join(names) for names in chosen.values() if names)
         return cls(wanted.name, NOT_ENOUGH, wanted.condition, of=of, by=wanted.by, part=part, **found)
 
     @property
     def title(self) -> str:
-        """The name, with what it is about."""
+        """The name of the requirement, with the annotator, class, pair and part in brackets."""
         about = ", ".join(filter(None, (self.of, self.part)))
         return f"{self.name} ({about})" if about else self.name
 
@@ -98,7 +98,7 @@ class AcceptanceCheck(ShowsItself):
         return cls(run_key, source, outcome, results)
 
     def shortened(self, at_most: int) -> AcceptanceCheck:
-        """The check with so many results, at most: failures first."""
+        """The check with at most so many results, failures first."""
         order = (FAILED, NOT_ENOUGH, PASSED)
         ordered = sorted(self.results, key=lambda each: order.index(each.outcome))
         if len(ordered) <= at_most:
@@ -128,16 +128,16 @@ class AcceptanceCheck(ShowsItself):
 def check_requirements(
     requirements: Sequence[Requirement], source: str, report: AgreementReport, parts: PartReports
 ) -> AcceptanceCheck:
-    """Check requirements.
+    """Check requirements against a report and the reports on its parts.
 
     Args:
         requirements: what must hold
         source: name of their file
-        report: of the run, or of its part on some samples
-        parts: of these samples
+        report: on the run, or on some of its samples
+        parts: gives the reports on parts of these samples
 
     Raises:
-        AgreementInputError: if one names what the run does not have
+        AgreementInputError: if a requirement names a number, an annotator or a field that the run does not have
     """
     results = list[Checked]()
     for wanted in requirements:
@@ -157,7 +157,7 @@ def check_requirements(
 
 
 def keyed_numbers(owner: Any) -> dict[str, float | None]:
-    """The numbers of a part of a report by their keys, also those in the parts that it has itself."""
+    """The numbers of a report, or of a part of it, by key (``score.mean``), also those of its own parts."""
     return dict(_numbers(type(owner), owner))
 
 
@@ -231,7 +231,7 @@ def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterato
         if value is None or judged is None:
             reason = f"{wanted.number} {'is undefined' if value is None else 'has no interval'}"
             yield dataclasses.replace(result, reason=reason)
-        # a limit that is reached but for rounding is reached
+        # a limit that is missed by rounding alone is reached
         elif judged <= wanted.limit + TIE if wanted.is_most else judged >= wanted.limit - TIE:
             yield dataclasses.replace(result, outcome=PASSED)
         else:
@@ -244,7 +244,7 @@ def _chosen(
     """The entries of a table of a report that a requirement chooses.
 
     Raises:
-        AgreementInputError: if the labels have no such table, or no annotator has that name
+        AgreementInputError: if reports on this label type have no such table, or no annotator has that name
     """
     before, owner = entry
     if owner is None:
@@ -267,23 +267,23 @@ def _chosen(
         yield {**before, key: each}, found.get(each)
 
 
-#: labels that lower a number, by parts of its key; all that are disputed for other numbers
+#: verdicts of the labels that lower a number, by first or last part of its key; all disputed ones for other numbers
 _MISSED = ("missed", "lone", "split", "duplicate")
 _VERDICTS = {
     **dict.fromkeys(("f1", "jaccard", "icc", "precision", "recall", "existence"), _MISSED),
     **dict.fromkeys(("class_given_match", "class_agreement", "class_errors", "other_class"), ("class_conflict",)),
 }
-#: what the reference says of labels that lower a number; all that is not right for other numbers
+#: outcomes against the reference of the labels that lower a number; all but right ones for other numbers
 _SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "class_accuracy": ["wrong_class"],
                 "class_recall": ["missed", "wrong_class"]}  # fmt: skip
 #: numbers on how labels of one object are drawn
 _OF_EXTENT = ("localisation", "mean_iou", "mean_dice")
-#: the largest score of masks that differ
+#: no score of masks that differ is above this
 _NOT_EQUAL = 1.0 - 1e-12
 
 
 def _view(wanted: Requirement, chosen: Mapping[str, Sequence[str]], report: AgreementReport) -> dict[str, Any]:
-    """Arguments of a view of the labels behind a number, as far as the label type has them."""
+    """Arguments of ``run.view()`` for the labels behind a number, without those that the label type does not have."""
     family, keys = FAMILIES[report.family], wanted.number.split(".")
     (annotator,) = chosen.get("annotator") or ("",)
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Requirements of acceptance: conditions on numbers of a run, from a YAML or JSON file or a mapping, with places."""
+"""Read acceptance requirements (conditions on numbers of a run) from YAML, JSON or a mapping; errors name the line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import yaml
 from ..settings.arguments import path_of
 from ..settings.errors import AgreementInputError, did_you_mean, shown
 
-#: requirements of a file, at most
+#: most requirements of a file
 MOST_REQUIREMENTS = 1_000
-#: bytes of a file, and values within values, at most
+#: most bytes of a file, and deepest nesting of its values
 MOST_BYTES, _DEEPEST = 1 << 18, 5
 VALUE, INTERVAL = "value", "interval"
-#: in the place of a name: everybody, every class, pair or part must reach it
+#: instead of a name: every annotator, class, pair or part must reach the limit
 EACH = "each"
 #: the keys of a requirement, and what each means
 KEYS = {
@@ -37,16 +37,16 @@ KEYS = {
     "part": "one of these parts, by its name; `each` (default): every part must reach it",
 }
 
-#: where a requirement, or one of its keys, stands: ``requirements.yaml, line 7``
+#: from the keys that lead to a value, the place of the value as text: ``requirements.yaml, line 7``
 Place = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """A condition on a number of a run; ``KEYS`` explains each key. Empty: none is chosen."""
+    """A condition on a number of a run; ``KEYS`` explains each key. Names that are not given are empty."""
 
     name: str
-    place: str  #: where it stands
+    place: str  #: file and line of the requirement, for messages
     number: str
     limit: float
     is_most: bool  #: whether the limit is the greatest value
@@ -65,11 +65,11 @@ class Requirement:
 
 
 def requirements_of(given: Any, place: Place) -> list[Requirement]:
-    """The requirements in a mapping: texts, lists of texts, and mappings of these.
+    """The requirements in a mapping whose values are texts, lists of texts, or mappings of these.
 
     Args:
-        given: what was given
-        place: says where a value is, by the names on the way to it
+        given: content of a file
+        place: gives the place of a value, from the keys that lead to it
 
     Raises:
         AgreementInputError: at the first mistake, with its place
@@ -139,7 +139,7 @@ def _requirement(name: str, keys: Any, place: Place) -> Requirement:
 
 
 def read_requirements(requirements: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[list[Requirement], str]:
-    """The requirements of a file, or of a mapping as it stands in one, and its name."""
+    """The requirements of a file, or of a mapping like the content of one, and the name of this source."""
     if isinstance(requirements, Mapping):
 
         def place(*way: str) -> str:
@@ -169,7 +169,7 @@ def read_requirements(requirements: str | os.PathLike[str] | Mapping[str, Any]) 
 
 
 def _texts(value: Any, place: str, depth: int) -> Any:
-    """A mapping as in a file: with texts for numbers, and with no values that files do not have."""
+    """A value of a mapping as if it were read from a file: numbers become texts, other types are refused."""
     if depth > _DEEPEST:
         raise AgreementInputError(f"{place} must have at most {_DEEPEST} values within each other, got more")
     if isinstance(value, Mapping):
@@ -187,8 +187,8 @@ def requirements_in(text: str, name: str) -> list[Requirement]:
     """The requirements in a text in YAML or JSON.
 
     Args:
-        text: what is written
-        name: what it is called in messages
+        text: content of a file
+        name: name of the file, for messages
     """
     if len(text) > MOST_BYTES:
         raise AgreementInputError(f"{name} must have at most {MOST_BYTES >> 10} kB, got more")
@@ -205,14 +205,14 @@ def requirements_in(text: str, name: str) -> list[Requirement]:
         mark = error.problem_mark or error.context_mark
         said = ", ".join(str(part) for part in (error.context, error.problem) if part)
         raise AgreementInputError(f"{name}, line {mark.line + 1}: must be YAML or JSON, got {said}") from error
-    except yaml.YAMLError as error:  # characters that no YAML has
+    except yaml.YAMLError as error:  # characters that YAML does not allow
         line = text[: getattr(error, "position", 0)].count("\n") + 1
         raise AgreementInputError(f"{name}, line {line}: must have no control characters, got some") from error
     return requirements_of(given, lambda *way: f"{name}, line {lines.get(way, 1)}")
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
-    """Reads texts, lists and mappings with the lines of keys; refuses anchors, which expand, and depth."""
+    """Reads texts, lists and mappings, and the line of every key; refuses anchors (they expand) and deep nesting."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text)
@@ -233,9 +233,9 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
         return node
 
     def values(self, node: Any, way: tuple[str, ...], lines: dict[tuple[str, ...], int]) -> Any:
-        """A node as text, list or mapping; a name that YAML takes for something else (``no``, ``1``) is a name."""
+        """A node as text, list or mapping; what YAML takes for another type (``no``, ``1``) stays a text."""
         if isinstance(node, yaml.ScalarNode):
-            # JSON writes what is beyond 16 bits as a pair
+            # JSON writes a character beyond 16 bits as two surrogates
             return node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if isinstance(node, yaml.SequenceNode):
             return [self.values(entry, way, lines) for entry in node.value]

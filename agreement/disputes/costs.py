@@ -23,7 +23,7 @@ _THOUSANDTHS = 1_000
 def object_costs(votes: IntArray, asked: IntArray, n_same_class: IntArray, conflict: BoolArray) -> IntArray:
     """Cost of every disputed object, shape ``(U,)``.
 
-    1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes.
+    The cost is 1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes.
 
     Args:
         votes: shape ``(U,)``, annotators who drew it
@@ -66,7 +66,7 @@ class SoughtUnits:
     """Filter of disputed units, by codes in the records; None for all."""
 
     verdict: int | None = None
-    annotator: int | None = None  #: units that this annotator drew, or was assigned to
+    annotator: int | None = None  #: units of samples to which this annotator was assigned
     category: int | None = None  #: units to which somebody gave this class
     votes: int | None = None  #: units that so many annotators drew
 
@@ -182,7 +182,7 @@ def left_out(records: ObjectRecords, n_classes: int, annotators: Sequence[int]) 
 
 
 def disputed_by_class(records: ObjectRecords, n_classes: int) -> tuple[IntArray, IntArray]:
-    """Objects to which somebody gave a class, and those of them that are disputed; shape ``(K,)`` each."""
+    """Numbers of objects to which somebody gave a class, and of the disputed ones among them; shape ``(K,)`` each."""
     objects, disputed = np.zeros((2, n_classes), np.int64)
     for t in records.tables():
         of_unit, category, _ = _classes(t, t.rated_unit)
@@ -196,7 +196,7 @@ class Disputes:
     """Numbers of disputed objects of one sample, by kind."""
 
     lone: Counter[str] = field(default_factory=Counter)  #: that one annotator alone drew, by annotator
-    missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew, by annotator
+    missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew, by annotator who missed them
     n_missed: int = 0  #: that two or more drew, and somebody did not
     #: by the set of classes that they were given, where no class has a majority
     classes: Counter[tuple[str, ...]] = field(default_factory=Counter)

@@ -19,12 +19,12 @@ from ..statistics.report import WithIntervals
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: class of an object that there is not, or that an annotator did not draw
+#: class code where there is no object, or where the annotator did not draw it
 NOTHING = -1
-#: stands for the class that most gave where there is no majority
+#: class code of the majority where there is none
 NO_MAJORITY = -2
 
-#: stands for the name of an annotator where a rule decided
+#: instead of the name of an annotator, for objects that a rule decided
 BY_RULE = "decided by a rule"
 
 _VALUES = ("precision", "recall", "class_errors")
@@ -34,12 +34,12 @@ _VALUES = ("precision", "recall", "class_errors")
 class ClassDecided(WithIntervals):
     """Accuracy of an annotator on one class; numbers as in :class:`AnnotatorDecided`.
 
-    Recall and class errors are of the objects that have this class; precision of the labels that the annotator gave it.
+    Recall is a share of the objects of this class, and precision a share of the labels with this class.
     """
 
     name: str
     n_objects: int  #: objects that have this class
-    n_labels: int  #: labels to which the annotator gave it
+    n_labels: int  #: labels to which the annotator gave this class
     precision: float | None
     recall: float | None
     class_errors: float | None
@@ -53,10 +53,10 @@ class AnnotatorDecided(WithIntervals):
     n_right: int  #: objects that they drew with the right class
     n_wrong_class: int  #: objects that they drew with another class
     n_missed: int  #: objects that they did not draw
-    n_too_many: int  #: labels of what is no object
-    precision: float | None  #: share of their labels that are of an object, whatever the class
+    n_too_many: int  #: labels that are decided to be no object
+    precision: float | None  #: share of their labels that are of an object, of any class
     recall: float | None  #: share of the objects that they drew
-    class_errors: float | None  #: share of the objects that they drew with another class
+    class_errors: float | None  #: of the objects that they drew, the share with another class
     classes: list[ClassDecided] = dataclasses.field(default_factory=list)
 
 
@@ -68,26 +68,26 @@ class DecisionReport(ShowsItself):
 
     run_key: str
     field: str  #: the field of decisions
-    unit: str  #: what was decided on: an object, a tag or an image, for its class, number or mask
+    unit: str  #: what is decided: an object, a tag, or an image (its class, number or mask)
     n_objects: int  #: objects of the run
-    n_disputed: int  #: of these disputed
+    n_disputed: int  #: how many of these are disputed
     n_decided: int  #: objects that were decided, skipped ones not included
-    n_disputed_decided: int  #: of these disputed
+    n_disputed_decided: int  #: how many of these are disputed
     n_samples: int  #: images (frames) of the run
-    n_samples_decided: int  #: of these with decisions, skipped ones included
+    n_samples_decided: int  #: how many of these have decisions, skipped ones included
     n_skipped: int  #: objects that were left for later
     n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
-    #: objects decided by hand, without those that were applied to labels, on which the majority was right: more than
-    #: half of the assigned annotators drew it, and most of these gave it the right class (numbers: the median is
-    #: right); or more than half did not draw what is none; None without a consensus (masks)
+    #: objects decided by hand, and not applied to labels, on which the majority was right: more than half of the
+    #: assigned annotators drew it, and most of these gave it the right class (numbers: the median is right); or more
+    #: than half did not draw it, and it is no object; None without a consensus (masks)
     n_consensus_right: int | None
-    n_consensus_wrong: int | None  #: of these objects those on which the majority was wrong
-    n_no_majority: int | None  #: of these objects those without a majority: half drew it, or several classes lead
+    n_consensus_wrong: int | None  #: such objects on which the majority was wrong
+    n_no_majority: int | None  #: such objects without a majority: half drew it, or several classes lead
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
-    #: decided objects of which annotators' labels were changed to what was decided; such a label counts for nobody
+    #: decided objects whose labels were changed to the decision; such a label counts for no annotator
     n_applied: int = 0
-    n_by_rule: int = 0  #: objects that a rule decided, which says nothing of who was right
-    #: what all annotators did on these objects, without shares; None if a rule decided nothing
+    n_by_rule: int = 0  #: objects that a rule decided, which is no evidence of who was right
+    #: counts of all annotators together on these objects, without shares; None if a rule decided nothing
     by_rule: AnnotatorDecided | None = None
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ class DecisionReport(ShowsItself):
 
     @property
     def rows(self) -> list[AnnotatorDecided]:
-        """The annotators, and what a rule decided, if anything."""
+        """The entries of the annotators, and that of objects that a rule decided, if there are any."""
         return [*self.annotators, *([] if self.by_rule is None else [self.by_rule])]
 
     @property
@@ -110,7 +110,7 @@ class DecisionReport(ShowsItself):
 
     @property
     def share_consensus_right(self) -> float | None:
-        """Share of the objects decided by hand, with a majority, on which it was right; see ``n_consensus_right``."""
+        """``n_consensus_right / (n_consensus_right + n_consensus_wrong)``; None where undefined."""
         n_judged = (self.n_consensus_right or 0) + (self.n_consensus_wrong or 0)
         return self.n_consensus_right / n_judged if self.n_consensus_right is not None and n_judged else None
 
@@ -124,7 +124,7 @@ class DecisionReport(ShowsItself):
 class Judged:
     """A row for every decided object and every annotator assigned to its sample."""
 
-    sample: IntArray  #: shape ``(N,)``, or the video, or group: what is resampled
+    sample: IntArray  #: shape ``(N,)``, sample (or video, or group): the unit of resampling
     annotator: IntArray  #: shape ``(N,)``
     right: IntArray  #: shape ``(N,)``, code of the class that the object has, or :data:`NOTHING`
     given: IntArray  #: shape ``(N,)``, code of the class that the annotator gave or :data:`NOTHING`
@@ -152,7 +152,7 @@ def annotators_decided(
             of_object = right != NOTHING if code is None else right == code
             of_label = given >= 0 if code is None else given == code
             drawn = of_object & (given >= 0)
-            # labels, of these of an object; objects, of these drawn, of these with another class
+            # labels, labels of an object, objects, objects drawn, objects drawn with another class
             rows = (of_label, of_label & (right != NOTHING), of_object, drawn, drawn & (right != given))
             columns = np.column_stack([sums_by(sample, each.astype(np.int64), n_samples) for each in rows])
             owner = (name,) if code is None else (name, class_names[code])

@@ -1,6 +1,7 @@
-"""Findings: annotators, classes, sizes and pairs tested against others on the same images, by false discovery rate.
+"""Findings: tests of annotators, pairs, classes and sizes against others on the same images; confused classes.
 
-Confused pairs of classes have their share of all class conflicts, with its interval, against chance.
+Findings are selected at a false discovery rate. The share of two confused classes in all class conflicts is compared
+with chance.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from ...metrics.numeric.rate_tests import ROUNDING, RateMoments, false_discoveri
 from .ranking import MIN_IMAGES, MIN_LABELS, in_order, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
-#: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(4, T)``
+#: of every row the group ``(T,)``, the sample ``(T,)``, and count and denominator, own and of the others ``(4, T)``
 Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
-#: classes, or tags, that are tested one by one
+#: most classes, or tags, that are tested one by one
 _MOST_TESTED = 200
 #: expected share of wrong findings among all findings, at most
 FALSE_DISCOVERY_RATE = 0.05
@@ -29,15 +30,15 @@ MARGIN, MARGIN_OF_BOXES = 0.02, 0.01
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that stands out: a rate that is higher than that of the others on the same images.
+    """A rate that differs, by a test, from that of the others on the same images.
 
-    ``kind`` says what was counted, see :data:`KINDS`; ``annotators``, ``classes`` and ``size`` whose or which.
-    ``value`` is the rate, ``others`` that of the others, ``difference`` their difference with its interval from
-    ``low`` to ``high``, of which at most 5 % are expected not to contain the true difference, although findings are
+    ``kind`` names what was counted, see :data:`KINDS`, for these ``annotators``, ``classes`` and ``size``. ``value`` is
+    the rate, ``others`` that of the others, ``difference`` is ``value - others``, with an interval from ``low`` to
+    ``high``. At most 5 % of the intervals of findings are expected to miss the true difference, although findings are
     selected (false coverage rate: the level is ``1 - 0.05 findings / n_tested``; Benjamini and Yekutieli 2005).
     ``p_value`` is that of the null hypothesis that the difference is at most 2 percentage points (1 % of the size of a
-    box), with images as independent draws. Of all hypotheses with 20 labels and 10 images or more, these are rejected
-    at a false discovery rate of 5 % (Benjamini and Hochberg).
+    box), with images as independent draws. Findings are those hypotheses, of all with 20 labels and 10 images or more,
+    that are rejected at a false discovery rate of 5 % (Benjamini and Hochberg).
     """
 
     kind: str
@@ -59,18 +60,18 @@ class Kind:
     """Kind of hypothesis: the event that is counted, and the rate that it is compared with."""
 
     name: str
-    meaning: str  #: what is counted, of what, against what
-    two_sided: bool = False  #: whether less is a finding too
+    meaning: str  #: what is counted, among what, and what it is compared with
+    two_sided: bool = False  #: whether a lower rate is a finding too
     margin: float = MARGIN
-    of_others: bool = True  #: whether there are others to compare with; else an expected rate
-    by_image: bool = False  #: whether what is counted are images, not labels
+    of_others: bool = True  #: whether the rate is compared with others; else with an expected rate
+    by_image: bool = False  #: whether images are counted, not labels
     of_median: bool = False  #: whether the others are the median annotator
-    is_share: bool = True  #: whether what is counted is a share (of the scale, of the labels), from 0 to 1
+    is_share: bool = True  #: whether the rate is a share (of the scale, of the labels), from 0 to 1
     #: what the first and the second code of a group are: ``annotator``, ``class``, ``size``
     subjects: tuple[str, ...] = ("annotator",)
 
 
-#: all kinds of findings; the code of a kind is its place
+#: all kinds of findings; the code of a kind is its position
 KINDS = (
     Kind("misses", "objects of two others that an annotator missed, against the other annotators"),
     Kind("misses_size", "the same of objects of one size", subjects=("annotator", "size")),
@@ -110,12 +111,12 @@ KINDS = (
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
 #: a group is one number: its kind, second code and first code, 20 bits each
 _WIDTH = 20
-#: kinds on classes and sizes that are split by annotator, to see whether one of them accounts for all
+#: kinds on classes and sizes that are split by annotator, to see whether one annotator accounts for the difference
 _OF_CLASSES = ("class_missed", "class_conflicts", "size_missed")
 
 
 def effect_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
-    """The groups of a kind: of annotators, of annotators and classes (or sizes), of two classes …"""
+    """Numbers of the groups of a kind, from the codes of their subjects (annotators, classes, sizes)."""
     packed: IntArray = (np.asarray(CODES[kind], np.int64) << 2 * _WIDTH) | (np.asarray(second, np.int64) << _WIDTH)
     return packed | np.asarray(first, np.int64)
 
@@ -136,16 +137,16 @@ ALL_CONFLICTS = int(effect_groups("confused", 0, 0))
 
 
 def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntArray:
-    """The groups of what every annotator adds to a class, or size: they are not tested, see :func:`findings_of`."""
+    """Groups of the counts that an annotator adds to a class, or size; they are not tested, see :func:`findings_of`."""
     return effect_groups(kind, subject, annotator + 1)
 
 
 class EffectRows:
-    """Effects on samples, summed up.
+    """Sums over images of the counts of all groups.
 
     Args:
-        clusters: shape ``(S,)``, video or group of every sample, which count as one image; None: every sample is its
-            own
+        clusters: shape ``(S,)``, video or group of every sample, which counts as one image; None: every sample is
+            an image
     """
 
     def __init__(self, clusters: IntArray | None = None) -> None:
@@ -177,12 +178,12 @@ class EffectRows:
     def add_table(
         self, kind: str, first: Sequence[int] | IntArray, columns: Sequence[Column | BoolArray], second: int = 0
     ) -> None:
-        """Add groups that have a row for every one of all samples.
+        """Add groups that have a row for every sample.
 
         Args:
             kind: see :data:`KINDS`
             first: shape ``(G,)``, first codes of the groups, ascending
-            columns: own count and whole, and those of the others; shape ``(S, G)`` each
+            columns: own count and denominator, and those of the others; shape ``(S, G)`` each
             second: second code of the groups
         """
         table = np.stack([np.asarray(column, np.float64) for column in columns])
@@ -190,7 +191,7 @@ class EffectRows:
         self._moments.append(RateMoments.of_table(group, table, self._clusters))
 
     def add_deviations(self, kind: str, values: FloatArray | BoolArray, given: BoolArray, second: int = 0) -> None:
-        """Add what annotators give, minus the mean of all on the same image; of two, the first against the second.
+        """Add values of annotators minus the mean of all on the image; of two annotators, the first against the second.
 
         Args:
             kind: see :data:`KINDS`
@@ -212,7 +213,7 @@ class EffectRows:
         found = list(self._moments)
         if self._rows:
             group, cluster, columns = _summed(self._rows)
-            # a video counts with all its conflicts, not only those of frames on which the two classes met
+            # the denominator of a video is all its conflicts, not only those of frames on which the two classes met
             of_all, confused = group == ALL_CONFLICTS, kind_mask(group, "confused")
             n_conflicts = sums_by(cluster[of_all], columns[1, of_all], int(cluster.max(initial=-1)) + 1)
             columns[1, confused] = n_conflicts[cluster[confused]]
@@ -232,7 +233,7 @@ def _summed(parts: Sequence[Effects]) -> Effects:
 
 
 def often_given(n_labels: FloatArray | IntArray, n_images: IntArray) -> list[int]:
-    """Codes with enough labels on enough images, from the numbers of both ``(K,)``; the most frequent of many."""
+    """Codes of classes with enough labels on enough images, from both numbers ``(K,)``; at most 200, by frequency."""
     enough = np.flatnonzero((n_labels >= MIN_LABELS) & (n_images >= MIN_IMAGES))
     chosen: list[int] = enough[np.argsort(-n_labels[enough], kind="stable")][:_MOST_TESTED].tolist()
     return chosen
@@ -247,7 +248,7 @@ def findings_of(
     expected: Mapping[int, float] | None = None,
     n_labels: Mapping[int, int] | None = None,
 ) -> dict[str, Any]:
-    """The fields of a report: ``findings`` confirmed by tests, the greatest first, and ``n_tested``, the hypotheses.
+    """Fields of a report: ``findings``, the greatest difference first, and ``n_tested``, the number of hypotheses.
 
     A difference of a class or size for which a single annotator accounts is left out: it is found with the annotator.
 
@@ -256,8 +257,8 @@ def findings_of(
         annotators: their names
         classes: name of every class code
         sizes: names of sizes
-        expected: the known rate of groups that have no others; not of those that the median annotator stands for
-        n_labels: labels behind the groups of pairs of annotators, whose own denominator counts images
+        expected: the rate to compare a group with, for groups that are compared with no others
+        n_labels: number of labels of the groups of pairs of annotators, whose denominator counts images
     """
     moments, of_one = _due_to_one(moments)
     code = moments.group >> 2 * _WIDTH
@@ -270,7 +271,7 @@ def findings_of(
     )
     if len(annotators) > 2:
         _compare_with_median_annotator(moments, of_median, known, error_of_known)
-    # the smallest and the largest possible difference: of shares -1 and 1, as far as a known one allows
+    # the smallest and the largest possible difference: of shares -1 and 1, or what an expected share leaves
     chance = np.where(of_others | np.isnan(known), np.nan, known)
     lowest = np.where(is_share, np.where(np.isnan(chance), -1.0, -chance), -np.inf)
     highest = np.where(is_share, np.where(np.isnan(chance), 1.0, 1.0 - chance), np.inf)
@@ -283,7 +284,7 @@ def findings_of(
     enough &= (moments.sums[:, 3] >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(two_sided, found.p_different, found.p_greater)
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
-    # a pair is close only if it is so for both: the larger p-value counts, at the first of the two
+    # a pair is close only if it is so for both annotators: the larger p-value counts, in the row of the first one
     pairs = np.flatnonzero(code == CODES["close"]).tolist()
     place = {(int(first[row]), int(second[row])): row for row in pairs}
     for (a, b), row in place.items():
@@ -293,7 +294,7 @@ def findings_of(
             p_values[row] = np.maximum(p_values[row], p_values[place[b, a]])
             p_values[place[b, a]] = np.nan
     rows, n_tested = np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)), np.sum(~np.isnan(p_values))
-    # intervals of what was selected by a test (Benjamini and Yekutieli 2005): 5 % of them, not of all, may be wrong
+    # intervals of findings alone (Benjamini and Yekutieli 2005): 5 % of these, not of all intervals, may be wrong
     level = 1.0 - FALSE_DISCOVERY_RATE * max(len(rows), 1) / max(int(n_tested), 1)
     found = rate_tests(moments, *tested, level)
     names = {"annotator": annotators, "class": classes, "size": sizes}
@@ -323,8 +324,8 @@ def findings_of(
 
 
 def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
-    """The groups that are tested; and which classes and sizes lose more than half of their difference to the others
-    without what some single annotator adds."""
+    """The groups that are tested, and a mask of the classes and sizes among them whose difference to the others is more
+    than halved without the labels of one annotator."""
     second = group_subjects(moments.group)[1]
     is_part = np.isin(moments.group >> 2 * _WIDTH, [CODES[name] for name in _OF_CLASSES]) & (second > 0)
     tested = moments.only(~is_part)
@@ -343,11 +344,10 @@ def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
 def _compare_with_median_annotator(
     moments: RateMoments, of_median: BoolArray, known: FloatArray, error_of_known: FloatArray
 ) -> None:
-    """Let the median annotator stand for the others, in place: one who deviates moves it less than the mean.
+    """Write the rate of the median annotator, to compare with: one annotator moves it less than the mean.
 
-    The rate of the median annotator is estimated, too. Of ``R`` annotators with equal errors, the difference gets
-    ``R / (R - 1)`` times the own error: that of the difference between an annotator and the mean of the ``R - 1``
-    others. Annotators with larger errors decide less about the median, and about its error.
+    The rate of the median annotator is estimated, too. Of ``R`` annotators with equal errors, the difference to it has
+    ``R / (R - 1)`` times the error of one annotator. Annotators with larger errors count less.
 
     Args:
         moments: sums over images of all groups
@@ -376,9 +376,9 @@ def _order(finding: Finding) -> tuple[object, ...]:
 def by_subject(findings: Sequence[Finding], at_most: int) -> list[list[Finding]]:
     """Groups of findings of one annotator (pair, class or size), the group with the greatest difference first.
 
-    Of findings on one topic (missed objects in all, of a size, of a class) the first counts; or the one on all objects,
-    if the first is not clearly greater. If there are more than ``at_most`` groups, those with the greatest difference
-    on any topic come first, and every group has one finding.
+    Of findings on one topic (missed objects in all, of a size, of a class) the first is kept; or the one on all
+    objects, if the first is not clearly greater. If there are more than ``at_most`` groups, those with the greatest
+    difference on any topic come first, and every group has one finding.
     """
     groups: dict[tuple[str, ...], dict[str, Finding]] = {}
     for finding in findings:
@@ -415,7 +415,7 @@ class Confused:
 
     ``n`` pairs of labels have these classes, on ``n_images`` images. That is a ``share`` of all pairs of labels with
     different classes, with its 95 % interval from ``low`` to ``high``. ``by_chance`` is the share if conflicts fell on
-    all other classes evenly, or as frequent as these are, whichever is larger.
+    all other classes evenly, or as often as these occur, whichever is larger.
     """
 
     classes: list[str]
@@ -435,11 +435,11 @@ class Confused:
 def conflict_rows(
     a: IntArray, b: IntArray, sample: IntArray, n_samples: int, times: IntArray | None = None
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Count conflicts between every two classes on every image, beside all conflicts there.
+    """Count the conflicts between every two classes on every image; the denominator is all conflicts there.
 
     Args:
         a: shape ``(Q,)``, class of one label of every pair with different classes
-        b: shape ``(Q,)``, class of the other
+        b: shape ``(Q,)``, class of the other label
         sample: shape ``(Q,)``
         n_samples: number of samples
         times: shape ``(Q,)``, how many pairs every row stands for; None: one
@@ -469,7 +469,7 @@ def findings_and_confusions(
     expected: Mapping[int, float] | None = None,
     n_labels: Mapping[int, int] | None = None,
 ) -> dict[str, Any]:
-    """As :func:`~.hypotheses.findings_of`, and ``confused``: the pairs of classes, the surest first.
+    """As :func:`~.hypotheses.findings_of`, and ``confused``: pairs of classes, that with the highest ``low`` first.
 
     Args:
         of_classes: shape ``(K,)``, labels of every class
@@ -477,7 +477,7 @@ def findings_and_confusions(
     is_all = moments.group == ALL_CONFLICTS
     row = np.flatnonzero(kind_mask(moments.group, "confused") & (moments.n >= MIN_IMAGES) & ~is_all)
     n_images, n = moments.n[row], moments.sums[row, 0].astype(np.int64)
-    # the whole of these pairs is all conflicts, also those of images where the two did not meet
+    # the denominator of these pairs is all conflicts, also those of images where the two classes did not meet
     for column, place in ((moments.sums, 1), (moments.products, 4)):
         column[row, place] = column[is_all, place]
     moments.n[row] = moments.n[is_all]

@@ -1,4 +1,4 @@
-"""Rank annotators, pairs and classes by the interval of a number; without enough evidence by name (2 before 10).
+"""Rank annotators, pairs and classes by intervals, those without enough evidence by name; natural order of names.
 
 One rule for text, page, panel and tables. An annotator, a pair or a class has evidence if its number has an interval
 (10 images or more) and rests on 20 labels or more. Rankings go by the conservative end of the interval: who agrees most
@@ -104,8 +104,8 @@ def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]
 class Ends(Generic[E]):
     """The entries that agree least and most, as far as their intervals support it."""
 
-    least: list[E]  #: the whole interval is below the number of all together; the clearest first
-    most: list[E]  #: the whole interval is above it; the clearest first
+    least: list[E]  #: those whose whole interval is below the number of all together; the clearest first
+    most: list[E]  #: those whose whole interval is above it; the clearest first
     n_supported: int  #: entries with enough evidence
 
 

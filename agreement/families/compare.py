@@ -71,13 +71,13 @@ class SampleChanges:
 class DecidedBetween:
     """Labels that were set to what somebody decided (``run.decisions.apply``) in one of the runs and not in the other.
 
-    That they agree is no agreement of annotators; ``numbers`` are of the samples without such labels.
+    Such labels agree because somebody set them; ``numbers`` are of the samples without them.
     """
 
     n_labels: int  #: labels that were changed, deleted or added
     n_samples: int  #: samples with such labels
-    n_left: int  #: samples without
-    #: whether decisions that one of the runs saw applied were taken back, or deleted, since: their labels are not known
+    n_left: int  #: samples without such labels
+    #: whether decisions that one of the runs saw applied were undone or deleted since: which labels they set is unknown
     is_incomplete: bool
     numbers: dict[str, Change]  #: as ``numbers`` of the comparison; empty without samples
 
@@ -112,7 +112,7 @@ class AgreementComparison(ShowsItself):
     samples: SampleChanges
     resamples: int
     seed: int
-    #: what was applied to labels between the runs; None if nothing was
+    #: labels that decisions set between the runs; None if there are none
     decided: DecidedBetween | None = None
     #: versions of the formulas of both runs, where they differ: numbers may then differ for the same labels
     formulas: list[str] | None = None
@@ -193,7 +193,7 @@ def compare_runs(
         clusters: shape ``(S,)``, video or group of every sample
         resamples: number of resamples; 0 for no intervals
         on_frames: whether the samples are frames
-        applied: what was applied to labels between the runs; None if nothing was
+        applied: labels that decisions set between the runs; None if there are none
     """
     rated = np.flatnonzero(np.logical_and(*(run.records.assigned[run.rows].sum(axis=1) >= 2 for run in (a, b))))
     config_a, config_b = a.context.config, b.context.config
@@ -276,7 +276,7 @@ def _changes(
 
 
 def _whole_report(changes: Mapping[Key, Change]) -> dict[str, Change]:
-    """The numbers of the whole report."""
+    """The changes of the numbers of the whole report, by path."""
     return {key[0]: change for key, change in changes.items() if len(key) == 1}
 
 

@@ -1,4 +1,4 @@
-"""The families of label types, one object each: records, report, numbers, fields and verdicts."""
+"""``Family``: classes and functions of every family of label types (objects, ratings, tags, masks), in one table."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from .unit_tables import RunTables, costs_of_pairs, object_tables, pixel_tables,
 class Family:
     """A family of label types: labels that are compared in the same way.
 
-    Everything in ``agreement`` that depends on the family stands here; ``charts`` and ``dataset_io`` have an object for
-    each family with the rest.
+    Everything in ``agreement`` that depends on the family is here; ``charts`` and ``dataset_io`` have tables of their
+    own for what depends on it there.
     """
 
     name: str  #: name in reports and stored runs
@@ -47,11 +47,11 @@ class Family:
     records: type[Records]  #: class of its records
     build: Callable[[Any, ReportContext], AgreementReport]  #: builds the report from records
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
-    #: the main numbers that are functions of sums over any samples, with a row for every sample
+    #: computes the main numbers that are functions of sums over samples, with a row for every sample
     headline: Callable[[Any, ReportContext], Iterable[Numbers]]
     #: content of the samples, for :func:`~..statistics.records.content_ranks`
     contents: Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
-    #: what fixing every sample would change; shape ``(S,)``, 0 where there is nothing to fix
+    #: the disagreement that fixing a sample would remove; shape ``(S,)``, 0 where there is nothing to fix
     costs: Callable[[Any], FloatArray]
     #: the disputed units of a run that somebody can decide on (objects, tags, or whole samples), the costliest first
     costly_units: Callable[[Any, SoughtUnits], CostlyUnits]
@@ -70,17 +70,17 @@ class Family:
 
     @property
     def disputed(self) -> tuple[str, ...]:
-        """The verdicts of labels that somebody disputes."""
+        """The verdicts of disputed labels."""
         return tuple(verdict for verdict in self.verdicts if verdict not in ("agreed", CROWD))
 
 
 def _own_units(records: Records) -> IntArray:
-    """Objects, or tags."""
+    """Number of objects, or tags, of every sample, shape ``(S,)``."""
     return records.sample_values().n_units
 
 
 def _whole_samples(records: Records) -> IntArray:
-    """One unit on every sample that anybody labelled."""
+    """One unit on every sample to which anybody was assigned, shape ``(S,)``."""
     return (records.sample_values().n_annotators > 0).astype(np.int64)
 
 
@@ -156,7 +156,7 @@ def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
 
 
 def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
-    """Records of a family from columns, and from what is stored beside them."""
+    """Records of a family from stored columns."""
     return FAMILIES[family].records(n_annotators, (columns,))
 
 

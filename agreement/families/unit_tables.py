@@ -32,9 +32,9 @@ class RunTables:
     """Columns of both tables for some samples; ``row`` in them is the row of the sample in the records.
 
     ``labels``: ``unit`` (row in ``units``), ``annotator``, ``label``, ``verdict``, ``label_id`` where labels have ids,
-    and what the label type has more.
+    and further columns of the label type.
     ``units``: ``unit`` (text), ``labels``, ``drawn_by`` and ``missed_by`` (lists), ``votes``, ``assigned``,
-    ``verdict``, ``cost``, and what the label type has more.
+    ``verdict``, ``cost``, and further columns of the label type.
     """
 
     labels: dict[str, Any]
@@ -49,7 +49,7 @@ class RunTables:
         context: ReportContext,
         start: int,
     ) -> RunTables:
-        """The tables, with the lists of every unit.
+        """The tables from their columns, with names of annotators, and the lists and votes of every unit.
 
         Args:
             labels: columns with codes of annotators, ``(N,)``
@@ -74,14 +74,14 @@ class RunTables:
 
 
 def lists_by_row(row: IntArray, values: _Texts, n: int) -> list[list[Any]]:
-    """The values of each of ``n`` rows."""
+    """The values of each of ``n`` rows as a list; ``row`` is the row of every value."""
     ends = np.cumsum(np.bincount(row, minlength=n)).tolist()
     ordered = values[np.argsort(row, kind="stable")].tolist()
     return [ordered[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
 
 def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[RunTables]:
-    """The tables of objects; labels have their id, their mean IoU with the others of the object, and their area."""
+    """The tables of objects; labels also have an area, and their mean IoU with other labels of the unit."""
     classes, start = np.array([*context.class_names, None], object), 0
     for found in records.tables(context.config):
         units, objects, label_ids = found.units, found.objects, id_texts(found.part["label_id"])
@@ -113,7 +113,7 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
 
 
 def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTables]:
-    """The tables of tags; a tag is a unit of its sample, and costs 1 for every two annotators of whom one gave it."""
+    """The tables of tags; a unit is a tag of a sample and costs 1 for every two annotators of whom one gave it."""
     t, classes = records.agreement(), np.array([*context.class_names, None], object)
     verdict = verdict_names(t.verdict)
     labels: dict[str, Any] = {
@@ -129,7 +129,7 @@ def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTable
 
 
 def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[RunTables]:
-    """The tables of classes, texts or numbers; a sample is a unit, and costs what its pairs of annotators differ by."""
+    """The tables of classes, texts or numbers; a sample is a unit; its cost is the sum of 1 - score over pairs."""
     ratings, values = records.ratings, records.sample_values()
     rated = np.flatnonzero(values.n_annotators > 0)
     unit, annotator = np.nonzero(records.assigned[rated])
@@ -149,14 +149,14 @@ def _label_ids(records: Records) -> dict[str, list[str | None]]:
 
 
 def other_labels(records: Records, context: ReportContext) -> tuple[dict[str, Any], list[Any] | None]:
-    """The labels that make no unit: those of roles, crowd regions, what lies within them, and tags given again.
+    """The labels that are in no unit: those of roles, crowd regions, labels within these, and tags given again.
 
     Returns:
-        columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one),
+        columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 if there is none),
         ``annotator`` (number of the annotator, or role), ``role`` in runs with roles, ``label``, ``verdict`` (of labels
-        of roles what all annotators together say of it, None where nobody should have drawn it; None for tags given
-        again), ``label_id`` unless they are plain values, ``area`` of objects of roles; empty for other labels. And
-        what the reference says of every label of annotators; None without roles
+        of roles their outcome against all annotators together, None where nobody was asked; None for tags given again),
+        ``label_id`` unless they are plain values, ``area`` of objects of roles (nan of others). And the outcome of
+        every label of annotators against the reference; None without roles
     """
     if "n_uncounted" not in records.parts[0]:
         return {}, None
@@ -193,14 +193,14 @@ def other_labels(records: Records, context: ReportContext) -> tuple[dict[str, An
 
 
 def costs_of_pairs(records: Records) -> NDArray[np.float64]:
-    """Missing agreement of all pairs of annotators on every sample, shape ``(S,)``."""
+    """Sum of 1 - score over all pairs of annotators of a sample, shape ``(S,)``; 0 where nothing is disputed."""
     values = records.sample_values()
     return np.where(values.n_disputed > 0, pair_costs(values.score, values.n_annotators), 0.0)
 
 
 def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunTables]:
     """The tables of masks; a class of a sample is a unit, with its mean IoU over the pairs of masks that used it, and
-    costs what this lacks to 1. Samples with fewer than two masks, and the background, are left out.
+    costs 1 - this IoU. Samples with fewer than two masks, and the background, are left out.
 
     Every class of a mask is a row of the labels, with the id of the mask; its verdict is that of the class, ``agreed``
     where all masks are equal in it.

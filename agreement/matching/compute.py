@@ -1,6 +1,6 @@
 """Agreement on a batch of samples: units of matched objects, ratings for alpha, verdicts and scores.
 
-Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the only call.
+Objects are matched by ``match_objects`` of :mod:`...metrics.matching`, which :func:`matching_of` alone calls.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MatchedBatch(Tables):
     batch: Batch  #: the objects that count
     counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
     matching: Matching  #: unit of every object
-    others: IntArray  #: rows of the objects of the original batch that make no unit, and that a run keeps
+    others: IntArray  #: rows in the original batch of objects that are in no unit and that a run stores
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
@@ -144,7 +144,7 @@ def in_crowd(objects: Objects, crowd: BoolArray, overlaps: Overlaps) -> BoolArra
 def matching_of(
     objects: Objects, overlaps: Overlaps, config: AgreementConfig, threshold: float | None = None
 ) -> Matching:
-    """Match objects as the options say, by default at the threshold of the run."""
+    """Match objects by the options of a run, by default at its threshold."""
     return match_objects(
         objects,
         overlaps,
@@ -159,7 +159,7 @@ def matched_pairs(objects: Objects, geometry: Geometry, overlaps: Overlaps, matc
     """The pairs of objects of one unit."""
     i, j = pairs_of_units(matching.unit)
     iou = overlaps.values_at(overlaps.iou, i, j)
-    if overlaps.crowded is not None:  # not all overlapping pairs are there
+    if overlaps.crowded is not None:  # ``overlaps`` lacks some pairs of crowded objects
         left_out = np.flatnonzero(overlaps.crowded[i] & (iou == 0.0))
         a, b = i[left_out], j[left_out]
         iou[left_out] = iou_from_areas(geometry.intersection_of(a, b), overlaps.area[a], overlaps.area[b])
@@ -174,10 +174,10 @@ def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: 
 
 
 def sample_costs(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: int) -> FloatArray:
-    """What fixing every sample would change, shape ``(S,)``; 0 where everybody drew the same, or nothing.
+    """The disagreement that fixing a sample would remove, shape ``(S,)``; 0 where everybody drew the same, or nothing.
 
-    ``(n_a + n_b) (1 - score)`` of every pair of annotators: an object that one of the two drew costs 1, one that they
-    named differently 2, one that they drew differently ``2 (1 - IoU)``. Rounded, so that equal samples stay equal.
+    Sum over pairs of annotators of ``(n_a + n_b) (1 - score)``: an object that one of the two drew costs 1, one with
+    different classes 2, any other one ``2 (1 - IoU)``. Rounded, so that equal samples stay equal.
     """
     costs = (sample_pairs.n_a + sample_pairs.n_b) * (1.0 - np.nan_to_num(pair_score, nan=1.0))
     return sums_by(sample_pairs.sample, costs, n_samples).round(9) + 0.0  # no negative zero
@@ -201,7 +201,7 @@ def sample_alpha(t: Tables) -> tuple[FloatArray, IntArray]:
 
 
 def _best_iou(t: Tables, overlaps: Overlaps) -> FloatArray:
-    """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
+    """For every meeting the mean best IoU of the labels of ``a`` with ``b``, and of ``b`` with ``a``: ``(Q, 2)``."""
     objects, seats, meetings = t.objects, t.seats, t.sample_pairs
     rank, width = meetings.rank, int(t.n_assigned.max(initial=0))
     best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
@@ -238,6 +238,6 @@ def differs_from(found: Tables) -> Relation:
 
 
 def is_named(found: Tables) -> BoolArray:
-    """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
+    """Labels that can name other annotators, shape ``(N,)``: at most ``MOST_NAMED`` were asked for the object."""
     named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
     return named

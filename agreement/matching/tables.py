@@ -1,8 +1,8 @@
-"""A batch of objects as columns, and the agreement on it as tables, for written values and for the report.
+"""``Batch``: the objects of samples; ``Tables``: the agreement on them as tables of labels, units, pairs, meetings.
 
 A row of *labels* (``objects``), *units*, *pairs* of labels of one unit, *seats* (a sample and an annotator who was
-asked), *meetings* (``sample_pairs``: a sample and two of them) and *opinions* (a label, and a class that others gave):
-nearly every number is a count over one of them.
+asked), *meetings* (``sample_pairs``: a sample and two annotators who were asked) and *opinions* (a label, and a class
+that other annotators gave its object): nearly every number is a count over one of these tables.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Batch:
     geometry: Geometry  #: geometry of every object
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator was assigned to a sample
     crowd: BoolArray | None = None  #: shape ``(N,)``, objects that are crowd regions; None if there are none
-    #: shape ``(N,)``, track of every object, its number within the video and annotator, ``NO_TRACK`` without one; None
-    #: if the samples are no frames
+    #: shape ``(N,)``, number of the track of every object, within the video and annotator; ``NO_TRACK`` if it has none;
+    #: None if the samples are no frames
     track: IntArray | None = None
     #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
     attributes: tuple[IntArray, ...] = ()
@@ -48,7 +48,7 @@ class Batch:
     attribute_numbers: tuple[FloatArray, ...] = ()
     #: shape ``(S, 2)``, width and height of the images, nan where unknown; None if not needed
     size_px: FloatArray | None = None
-    #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
+    #: shape ``(S, R)``, who would be assigned if null label lists meant the opposite; None: as ``assigned``
     otherwise: BoolArray | None = None
 
     @property
@@ -65,7 +65,7 @@ class Batch:
         return dataclasses.replace(self._with(rows, np.repeat(np.arange(len(samples)), n_objects[samples])), **kept)
 
     def of_first(self, n: int) -> Batch:
-        """The batch of the first annotators alone; those behind them are the roles of a run."""
+        """The batch of the first ``n`` annotators alone; those with higher numbers are the roles of a run."""
         return dataclasses.replace(self.among(self.objects.annotator < n), assigned=self.assigned[:, :n])
 
     def among(self, rows: BoolArray) -> Batch:
@@ -86,7 +86,7 @@ class Batch:
 
 #: measures of the bias of boxes, in this order
 MEASURES = ("size", "left", "top", "right", "bottom")
-#: a consensus of the others needs at least so many others who were asked
+#: a consensus of the other annotators needs at least so many of them
 MIN_OTHERS = 2
 
 
@@ -116,18 +116,18 @@ class Ratings:
 
     unit: IntArray  #: shape ``(T,)``; additional unit numbers stand for images that everybody left empty
     category: IntArray  #: shape ``(T,)``, class code or ``MISSING``
-    count: IntArray  #: shape ``(T,)``, annotators
+    count: IntArray  #: shape ``(T,)``, number of annotators who gave it
     sample: IntArray  #: shape ``(U',)``, sample of every unit
 
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """The ``V`` (sample, annotator who was asked) of some samples."""
+    """The ``V`` seats of some samples: a sample and an annotator who was asked."""
 
     sample: IntArray  #: shape ``(V,)``
     annotator: IntArray  #: shape ``(V,)``
-    at: IntArray  #: shape ``(S, R)``, row of every (sample, annotator) among these
-    own: IntArray  #: shape ``(N,)``, row of every label
+    at: IntArray  #: shape ``(S, R)``, seat of every sample and annotator
+    own: IntArray  #: shape ``(N,)``, seat of every label
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class SamplePairs:
     n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample
     n_b: IntArray  #: shape ``(Q,)``
     rank: IntArray  #: shape ``(S, R)``, position of an annotator among those assigned to the sample
-    _first: IntArray  #: shape ``(S, R)``, add the rank of ``b`` to it: the row of the pair
+    _first: IntArray  #: shape ``(S, R)``, the row of a pair is ``_first[sample, a] + rank[sample, b]``
 
     @classmethod
     def of(cls, objects: Objects, assigned: BoolArray) -> SamplePairs:
@@ -162,10 +162,10 @@ class SamplePairs:
 
 
 class Tables:
-    """Some samples: ``N`` labels in ``U`` units, ``P`` pairs of labels, ``V`` seats, ``Q`` meetings.
+    """The agreement on some samples: ``N`` labels in ``U`` units, ``P`` pairs of labels, ``V`` seats, ``Q`` meetings.
 
     Args:
-        part: their columns as a run keeps them (:class:`~..objects.records.ObjectRecords`)
+        part: columns of the samples as a run stores them (:class:`~..objects.records.ObjectRecords`)
         n_annotators: number ``R`` of annotators
         config: the options of the run
         n_categories: number ``K`` of category codes, including *missing*
@@ -185,7 +185,7 @@ class Tables:
     ) -> None:
         self.part, self.config, self.n_annotators, self.n_categories = part, config, n_annotators, n_categories
         self._met, self._sizes = met, sizes
-        #: whether not drawing an object is a rating; and below, whether an image that everybody left empty is a unit
+        #: whether not drawing an object is a rating; next line: whether an image that everybody left empty is a unit
         self.rates_missing = config.missing == "category"
         self.rates_empty = self.rates_missing and config.empty == "agree"
 
@@ -207,7 +207,7 @@ class Tables:
         self.unit = part["unit"].astype(np.int64) + first[sample]
         #: index into ``VERDICTS``, shape ``(N,)``; ``NO_VERDICT`` where the sample is not rated
         self.object_verdict = part["verdict"].astype(np.int64)
-        #: area in the unit of the geometry, shape ``(N,)``, in seven digits: more would mean nothing
+        #: area in the unit of the geometry, shape ``(N,)``, in seven digits: further ones carry no information
         self.area = part["area"].astype(np.float32).astype(np.float64)
 
         # units
@@ -229,17 +229,17 @@ class Tables:
 
     @property
     def score(self) -> FloatArray:
-        """Shape ``(S,)``, nan where not scored."""
+        """Score of every sample, shape ``(S,)``; nan where not scored."""
         return self.part["score"]
 
     @property
     def alpha(self) -> FloatArray:
-        """Shape ``(S,)``, nan where undefined."""
+        """Alpha of every sample, shape ``(S,)``; nan where undefined."""
         return self.part["alpha"]
 
     @property
     def cost(self) -> FloatArray:
-        """What the scores of the sample lose, shape ``(S,)``; see :func:`~.compute.sample_costs`."""
+        """The disagreement that fixing a sample would remove, shape ``(S,)``; see :func:`~.compute.sample_costs`."""
         return self.part["cost"]
 
     @property
@@ -277,7 +277,7 @@ class Tables:
 
     @cached_property
     def opinions(self) -> tuple[IntArray, IntArray, IntArray]:
-        """What the other members of its unit say of every label of a rated sample: label, class, and how many of them.
+        """Classes that the other members of its unit have, for every label of a rated sample: label, class, how many.
 
         Shapes ``(O,)``, ascending by label, then class.
         """
@@ -295,8 +295,8 @@ class Tables:
     def others_class(self) -> IntArray:
         """The class that more than half of the others who drew an object gave it, shape ``(N,)``; -1 without.
 
-        At least two of them must say so: of one against one nobody can tell who is right. With two annotators in all,
-        that of the other.
+        At least two of them must have given it: of one against one nobody can tell who is right. With two annotators in
+        all it is the class that the other one gave.
         """
         label, category, n = self.opinions
         at_least = MIN_OTHERS if self.n_annotators > MIN_OTHERS else 1
@@ -334,7 +334,7 @@ class Tables:
 
     @cached_property
     def ratings(self) -> Ratings:
-        """Ratings that alpha counts."""
+        """The ratings of units that alpha counts."""
         rules = self.config.missing, self.config.empty
         return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, *rules)
 
@@ -355,14 +355,14 @@ class Tables:
 
     @cached_property
     def seats(self) -> Seats:
-        """The seats."""
+        """The seats of these samples."""
         at = (np.cumsum(self.assigned) - 1).reshape(self.assigned.shape)
         sample, annotator = np.nonzero(self.assigned)
         return Seats(sample, annotator, at, at[self.objects.sample, self.objects.annotator])
 
     @cached_property
     def sample_pairs(self) -> SamplePairs:
-        """The meetings."""
+        """The meetings on these samples."""
         return SamplePairs.of(self.objects, self.assigned)
 
     @cached_property
@@ -378,7 +378,7 @@ class Tables:
 
     @cached_property
     def met(self) -> AnnotatorPairs:
-        """The pairs of annotators."""
+        """The pairs of annotators of the report."""
         return AnnotatorPairs.of(self.assigned) if self._met is None else self._met
 
     @cached_property

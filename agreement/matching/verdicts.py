@@ -1,4 +1,4 @@
-"""Verdicts on objects and units: whether annotators agree, if not, why; who missed it or gave it another class."""
+"""Verdicts on objects and units (agreed, class conflict, missed, lone, split, duplicate), and who left a unit out."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _range(unit: IntArray, values: FloatArray, n_units: int) -> tuple[FloatArray
     return least, greatest
 
 
-#: the most annotators asked for a unit whose labels name the others; lists of more would fill the documents
+#: labels name the annotators who missed their unit only if at most so many were asked: longer lists fill documents
 MOST_NAMED = 64
 
 
@@ -131,17 +131,17 @@ class Relation:
     annotator: IntArray
 
     def of_rows(self, rows: IntArray) -> Relation:
-        """The same for other rows, as of the labels of units.
+        """The relation of other rows, each with the annotators of one of these rows: of labels from that of units.
 
         Args:
-            rows: shape ``(N,)``, which of these rows each of the other rows has
+            rows: shape ``(N,)``, the row of this relation for each of the other rows
         """
         n = np.bincount(self.row, minlength=int(rows.max(initial=-1)) + 1)
         annotator = self.annotator[ranges((np.cumsum(n) - n)[rows], n[rows])]
         return Relation(np.repeat(np.arange(len(rows)), n[rows]), annotator)
 
     def where(self, rows: BoolArray) -> Relation:
-        """The relation without the rows outside a mask."""
+        """The relation at the rows in a mask."""
         kept = rows[self.row]
         return Relation(self.row[kept], self.annotator[kept])
 

@@ -83,13 +83,13 @@ def seat_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
 
     known, scored, of_box = t.others_class >= 0, ~np.isnan(t.pair_score), seats.own[labels]
     of_scored = np.concatenate([seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)])
-    # consensus of the others: units that at least half of them drew, where two or more others were asked; ``both``:
-    # labels in it, ``without``: units in it for who did not draw them
+    # a unit is in the consensus of the others if at least half of them drew it, and two or more were asked. ``both``:
+    # labels of such units; ``without``: units that are in the consensus for an annotator who did not draw them
     enough = units.assigned > MIN_OTHERS
     both = (enough & (2 * (units.votes - 1) >= units.assigned - 1))[unit]
     without = enough & (2 * units.votes >= units.assigned - 1)
     n_both, n_objects, in_both = count(both), count(enough[unit]), both[t.pair_ends]
-    # those (without) that this annotator did not draw, and those (both) that they did
+    # units of the consensus that this annotator did not draw (``without``), and that they drew (``both``)
     n_units = np.bincount(units.sample[without], minlength=t.n_samples)[seats.sample]
     n_units = n_units - count(without[unit]) + n_both
     # the class of a consensus unit is the most frequent one of the others, if there is no tie
@@ -123,9 +123,9 @@ def seat_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
 
 
 def missed_columns(t: Tables) -> dict[str, IntArray]:
-    """Units that two or more others drew: how many each annotator missed, and could have missed; also by size.
+    """By seat: how many units that two or more others drew there are, and how many the annotator missed; also by size.
 
-    They could have missed what they missed, and what they drew, too. With two annotators there are none.
+    With two annotators there are none.
     """
     seats, units, unit, n, n_sizes = t.seats, t.units, t.unit, len(t.seats.sample), len(SIZES) + 1
     # -1, unknown, becomes the last size
@@ -146,7 +146,7 @@ def missed_columns(t: Tables) -> dict[str, IntArray]:
 
 
 def verdict_columns(t: Tables) -> dict[str, IntArray]:
-    """Number of labels of each verdict, and of those that have any, by seat."""
+    """Number of labels of each verdict, and of all labels with a verdict, by seat."""
     judged, n = t.object_verdict >= 0, len(t.seats.sample)
     cells = (t.object_verdict * n + t.seats.own)[judged]
     counts = np.bincount(cells, minlength=len(VERDICTS) * n).reshape(len(VERDICTS), n)
@@ -154,7 +154,7 @@ def verdict_columns(t: Tables) -> dict[str, IntArray]:
 
 
 def add_annotators(rest: Rest, t: Tables) -> None:
-    """Add what is said of annotators besides :class:`Numbers`: other classes than most gave, spread of bias."""
+    """Add to ``rest`` counts of labels with another class than most others gave, and moments of the bias."""
     category, annotator = t.objects.category, t.objects.annotator
     other = np.flatnonzero((t.others_class >= 0) & (t.others_class != category))
     given = t.others_class[other]
@@ -284,7 +284,7 @@ def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) 
             columns += [first[changes.row] + changes.col, first + width]
             values += [changes.data, np.ones(len(some))]
     if len(resampled):
-        nothing = np.empty(0, np.int64)  # of samples that nobody was asked for
+        nothing = np.empty(0, np.int64)  # if nobody was asked
         row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))
         changes = sparse(row, column, value, (t.n_samples, (width + 1) * len(resampled)))
         yield _numbers([annotators[k] for k in resampled.tolist()], hstack([full, changes]), width, t.config.undefined)
@@ -296,7 +296,7 @@ def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) 
 
 
 def _numbers(annotators: Sequence[str], columns: SparseColumns, width: int, undefined: Undefined) -> Numbers:
-    """The vitality of some annotators, from the columns of alpha, then of its changes, then of who was asked."""
+    """The vitality of some annotators, from columns of alpha, and for each annotator of its changes and seats."""
     n = len(annotators)
 
     def alpha(sums: FloatArray) -> FloatArray:

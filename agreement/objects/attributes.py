@@ -72,7 +72,7 @@ def attribute_numbers(t: Tables, attributes: Sequence[Values]) -> Iterator[Numbe
     """The numbers of all compared attributes, over units in which two or more annotators gave a value.
 
     Alpha is interval alpha if all values are numbers, else nominal alpha (without an interval if there are very many
-    different values): both are here, see :func:`unused_tables`.
+    different values): both are computed, and :func:`unused_tables` names those to drop.
     """
     undefined, first = t.config.undefined, np.zeros(1, np.int64)
 
@@ -127,7 +127,7 @@ def _compared_pairs(t: Tables, codes: IntArray) -> tuple[IntArray, IntArray, Int
 
 
 def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
-    """Add what is said of attributes besides numbers: conflicts of values, the worst samples, the kinds of values."""
+    """Add to ``rest`` counts of conflicts of values, rows for the worst samples, numbers of units and values."""
     for place, values in enumerate(attributes):
         codes = t.attributes[place]
         i, j, of_pair, n_given = _compared_pairs(t, codes)
@@ -144,7 +144,7 @@ def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
 
 
 def unused_tables(rest: Rest, attributes: Sequence[Values]) -> list[str]:
-    """The tables of alphas of the other level; an attribute that nobody gave keeps the interval one, undefined."""
+    """The tables with alpha of the level that is not used; an attribute without values keeps the interval one."""
     is_name = {values.name: rest.rows(f"{values.name} counts")[:, -1].any() for values in attributes}
     return [f"{name} {'interval' if found else 'nominal'}" for name, found in is_name.items()]
 
@@ -152,7 +152,7 @@ def unused_tables(rest: Rest, attributes: Sequence[Values]) -> list[str]:
 def attribute_summaries(
     rest: Rest, attributes: Sequence[Values], found: Mapping[Key, Estimate], describe: Describe
 ) -> list[AttributeSummary]:
-    """The attributes in the report."""
+    """The summaries of the attributes in the report."""
     area = rest.rows("samples")[:, -1] if attributes else np.empty(0)
     summaries = []
     for values in attributes:

@@ -75,7 +75,7 @@ _HASHED_AT_ONCE = 2**18
 
 
 def object_distances(records: ObjectRecords, context: ReportContext) -> ExpectedDistances:
-    """The distances of annotations of different images, 1 - score of the two as the run matches them.
+    """Distances of annotations of different images: 1 - their score, if they are matched as in the run.
 
     Objects are placed as if all images had the same size. Polygons and masks are compared by coarse outlines, lines by
     the boxes around them.
@@ -120,7 +120,7 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
         objects, own = (
             Objects(sample, of, category[row].astype(np.int64)),
             geometry(row),
-        )  # every pair is a sample of two
+        )  # every pair of annotations is a sample
         overlaps = own.overlaps(objects)
         pairs = matched_pairs(objects, own, overlaps, matching_of(objects, overlaps, context.config))
         same = pairs.same_class
@@ -160,19 +160,19 @@ def _places(
 
 #: number of (pair, shared sample) whose columns are collected in one pass
 MAX_SHARED_AT_ONCE = 500_000
-#: subjects that look at a block at the same time
+#: functions that compute numbers of a block at the same time
 _N_THREADS = 2
 
-#: gives the numbers of some samples
+#: computes numbers of a block of samples
 _Subject: TypeAlias = Callable[[Tables], Iterable[Numbers | GroupNumbers]]
 
 
 class Blocks:
-    """The samples of records block by block, and what is known before they are unpacked.
+    """All numbers of a report, computed from records block by block.
 
     Args:
         records: of rated samples
-        context: of these
+        context: the context of these samples
         by_sample: what is kept per sample, for intervals or a comparison of runs
     """
 
@@ -193,7 +193,7 @@ class Blocks:
         return self.records.tables(self.context.config, **known)
 
     def _subjects(self) -> Iterator[list[_Subject]]:
-        """What gives numbers, in passes through the samples: columns of pairs may take much memory."""
+        """The functions that compute numbers, for each pass through the samples: pairs may take much memory."""
         names, met = self.context.annotators, self.met
         chosen = met.chosen(names) if self.by_sample else np.empty(0, np.int64)
         codes = by_frequency(self.n_labels, self.context.class_names)
@@ -221,7 +221,7 @@ class Blocks:
         yield from ([pairs_in(some)] for some in groups[1:])
 
     def numbers(self, look: Callable[[Tables], None] | None = None) -> Iterator[Numbers]:
-        """All numbers; ``look`` gets every block, too."""
+        """All numbers; ``look`` is called with every block, too."""
         yield sample_numbers(self.records)
         yield self.expected.numbers(self.records)
         with ThreadPoolExecutor(_N_THREADS) as pool:  # numpy lets another thread work meanwhile
@@ -250,7 +250,7 @@ def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[N
 
 
 def headline_numbers_of(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
-    """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
+    """The headline numbers that are functions of sums over any samples; the alpha of images is not."""
     joined = Joined(by_sample=True)
     for t in records.tables(context.config, n_categories=len(context.class_names)):
         joined.add(0, main_numbers(t), t.n_samples)
@@ -282,14 +282,14 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
 
 
 def object_reading(records: ObjectRecords, context: ReportContext) -> OtherReading | None:
-    """The main numbers if null label lists had the other meaning; None where as many would be assigned."""
+    """The main numbers if null label lists meant the opposite; None if the same annotators would be assigned."""
     if not (records.otherwise != records.assigned).any():
         return None
     return other_reading(records, context, *headline_otherwise(records, len(context.class_names), context.config))
 
 
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:
-    """The report on samples."""
+    """The report on objects, from the records of samples."""
     config, class_names = context.config, context.class_names
     rated, of_rated = rated_only(records, context)
     own = Blocks(rated, of_rated, by_sample=kept_by_sample(rated, of_rated))

@@ -92,7 +92,7 @@ def own_areas(
 
 
 def add_sizes(rest: Rest, t: Tables) -> None:
-    """Add the units of some samples by size, who drew them and who were asked, and the size of every pair of labels."""
+    """Add to ``rest`` counts of units by size, votes and assigned annotators, and the size of every pair of labels."""
     known = (t.size >= 0) & t.rated_unit
     units = t.units
     rest.add_counts({"sizes": count_codes(t.size[known], units.votes[known], units.assigned[known])})
@@ -153,7 +153,7 @@ _RATIOS = {
     "mean_iou": ("iou", "n_alike"),
     "miss_rate": ("n_missing", "n_expected"),
 }
-#: a number uses the samples in which this column is not 0
+#: every number rests on the samples on which this column is not 0
 _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
 
 
@@ -224,10 +224,10 @@ def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[
 
 
 def add_classes(rest: Rest, t: Tables) -> None:
-    """Add what is said of classes besides numbers.
+    """Add to ``rest`` units and cost of every class, the class of every pair of labels, and counts of conflicts.
 
-    What a class costs is the missing agreement of its labels: 1 for every other annotator who was asked and did not
-    draw the object or called it otherwise, 1 - IoU for one who called it the same. All labels together cost ``(n_a +
+    The cost of a class is the disagreement on its labels: 1 for every other annotator who was asked and did not draw
+    the object or gave it another class, 1 - IoU for one who gave it the same class. All labels together cost ``(n_a +
     n_b) (1 - pq)``, summed over the pairs of annotators.
     """
     units, unit, pairs, category, k = t.units, t.unit, t.pairs, t.objects.category, t.n_categories
@@ -296,7 +296,7 @@ def name_ranks(names: Sequence[str]) -> IntArray:
 
 
 def class_pairs(confused: IntArray, names: Sequence[str]) -> IntArray:
-    """Counts of pairs of classes, the first by name, including equal classes, over all pairs of annotators.
+    """Counts of unordered pairs of classes (sorted by name), equal ones included, over all pairs of annotators.
 
     Args:
         confused: counts of (pair of annotators, class of the first, class of the second)
@@ -401,11 +401,11 @@ def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> 
 
 
 def synonyms(counts: IntArray, names: Sequence[str], confused: Iterable[Confused]) -> Iterator[tuple[str, str]]:
-    """Pairs of names that mean one class as far as the labels can tell.
+    """Pairs of names that seem to mean one class.
 
-    The labels of the rarer name meet the other name on the same object more often than anything else, their own name
-    included, and the two meet on 10 images (so on 20 labels) or more. Names of two classes that are now and then
-    confused do not.
+    Of the pairs of labels of one unit in which the rarer name occurs, more than half have the other name, too; and the
+    two names met on 10 images (so on 20 labels) or more. Names of two classes that are sometimes confused do not fulfil
+    this.
 
     Args:
         counts: counts of (class, class) over all pairs of labels of one unit, equal classes included

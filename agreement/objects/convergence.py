@@ -59,7 +59,7 @@ class ClassConvergence(WithIntervals):
 
 @dataclass(frozen=True, slots=True)
 class AreaConvergence(WithIntervals):
-    """The number of small (below 32² px), medium, or large (from 96² px) objects."""
+    """Mean average precision on small (below 32² px), medium, or large (from 96² px) objects."""
 
     name: str
     n_labels: int
@@ -159,11 +159,11 @@ class Detections:
     other: IntArray  #: shape ``(E,)``
     category: IntArray  #: shape ``(E,)``, class code
     label: IntArray  #: shape ``(E,)``, number of the label
-    score: FloatArray  #: shape ``(E,)``, its confidence; all alike where there is none
+    score: FloatArray  #: shape ``(E,)``, its confidence; equal for all where there is none
     #: shape ``(A, T, E)``, the label as detection of the other's objects: ``RIGHT``, ``WRONG`` or ``LEFT_OUT``
     status: NDArray[np.int8]
     counted: BoolArray  #: shape ``(A, E)``, whether the other annotator has to find the label
-    has_areas: bool  #: whether sizes in pixels are known; without, only the first area means anything
+    has_areas: bool  #: whether sizes in pixels are known; if not, only the first area has results
 
     @classmethod
     def of(
@@ -183,7 +183,7 @@ class Detections:
             image_ids: shape ``(S,)``
             config: the options of the run
             in_pixels: whether the geometry of the labels is in pixels
-            score: shape ``(N,)``, confidence of every label, in whose order they are matched; None: that of the batch
+            score: shape ``(N,)``, confidence of every label, the highest is matched first; None: the order of the batch
             model: number of the annotator whose labels alone are detections; None: all labels are
         """
         objects, n_annotators = batch.objects, batch.assigned.shape[1]

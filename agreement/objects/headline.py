@@ -45,11 +45,11 @@ _RATIOS = {
     "localisation.mean_dice": ("dice", "n_matched"),
     "localisation.visibility": ("visibility", "n_visible"),
 }
-#: of fewer images coefficients of presence have no interval: one would hold too seldom where nearly all have objects
+#: coefficients of presence have no interval on fewer images: it would be too narrow if nearly all have objects
 MIN_PRESENCE = 20
 #: columns of a tally before those of the categories: observed disagreement, share of differing pairs, units
 OBSERVED, _DIFFERING, N_UNITS, N_HEAD = range(4)
-#: smaller sums of shares are those of an absent category
+#: smaller sums of shares are rounding errors of an absent category
 _ROUNDING = 1e-9
 _COEFFICIENTS = ("ac1", "brennan_prediger", "fleiss_kappa")
 
@@ -68,7 +68,7 @@ _OF_PRESENCE = {f"existence.presence.{name}": name for name in ("alpha", "percen
 
 
 def headline_numbers(t: Tables) -> Iterator[Numbers]:
-    """The numbers on all samples; they have no basis, since they are about all of them."""
+    """The headline numbers; they have no ``basis``, since they rest on all samples."""
     yield quotients("samples", _RATIOS, _sample_columns(t))
     yield _coefficients("joint", _OF_JOINT, t.ratings, t)
     yield _coefficients("given_match", _OF_GIVEN_MATCH, _given_match(t), t)
@@ -82,7 +82,7 @@ def headline_numbers(t: Tables) -> Iterator[Numbers]:
 
 
 def main_numbers(t: Tables) -> Iterator[Numbers]:
-    """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""
+    """Quotients, and alpha and percent agreement of all units and given a match: from half of the columns."""
     yield quotients("samples", _RATIOS, _sample_columns(t))
     undefined = t.config.undefined
 
@@ -120,7 +120,7 @@ def _sample_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
 
 
 def _given_match(t: Tables) -> Ratings:
-    """The classes of units of two labels or more; missing ones do not count."""
+    """The ratings with a class on units with two labels or more."""
     ratings = t.ratings
     given = ratings.category != MISSING
     n_labels = sums_by(ratings.unit[given], ratings.count[given], len(ratings.sample))
@@ -177,7 +177,7 @@ def tally_coefficients(
 def _coefficients(
     table: str, names: Mapping[str, str], ratings: Ratings, t: Tables, n_categories: int | None = None
 ) -> Numbers:
-    """Coefficients of the same ratings."""
+    """Alpha and similar coefficients of ratings of units; ``names``: coefficient by key."""
     undefined = t.config.undefined
 
     def formula(sums: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ def _coefficients(
 def headline_otherwise(
     records: ObjectRecords, n_categories: int, config: AgreementConfig
 ) -> tuple[dict[str, float], int]:
-    """The main numbers that the same units would give if a null label list had the other meaning.
+    """The main numbers that the same units would give if null label lists meant the opposite.
 
     Returns:
         the numbers as :class:`~..settings.no_labels.OtherReading` calls them, nan where undefined, and how many samples
@@ -222,7 +222,7 @@ def headline_otherwise(
 
 
 def add_headline(rest: Rest, t: Tables) -> None:
-    """Add what the headline says of some samples besides numbers."""
+    """Add to ``rest`` values for the worst samples, IoU of pairs of labels, scores of meetings, counts of votes."""
     meetings, pairs, units = t.sample_pairs, t.pairs, t.units
     n_matched = t.n_matched
     n_differ = np.bincount(t.pair_sample[~pairs.same_class], minlength=t.n_samples)

@@ -1,4 +1,4 @@
-"""Effects of annotators, classes and sizes on objects: counts on every image, from which findings are tested."""
+"""Counts on every image by annotator, class and size (misses, conflicts, offsets of boxes), for tests of findings."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def findings_on_objects(
     met: AnnotatorPairs,
     n_of_pairs: FloatArray,
 ) -> dict[str, Any]:
-    """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
+    """The fields ``findings``, ``n_tested`` and ``confused`` of a report.
 
     Args:
-        rows: the effects on all rated samples
+        rows: the counts on all rated samples
         n_labels: shape ``(K,)``, labels of every class
         met: the pairs of annotators
         n_of_pairs: shape ``(M,)``, labels of every pair of annotators on the samples that they share
@@ -56,7 +56,7 @@ def findings_on_objects(
 
 
 def object_effects(t: Tables) -> Iterator[Effects]:
-    """The effects on some rated samples: of annotators, of every two of them, of classes and of sizes."""
+    """The counts on some rated samples: of annotators, of pairs of annotators, of classes and of sizes."""
     yield from _effects_of_annotators(t)
     if t.n_annotators > 2:
         yield _closeness(t)
@@ -64,7 +64,7 @@ def object_effects(t: Tables) -> Iterator[Effects]:
 
 
 def _against_others(group: IntArray, sample: IntArray, own: Column, whole: Column, beside: IntArray) -> Effects:
-    """Counts of groups on samples, and the sums of the other rows with the same number ``beside``."""
+    """Count and denominator of groups on samples, and their sums over the other rows with the same ``beside``."""
     n = int(beside.max(initial=-1)) + 1
     others = [sums_by(beside, column, n)[beside] - column for column in (own, whole)]
     return group, sample, np.stack([own, whole, *others]).astype(np.float64, copy=False)
@@ -105,7 +105,7 @@ def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
 
 
 def _closeness(t: Tables) -> Effects:
-    """Score of every two annotators who met often, against the scores of either with the others."""
+    """Score of every two annotators who met often, against the scores of either of them with other annotators."""
     meetings, scored = t.sample_pairs, np.flatnonzero(~np.isnan(t.pair_score))
     both = [t.seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)]
     n, rows = len(t.seats.sample), np.concatenate(both)
@@ -124,14 +124,14 @@ def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
         code: shape ``(U,)``, class (size) of every unit; -1 without
 
     Returns:
-        seat, class, and numbers of objects: missed, that two others drew, and assigned; shapes ``(T,)``
+        seat, class, and numbers of objects: missed, that two others drew, and that any two drew; shapes ``(T,)``
     """
     units, unit, k = t.units, t.unit, int(code.max(initial=0)) + 1
     chosen, cell_of_unit = (units.votes >= 2) & (code >= 0), np.full(len(code), -1)
     cell, cell_of_unit[chosen] = distinct((units.sample * k + code)[chosen], t.n_samples * k)
     n_seats = t.n_assigned[cell // k]
     owner, start = np.repeat(np.arange(len(cell)), n_seats), (np.cumsum(t.n_assigned) - t.n_assigned)[cell // k]
-    seat, moved_by = ranges(start, n_seats), np.cumsum(n_seats) - n_seats - start  # of the seats of a cell
+    seat, moved_by = ranges(start, n_seats), np.cumsum(n_seats) - n_seats - start  # from seats to rows
     of_cell, of_three = cell_of_unit[unit], units.votes[unit] >= 3
     assigned = np.bincount(cell_of_unit[chosen], minlength=len(cell))[owner]
     drawn, drawn_by_three = (
@@ -143,14 +143,14 @@ def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
 
 
 def _cells(row: IntArray, code: IntArray, own: Column, whole: Column) -> tuple[IntArray, IntArray, list[FloatArray]]:
-    """Every row (sample, seat) and code once, with the sums of both columns."""
+    """The different pairs of a row (a sample or a seat) and a code, with the sums of both columns."""
     k = int(code.max(initial=0)) + 1
     cell, place = distinct(row * k + code, (int(row.max(initial=-1)) + 1) * k)
     return cell // k, cell % k, [sums_by(place, column, len(cell)) for column in (own, whole)]
 
 
 def _effects_of_classes(t: Tables) -> Iterator[Effects]:
-    """Rates of misses and of confusions by class and size, confusions of every two classes, and who causes them."""
+    """Misses and conflicts by class and size, conflicts of every two classes, and what each annotator adds."""
     units, pairs, seats, category, several = t.units, t.pairs, t.seats, t.objects.category, t.n_annotators > 2
 
     def against_the_rest(kind: str, sample: IntArray, code: IntArray, own: Column, whole: Column) -> Effects:
@@ -175,7 +175,7 @@ def _effects_of_classes(t: Tables) -> Iterator[Effects]:
         if several:
             seat, code, missed, could_miss, assigned = _missed_by(t, code)
             sample = seats.sample[seat]
-            if kind == "class_missed":  # annotators' rates of misses of a class against the others'
+            if kind == "class_missed":  # misses of a class by an annotator, against the other annotators
                 group = effect_groups("misses_class", seats.annotator[seat], code)
                 beside = distinct(sample * t.n_categories + code, t.n_samples * t.n_categories)[1]
                 yield _against_others(group, sample, missed, could_miss, beside)

@@ -1,4 +1,4 @@
-"""Pairs of annotators: agreement of every pair, of sessions of one person, on counts; clustering of annotators."""
+"""Agreement of every pair of annotators, of sessions of one person, and on object counts; clusters of annotators."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _OF_RATIOS, _QUOTIENTS, _ = ratio_formula(_RATIOS)
 _COLUMNS = (*_OF_RATIOS, "difference", "square")
 _AT = {name: place for place, name in enumerate(_COLUMNS)}
 _NAMES = tuple(_RATIOS)
-#: of the best IoU of the labels of two annotators
+#: directions of the best IoU of the labels of two annotators
 _DIRECTIONS = ("a_to_b", "b_to_a", "symmetric")
 #: numbers averaged over the intra and inter pairs
 _MEANS = ("score", "f1", "mean_iou")
@@ -240,7 +240,7 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
 
 
 def add_pairs(rest: Rest, t: Tables) -> None:
-    """Add what is said of pairs besides :class:`Numbers`: confused classes, and moments of the best IoU."""
+    """Add to ``rest`` counts of the classes of matched labels, and moments of the best IoU, by pair of annotators."""
     met, n, category = t.meeting_met, len(t.met), t.objects.category
     rest.add_counts({"confused": count_codes(met[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
     best = t.part["best_iou"].T

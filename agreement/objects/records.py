@@ -1,7 +1,7 @@
-"""Records of objects: columns stored with a run; and ``Rest``: what a report says that is no sum (rows, counts).
+"""``ObjectRecords``: columns of labels and units stored with a run; ``Rest``: rows, counts, moments for a report.
 
-About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks take 96 bytes each in addition. What a
-report says besides numbers (``Rest``) is gathered over blocks of samples: rows, counts of codes, moments.
+Records take about 1.5 kB for a sample with 21 boxes of three annotators; each polygon or mask takes 96 bytes more.
+``Rest`` gathers over blocks of samples what a report needs besides sums: rows, counts of codes, moments.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ObjectRecords(Records):
         """The tables of all samples, in order and block by block; ``known`` are fields of :class:`Tables`
         that are computed already.
 
-        Without options only what does not depend on them may be asked for.
+        Without ``config`` only attributes that do not depend on options may be used.
         """
         for part in self.blocks("n_objects", MAX_OBJECTS_AT_ONCE):
             yield Tables(part, self.n_annotators, config, **known)
@@ -126,7 +126,7 @@ _VALUES_AT_ONCE = 1 << 20
 
 
 class Rest:
-    """What a report says of its samples besides numbers, from consecutive blocks of them.
+    """What a report needs besides sums, gathered over consecutive blocks of samples.
 
     Three kinds of arrays by name: rows, which are joined; counts of codes, and moments, which are added.
     """
@@ -178,7 +178,7 @@ def count_codes(*columns: IntArray, times: IntArray | None = None) -> IntArray:
         times: shape ``(N,)``, how often every row occurs; None: once
     """
     shape = [int(column.max(initial=0)) + 1 for column in columns]
-    if np.prod(shape, dtype=np.float64) >= 2.0**62:  # too many for a number, as of attributes with many values
+    if np.prod(shape, dtype=np.float64) >= 2.0**62:  # too many for one integer each, as of attributes with many values
         different, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
         n = np.bincount(place.ravel(), times, minlength=different.shape[1])
         return np.vstack([different, n.astype(np.int64)])

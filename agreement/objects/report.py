@@ -144,10 +144,10 @@ class PairSummary(OfPair):
     ``image_alpha`` is ``1 - (1 - score) / expected``, with the expected distance of the whole report for all pairs.
     ``f1`` and ``jaccard`` count matched objects of any class, ``rq`` only matched objects of equal class. ``kappa``
     (Cohen) and ``ac1`` (Gwet) are over the classes of matched objects; ``confusion`` lists the 20 most frequent pairs
-    of different classes ``{a, b, n}``, in the order of the annotators; fewer from 101 annotators on, 100,000 of all
-    pairs together; ``n_unlisted`` counts the rest. ``intra`` marks two sessions of one person.
-    ``visibility`` is for keypoints; ``track_consistency`` is the share of frames in which a track keeps its partner.
-    The keys of ``intervals`` are the names of the numbers.
+    of different classes ``{a, b, n}``, in the order of the annotators (fewer from 101 annotators on, as all pairs
+    together list at most 100,000); ``n_unlisted`` counts the pairs of labels that are not listed. ``intra`` marks two
+    sessions of one person. ``visibility`` is for keypoints; ``track_consistency`` is the share of frames in which a
+    track keeps its partner. The keys of ``intervals`` are the names of the numbers.
 
     ``count_difference`` is the mean over shared images of (number of objects of ``a`` - number of objects of ``b``),
     with its limits of agreement (mean ± 1.96 standard deviations).
@@ -240,9 +240,9 @@ class AnnotatorSummary(OfOne):
     labels. ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator gave ``a``, another one ``b``.
 
     ``n_majority`` counts the labels to whose objects more than half of the others who drew them, at least two, gave one
-    class (with two annotators in all: the other's class); ``n_other_class`` those of them with another class, and
-    ``other_class`` is their share. ``other_classes`` lists the 20 most frequent ``{a, b, n}``: ``n`` labels with the
-    class ``a`` where most of the others said ``b``.
+    class (with two annotators in all: the other's class); ``n_other_class`` counts the labels among these with another
+    class, and ``other_class`` is their share. ``other_classes`` lists the 20 most frequent ``{a, b, n}``: ``n`` labels
+    with the class ``a`` where most of the others gave ``b``.
 
     ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
     agreement), with unchanged matching, on samples with at least two other assigned annotators;
@@ -317,9 +317,9 @@ class ClassSummary(OfOne):
     share of assigned annotators without an object, over units that at least two drew and in which more than half of the
     labels have this class (None for two annotators). IoU is over the pairs that both have this class, as in
     :class:`Localisation`. ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of
-    pairs of labels. ``n_lone`` units were drawn by one annotator alone. ``share_of_disagreement`` is the part of what
-    all pairs together lack to a score of 1 that falls on labels of this class; over all classes it adds up
-    to 1, None if nothing lacks.
+    pairs of labels. ``n_lone`` units were drawn by one annotator alone. ``share_of_disagreement`` is the share of
+    labels of this class in ``(n_a + n_b) (1 - pq)``, summed over pairs of annotators; it adds up to 1 over all classes,
+    and is None without disagreement.
     """
 
     name: str
@@ -360,8 +360,8 @@ class ObjectReport(AgreementReport):
     n_empty: int
     n_hard_components: int
     n_inexact_components: int
-    #: share of the similarity above the threshold by which the matching of these may fall short of the best, at most;
-    #: None if there are none
+    #: how much the sum of (similarity - threshold) of inexact components may fall short of the best, at most, as a
+    #: share; None if there are none
     inexact_gap: float | None = None
     #: samples on which so many objects overlap that only the most similar pairs were compared
     n_crowded: int = 0
@@ -392,7 +392,7 @@ class ObjectReport(AgreementReport):
     #: groups of class names that differ in case, spaces, separators or one letter, and that annotators give to the same
     #: objects; never merged
     similar_names: list[list[str]] = dataclasses.field(default_factory=list)
-    #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
+    #: pairs of classes that met on 10 images or more, the highest lower end of ``share`` first; at most 1,000
     confused: list[Confused] = dataclasses.field(default_factory=list)
 
     @property

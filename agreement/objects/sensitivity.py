@@ -1,7 +1,7 @@
-"""Sensitivity: the main numbers of a run at other thresholds and under other rules, and the threshold from the data.
+"""Sensitivity: main numbers of a run at other thresholds and under other rules; a threshold suggested by the data.
 
-All are computed when somebody asks for them, block by block, from the objects of the run. The rules reproduce published
-numbers of other programs.
+They are computed on request, block by block, from the objects of the run. The rules reproduce published numbers of
+other programs.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from .records import ANY_OPTIONS, ObjectRecords
 
 #: objects whose numbers at all thresholds are computed at once
 MAX_OBJECTS_OF_BLOCK = 40_000
-#: samples for the threshold from the data: of boxes and temporal intervals, and of shapes that take longer to compare
+#: most samples for the threshold from the data: of boxes and temporal intervals, and of shapes, which take longer
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
-#: fewest and most samples of each half of the images, in which the threshold is found again
+#: fewest and most samples of each half of the images, of which thresholds are found, too
 MIN_OF_HALF, MAX_OF_HALF = 2, 500
-#: most best similarities within samples; the first two samples are taken in any case
+#: largest number of best similarities within samples; the first two samples are taken in any case
 MAX_OBSERVED = 2_000_000
 #: maximum number of compared pairs of objects of different samples, for shapes that take longer
 MAX_PAIRS_OF_SHAPES = 100_000
@@ -94,8 +94,8 @@ class DataThreshold:
     another image (expected). ``threshold`` is where the two densities cross; ``ks`` is the largest distance of their
     cumulative distributions (1: a threshold separates them, 0: they are equal). ``observed`` and ``expected`` are
     histograms with bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold. ``halves`` are the thresholds
-    of two halves of the images (None: there is none), of at most 500 images each: a threshold that is not alike on both
-    is no suggestion.
+    of two halves of the images (None: there is none), of at most 500 images each: do not use a threshold if they
+    differ much.
     """
 
     threshold: float | None
@@ -111,12 +111,12 @@ class DataThreshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """What was asked for of thresholds, rules and the threshold from the data."""
+    """Results of the analyses that were requested: thresholds, rules, threshold from the data."""
 
     thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
     rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
     data_threshold: DataThreshold | None = None
-    note: str = ""  #: which labels these are the numbers of, or why there are none; empty if they are those of the run
+    note: str = ""  #: which labels the numbers are of, or why there are none; empty for the labels of the run
 
 
 # ---- the objects ----
@@ -133,18 +133,18 @@ class Block:
 
     @classmethod
     def of(cls, batch: Batch, config: AgreementConfig) -> Block:
-        """The objects of labels that were read."""
+        """The block of a batch of labels."""
         batch, overlaps, _ = without_crowd(batch)
         return cls(batch.objects, overlaps, batch.assigned, matching_of(batch.objects, overlaps, config))
 
 
 def has_stored_geometry(records: ObjectRecords) -> bool:
-    """Whether the records have all that was compared: boxes or intervals."""
+    """True if the records have the whole geometry that was compared: boxes or temporal intervals."""
     return bool({"first_frame", "boxes_rest"} & {*records.parts[0]})
 
 
 def stored_geometry(part: AnyColumns) -> Boxes | Intervals:
-    """The boxes or intervals that were compared, if the records have them."""
+    """The boxes or temporal intervals that were compared; see :func:`has_stored_geometry`."""
     if "first_frame" in part:
         first = part["first_frame"].astype(np.int64)
         return Intervals(first, first + part["area"].astype(np.int64) - 1)
@@ -269,7 +269,7 @@ class RuleNumbers:
             self._found[at] = tally, total + float(np.nansum(alpha)) + agreed, n
 
     def _matchings(self, block: Block) -> Iterator[Matching]:
-        """The units under each of :func:`matching_rules`; those of the run are its own.
+        """The units under each of :func:`matching_rules`; under the rule of the run those of the run.
 
         Other units of ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but
         very large components exactly.
@@ -322,7 +322,7 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
 
     Args:
         batches: samples without crowd in the order in which they are chosen; read only until there are enough
-        halves: whether to find it of two halves of them, too
+        halves: whether to find the thresholds of two halves of the samples, too
     """
     chosen = subsample(batches)
     if chosen is None:

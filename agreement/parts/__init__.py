@@ -1,4 +1,4 @@
-"""For which part of the data: the main numbers of a run on the parts of its samples."""
+"""The main numbers of a run on parts of its samples, each tested against all other samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group samples into parts, and compute the main numbers of each; tests of each part against the rest."""
+"""Group samples into parts, and compute the main numbers of each; test each part against all other samples."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ..statistics.records import Hashes, Records, content_ranks
 from ..statistics.report import ReportContext, number
 from .result import DataPart, PartNumber
 
-#: parts with names of their own, at most; the samples with other values are ``OTHERS``
+#: most parts with names of their own; samples with other values are in the part ``OTHERS``
 MOST_PARTS = 50
 OTHERS, NONE = "(others)", "(none)"
-#: so many different numbers, at most, are parts by value; more are divided into quartiles
+#: up to so many different numbers are a part each; more are divided into quartiles
 MOST_NUMBERS = 10
 
 
@@ -46,7 +46,7 @@ class Groups:
 
 
 def groups_of_sets(names: Sequence[str], rows: Sequence[IntArray], n_samples: int) -> Groups:
-    """Parts with given samples."""
+    """Parts with these names and samples."""
     part = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     members = _members(part, np.concatenate([np.empty(0, np.int64), *rows]), len(rows), n_samples)
     return Groups(tuple(names), members)
@@ -55,8 +55,8 @@ def groups_of_sets(names: Sequence[str], rows: Sequence[IntArray], n_samples: in
 def groups_of_values(row: IntArray, values: Sequence[Any], n_samples: int) -> Groups:
     """A part for every value: the most frequent ones, the others together, and the samples without any.
 
-    Dates are divided by month, numbers that are more than a few into quartiles; values of several types by their
-    texts. What a part is called decides what is in it, so no two parts have the same name.
+    Dates are divided by month, more than ``MOST_NUMBERS`` different numbers into quartiles; values of several types
+    count as texts. Values with the same name are one part, so no two parts have the same name.
 
     Args:
         row: shape ``(T,)``, sample of every value; a sample may have several values, or none
@@ -68,7 +68,7 @@ def groups_of_values(row: IntArray, values: Sequence[Any], n_samples: int) -> Gr
     code = np.array([place_of[title] for title in titles], np.int64)
     own = np.unique(np.stack([code, row]), axis=1) if len(code) else np.empty((2, 0), np.int64)
     count = np.bincount(own[0], minlength=len(order))
-    # ties in order, so that the order of the samples decides nothing
+    # ties in the order of the values, so that the order of the samples decides nothing
     frequent = np.argsort(-count, kind="stable")[:MOST_PARTS]
     kept, n_merged = np.sort(frequent), len(order) - len(frequent)
     place = np.full(len(order), len(kept))
@@ -82,7 +82,7 @@ def groups_of_values(row: IntArray, values: Sequence[Any], n_samples: int) -> Gr
 
 
 def _titled(values: Sequence[Any]) -> tuple[list[str], list[str], bool]:
-    """What the part of every value is called; these titles in order; and whether the order is one of values."""
+    """The name of the part of every value, the different names in order, and whether the values have an order."""
     if values and all(isinstance(value, date) for value in values):
         titles = [f"{value.year:04}-{value.month:02}" for value in values]
         return titles, sorted(set(titles)), True
@@ -102,7 +102,7 @@ def _titled(values: Sequence[Any]) -> tuple[list[str], list[str], bool]:
             place = np.searchsorted(limits, numbers)
         return [names[k] for k in place.tolist()], list(dict.fromkeys(names)), True
     texts = [_number(value) if isinstance(value, float) else str(value) for value in values]
-    # in quotes where a text would look like no value, or like another part
+    # in quotes if a text is blank, or is the name of another part
     titles = [repr(text) if not text.strip() or text in (OTHERS, NONE) else text for text in texts]
     return titles, sorted(set(titles), key=natural_key), False
 
@@ -115,7 +115,7 @@ def _members(part: IntArray, row: IntArray, n_parts: int, n_samples: int) -> Spa
     # parts with many values: a sample may have several of them
     cells = np.unique(part * max(n_samples, 1) + row)
     part, row = cells // max(n_samples, 1), cells % max(n_samples, 1)
-    return sparse(part, row, np.ones(len(row)), (max(n_parts, 2), n_samples))  # of one row it has another form
+    return sparse(part, row, np.ones(len(row)), (max(n_parts, 2), n_samples))  # with one row it has another form
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ class PartColumns:
     """The main numbers of rated samples as additive columns, for any number of divisions of the samples."""
 
     numbers: list[Numbers]  #: with a row for every rated sample
-    contents: tuple[Hashes, FloatArray]  #: of the rated samples, for the order in which they are drawn
+    contents: tuple[Hashes, FloatArray]  #: of the rated samples, to sort them for resampling
     clusters: IntArray | None  #: video or group of every rated sample
     place: IntArray  #: shape ``(S,)``, row of every sample among the rated ones; -1 of the others
     n_objects: IntArray  #: shape ``(S,)``
-    keys: frozenset[str]  #: the main numbers of the report
+    keys: frozenset[str]  #: keys of the main numbers of the report
 
     @classmethod
     def of(cls, records: Records, context: ReportContext) -> PartColumns:
@@ -169,8 +169,8 @@ def parts_of(
 ) -> tuple[list[DataPart], int]:
     """The numbers of every part, each tested against all samples that are not in the part.
 
-    The error of the difference is that of linearised numbers (the infinitesimal jackknife), as of findings. A part in
-    which hardly anything varies, as is common with few images, has no smaller error than it would have if its samples
+    The error of the difference is that of linearised numbers (the infinitesimal jackknife), as for findings. A part
+    whose samples hardly vary, as is common with few images, gets at least the error that it would have if its samples
     varied as all do.
 
     Args:
@@ -194,22 +194,22 @@ def parts_of(
 
 
 def _differences(columns: PartColumns, rows: list[IntArray]) -> tuple[list[str], FloatArray, FloatArray, IntArray]:
-    """Every number of the rest of every part, and of its difference to the part.
+    """For every part the numbers of all other samples, and the errors of the differences between both.
 
     Args:
         columns: of all samples
         rows: the rated samples of every part
 
     Returns:
-        keys of the ``V`` numbers; their values for the rest ``(P, V)``; the standard errors of the differences ``(P,
-        V)``; and the samples (videos, groups) that the smaller side has for the number ``(P, V)``
+        keys of the ``V`` numbers; their values on all other samples; the standard errors of the differences; and how
+        many samples (videos, groups) with the number the smaller side has; shapes ``(P, V)``
     """
     n_samples, clusters = len(columns.contents[0]), columns.clusters
     drawn = np.arange(n_samples) if clusters is None else np.unique(clusters, return_inverse=True)[1].ravel()
     n_drawn = int(drawn.max()) + 1
 
     def by_draw(table: FloatArray | BoolArray) -> FloatArray:
-        """What the samples ``(S, V)`` of every independent draw (sample, video, group) add up to."""
+        """Sums of a table ``(S, V)`` over the samples of every independent draw (sample, video, group)."""
         if n_drawn == n_samples:
             return table.astype(np.float64)
         return np.stack([sums_by(drawn, column, n_drawn) for column in table.T], axis=1)
@@ -231,7 +231,7 @@ def _differences(columns: PartColumns, rows: list[IntArray]) -> tuple[list[str],
             n_own, n_rest = ((by_draw(given & side) > 0).sum(axis=0) for side in (inside, ~inside))
             of_own, of_rest = (of_samples @ gradient(formula, sums) for sums in (own, total - own))
             squares = (by_draw(np.where(inside, of_own, -of_rest)) ** 2).sum(axis=0)
-            # at least what the difference would vary if both sides varied as all samples do
+            # at least the error if both sides varied as all samples do
             pooled = variance / np.maximum(n_own, 1) + variance / np.maximum(n_rest, 1)
             rest[part], error[part] = values_of(formula, total - own), np.sqrt(np.maximum(squares, pooled))
             n[part] = np.minimum(n_own, n_rest)
@@ -245,7 +245,7 @@ def _differences(columns: PartColumns, rows: list[IntArray]) -> tuple[list[str],
 def _tested(
     parts: list[DataPart], whole: DataPart, keys: list[str], rest: FloatArray, error: FloatArray, n: IntArray
 ) -> tuple[list[DataPart], int]:
-    """The parts with their differences; those that stand out are found as findings are."""
+    """The parts with their differences, and the number of tests; differences are tested as findings are."""
     values = np.array([[part.numbers[key].value for key in keys] for part in parts], np.float64)  # nan where undefined
     # input of the tests for differences whose standard errors are known
     one, products, n_draws = np.ones(values.size), np.zeros((values.size, 10)), np.maximum(n, 2)

@@ -1,4 +1,4 @@
-"""The main numbers of a run by parts of its samples, or of several runs."""
+"""``AgreementParts``: the main numbers of a run by parts of its samples, or of several runs (``trend_of``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-#: numbers in a table of parts, at most
+#: most numbers in a table of parts
 MOST_SHOWN = 4
 
 
@@ -26,8 +26,8 @@ MOST_SHOWN = 4
 class PartNumber:
     """A number of a part, and its difference to that of all other samples.
 
-    Undefined numbers are None. ``low`` and ``high`` are the 95 % interval of the difference; where it ``stands_out``
-    it is the wider one that allows for its having been selected (Benjamini and Yekutieli 2005), as of findings.
+    Undefined numbers are None. ``low`` and ``high`` are the 95 % interval of the difference; if the number
+    ``stands_out``, it is wider to allow for the selection (Benjamini and Yekutieli 2005), as for findings.
     """
 
     value: float | None
@@ -37,7 +37,7 @@ class PartNumber:
     low: float | None = None
     high: float | None = None
     p_value: float | None = None  #: None if it was not tested
-    stands_out: bool = False  #: whether the test rejects, at a false discovery rate of 5 % over all that was tested
+    stands_out: bool = False  #: whether the test rejects, at a false discovery rate of 5 % over all tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class DataPart:
 
     name: str
     n_samples: int  #: samples (frames) of the run
-    n_rated: int  #: of them with two or more annotators, which the numbers are of
-    n_objects: int  #: labels on them
+    n_rated: int  #: samples with two or more annotators: the numbers are of these
+    n_objects: int  #: labels on rated samples
     numbers: dict[str, PartNumber]  #: by key, such as ``"score.mean"``
 
     @property
@@ -73,8 +73,8 @@ class AgreementParts(ShowsItself):
     """The main numbers of a run by parts of its samples (:meth:`AgreementRun.by`), or of several runs (``trend()``).
 
     A sample with several values (tags, labels) is in several parts. A part is compared with all samples that are not in
-    it. Numbers that are no sums over samples (alpha of images, of which the distances between images are a part) are
-    left out.
+    it. Numbers that are no function of sums over samples (alpha of images, which compares different images) are left
+    out.
     """
 
     shown_by: ClassVar[str] = "parts"
@@ -87,7 +87,7 @@ class AgreementParts(ShowsItself):
     whole: DataPart  #: all samples
     parts: list[DataPart]
     ordered: bool = False  #: whether the parts have an order, as numbers and dates do
-    n_merged: int = 0  #: rare values that are one part together
+    n_merged: int = 0  #: number of rare values that are one part together
     n_tested: int = 0  #: differences that were tested
     main_numbers: tuple[MainNumber, ...] = ()  #: titles and meaning of the numbers
     samples: PartSamples | None = dataclasses.field(default=None, compare=False)
@@ -107,7 +107,7 @@ class AgreementParts(ShowsItself):
 
     @property
     def findings(self) -> list[tuple[DataPart, MainNumber, PartNumber]]:
-        """Parts that differ from the others by test: first in numbers that tables show, the greatest first."""
+        """Parts whose numbers stand out: first numbers that tables show, then the greatest difference first."""
         found = [
             (part, number, part.numbers[number.key])
             for part in self.parts
@@ -152,7 +152,7 @@ class AgreementParts(ShowsItself):
         return {**plain, "whole": parts[0], "parts": parts[1:]}
 
     def to_dataframe(self) -> DataFrame:
-        """One row for every part and number: value, interval, the rest, difference with interval; undefined is nan."""
+        """A row for every part and number: value, interval, value elsewhere, difference; undefined numbers are nan."""
         return shown_as("parts_frame", self)
 
     def plot(self, number: str | None = None) -> Figure:
@@ -165,7 +165,7 @@ class AgreementParts(ShowsItself):
 
 
 def trend_of(names: Sequence[str], reports: Sequence[AgreementReport]) -> AgreementParts:
-    """The main numbers of runs on labels of one kind.
+    """The main numbers of several runs on labels of one kind, each run as a part.
 
     Args:
         names: a name for each run

@@ -1,4 +1,4 @@
-"""Areas and shared areas of every class in semantic masks, the numbers of samples from them; what values mean."""
+"""Compare semantic masks: areas of every class in one and in both masks, agreement on samples; meaning of values."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ NUMBERS = (
 )
 SCORE = NUMBERS.index("score")
 #: points ``(G, 2)`` by which masks of different images are compared, shares of width and height: a lattice by the
-#: golden ratio, even along rows, columns and diagonals, so that thin lines are met as often as they should
+#: golden ratio, even along rows, columns and diagonals, so that thin lines are hit in proportion to their area
 POINTS: FloatArray = (0.5 + np.arange(896)[:, None] * [1.0, 896 * 0.6180339887498949]) / 896.0 % 1.0
 POINTS.setflags(write=False)
 
@@ -136,7 +136,7 @@ class TooManyValuesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SampleMasks:
-    """The ``M`` masks of one sample, of which there are two or more, counted."""
+    """Counts of the pixels of the ``M`` masks of one sample; ``M`` is at least 2."""
 
     values: IntArray  #: shape ``(K,)``, used values, ascending
     areas: IntArray  #: shape ``(M, K)``, pixels of every value in every mask
@@ -145,7 +145,7 @@ class SampleMasks:
     n_ignored: int  #: pixels left out because somebody gave them an ignored value
     #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if not requested
     boundaries: FloatArray | None
-    #: shape ``(M, G)``, values at ``POINTS``, by their place in ``values``; ``K`` where pixels are ignored
+    #: shape ``(M, G)``, index into ``values`` at every one of ``POINTS``; ``K`` where pixels are ignored
     at_points: NDArray[np.int16]
 
 
@@ -156,7 +156,7 @@ def compare_masks(masks: Sequence[ClassMask], meaning: MaskValues, config: Agree
         masks: integer masks of two annotators or more, in their order, shape ``(H, W)``
 
     Raises:
-        TooManyValuesError: if there are more than ``MAX_VALUES`` values; raised before the slow part
+        TooManyValuesError: if there are more than ``MAX_VALUES`` values; raised before boundaries are compared
     """
     joint = joint_counts(masks, meaning.ignored)
     values = np.unique(joint.values)
@@ -197,7 +197,7 @@ def mask_columns(
     Confusions between classes are not kept; they would take several times the memory.
 
     Args:
-        samples: None where fewer than two have a mask
+        samples: None where fewer than two annotators have a mask
         assigned: shape ``(S, R)``, annotators with a compared mask
         config: the options
         label_ids: shape ``(S, R, 12)``, id of every mask; None without any
@@ -208,7 +208,7 @@ def mask_columns(
     n_values[rows], n_ignored[rows] = [len(each.values) for each in rated], [each.n_ignored for each in rated]
     n_masks, none = np.where(n >= 2, n, 0), np.empty(0, np.int64)
     n_pairs, n_bits = n_masks * (n_masks - 1) // 2, bits_of(n_values)
-    # the numbers at points, bit by bit
+    # the indices at points, bit by bit
     at_points = np.concatenate([np.empty((0, len(POINTS)), np.int16), *(each.at_points for each in rated)])
     of_mask = np.repeat(n_bits, n_masks)
     bit = ranges(np.zeros_like(of_mask), of_mask)
@@ -234,7 +234,7 @@ def mask_columns(
 
 
 def bits_of(n_values: IntArray) -> IntArray:
-    """Bits of the greatest number at a point, which is that of the values, any shape."""
+    """Number of bits of an index at a point, which is at most ``n_values``; any shape."""
     bits: IntArray = np.ceil(np.log2(n_values + 1.0)).astype(np.int64)
     return bits
 
@@ -253,8 +253,8 @@ class PixelAgreement:
     pair_numbers: FloatArray  #: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
     pair: IntArray  #: shape ``(Q, 2)``, the two annotators, sorted by sample, then annotators
     pair_sample: IntArray  #: shape ``(Q,)``
-    shared_by: IntArray  #: shape ``(E,)``, the pair of every shared area: every pair with every value of its sample
-    shared_value: IntArray  #: shape ``(E,)``, the value
+    shared_by: IntArray  #: shape ``(E,)``, pair of every shared area; a pair has one for every value of its sample
+    shared_value: IntArray  #: shape ``(E,)``, row of the value
     agreed: IntArray  #: shape ``(Q,)``, pixels to which both gave the same value
     #: shape ``(S, R)``, mean class IoU of every mask with the others, without background; nan without others
     mask_iou: FloatArray
@@ -293,7 +293,7 @@ class PixelAgreement:
 
 
 def measure(columns: AnyColumns, n_annotators: int, background: int | None, config: AgreementConfig) -> PixelAgreement:
-    """The agreement on samples.
+    """The agreement on samples, from the counts of their masks.
 
     Args:
         columns: those of :func:`mask_columns`

@@ -44,7 +44,7 @@ class PixelRecords(Records):
     )
 
     def agreements(self, background: int | None, config: AgreementConfig) -> Iterator[PixelAgreement]:
-        """The agreement on all samples that count, in chunks and in order; those left out are as without masks.
+        """The agreement on all samples, in chunks and in order; samples left out count as without masks.
 
         Args:
             background: value of the background; None if there is none
@@ -93,7 +93,7 @@ _MASKS_AT_ONCE = 5_000
 def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDistances:
     """The distances of masks of different images: 1 - mean IoU of the classes that either of the two used.
 
-    Images of any size are laid on one another as if they had the same size, and compared at 896 points. Two masks
+    Masks are compared at 896 points, as if all images had the same size. Two masks
     without classes have the distance 0.
     """
     masks = _Masks.of(records, MaskValues.from_dict(context.details).background)
@@ -125,9 +125,9 @@ class _Masks:
     """The ``M`` masks of rated samples, and their classes, mask by mask."""
 
     sample: IntArray  #: shape ``(M,)``
-    planes: NDArray[np.uint8]  #: shape ``(B, G / 8)``, bits of the numbers at points, mask by mask
+    planes: NDArray[np.uint8]  #: shape ``(B, G / 8)``, bits of the indices at points, mask by mask
     first_plane: IntArray  #: shape ``(M,)``, row of its first bit in ``planes``
-    n_values: IntArray  #: shape ``(M,)``, values of the sample
+    n_values: IntArray  #: shape ``(M,)``, number of values of the sample
     first_value: IntArray  #: shape ``(M,)``, row of its first value in ``value``
     value: IntArray  #: shape ``(V,)``, code of every value of every sample
     n_codes: int
@@ -178,7 +178,7 @@ class _Masks:
         return np.where(n_classes > 0, 1.0 - sums_by(pair, iou, n) / np.maximum(n_classes, 1), 0.0)
 
     def numbers(self, masks: IntArray) -> IntArray:
-        """Numbers of the values of some masks at points, ``(P, G)``; see :class:`~..pixels.compute.SampleMasks`."""
+        """Indices of the values of some masks at points, ``(P, G)``; see :class:`~..pixels.compute.SampleMasks`."""
         n_bits, found = bits_of(self.n_values[masks]), np.zeros((len(masks), 8 * self.planes.shape[1]), np.int64)
         for bit in range(int(n_bits.max(initial=0))):
             rows = np.flatnonzero(n_bits > bit)

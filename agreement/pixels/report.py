@@ -88,7 +88,7 @@ class MaskPairSummary(OfPair):
 
 @dataclass(frozen=True, slots=True)
 class MaskClassSummary(OfOne):
-    """One class.
+    """Agreement on one class.
 
     ``iou`` and ``dice`` are over all pixels of all pairs of annotators together, ``mean_iou`` and ``mean_dice`` means
     over the ``n_samples`` samples in which anybody used it; ``n_pixels`` adds up the pixels of all annotators.
@@ -112,7 +112,7 @@ class MaskClassSummary(OfOne):
 
 @dataclass(frozen=True, slots=True)
 class MaskAnnotatorSummary(OfOne):
-    """One annotator: ``score`` is the mean with the others; ``classes`` are shares of the annotator's pixels."""
+    """One annotator: ``score`` is the mean score with others; ``classes`` are shares of the annotator's pixels."""
 
     name: str
     n_assigned: int
@@ -163,8 +163,8 @@ def pixel_numbers(
     """All numbers of rated samples.
 
     Args:
-        look: gets the agreement on every block of samples, too
-        expected: distances of masks of different images, if they are known
+        look: is called with the agreement on every block of samples
+        expected: distances of masks of different images; None: they are computed
     """
     expected = mask_distances(records, context) if expected is None else expected
     met, values = AnnotatorPairs.of(records.assigned), np.unique(records.column("values")).astype(np.int64)
@@ -175,7 +175,7 @@ def pixel_numbers(
     pairs = met.chosen(context.annotators) if len(values) <= MAX_CATEGORIES else classes[:0]
     if not context.config.resamples:
         classes, pairs = classes[:0], pairs[:0]
-    # images that everybody left empty are left out of all but the alpha of images if they have no score
+    # images that everybody left empty count only in the alpha of images if they have no score
     is_empty = image_distances(records)[0] & np.isnan(records.column("score"))
     empty, joined, start = records.assigned & is_empty[:, None], Joined(context.config.resamples > 0), 0
     for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
@@ -193,7 +193,7 @@ def pixel_numbers(
 
 
 def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
-    """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
+    """The headline numbers that are functions of sums over any samples; the alpha of images is not."""
     values, joined = np.unique(records.column("values")).astype(np.int64), Joined(by_sample=True)
     for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
         joined.add(0, _headline(agreement, values, context.config.undefined), len(agreement.n_pixels))
@@ -306,7 +306,7 @@ def _pair_numbers(
     columns |= {f"n_{name}": column for name, column in zip(_NAMES, ~np.isnan(found).T, strict=True)}
     columns |= {"agreed": agreement.agreed, "n_pixels": agreement.n_pixels[sample], "n_shared": np.ones(len(sample))}
     columns |= {"distance": 1.0 - np.nan_to_num(score, nan=1.0), "n_images": ~np.isnan(score)}
-    # of images left out, the distance 0 alone
+    # images that are left out add only their distance 0
     left_out = np.flatnonzero(empty.any(axis=1))
     of_empty, *ends = np.nonzero(np.triu(empty[left_out, :, None] & empty[left_out, None, :], 1))
     columns = {name: np.r_[column, np.full(len(of_empty), name == "n_images")] for name, column in columns.items()}
@@ -369,7 +369,7 @@ def _pair_numbers(
 
 
 def pixel_effects(agreement: PixelAgreement, values: IntArray, background: int | None) -> Iterator[Effects]:
-    """The effects on some samples: of annotators, and of the classes.
+    """Distances and areas on some samples by annotator and class, for tests of findings.
 
     Args:
         values: shape ``(K,)``, the values that occur, ascending
@@ -406,7 +406,7 @@ def pixel_effects(agreement: PixelAgreement, values: IntArray, background: int |
 
 
 def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelReport:
-    """The report on samples.
+    """The report on semantic masks, from the records of samples.
 
     ``context.details`` has the entries of :meth:`MaskValues.to_dict`, and ``is_rgb`` (whether values are colours).
     """
@@ -456,7 +456,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
                 **fields.of("annotators", name),
             )
         )
-    # of two annotators, the difference between them is compared with none
+    # of two annotators, the difference between them is compared with 0
     of_areas = dict.fromkeys(moments.group[kind_mask(moments.group, "class_area")].tolist(), 0.0)
     alpha, n_pixels = rated.column("alpha"), int(of_samples.sum())
     n_ignored, n_units, n_disputed = (

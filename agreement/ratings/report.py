@@ -66,7 +66,7 @@ MAX_CONFUSIONS = 100_000
 MAX_CONFUSIONS_OF_PAIR = 1_000
 #: maximum number of classes counted per annotator; the rarest are left out
 MAX_CLASSES = 1_000
-#: listed pairs of what an annotator said and most of the others said instead
+#: most pairs (rating of an annotator, different rating of most others) that are listed
 MAX_OTHER_CLASSES = 20
 
 
@@ -99,10 +99,10 @@ class RaterSummary(OfOne):
     ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``
     counts this annotator's ratings on rated samples. ``mean`` and ``std`` exist only for numbers.
 
-    ``n_majority`` counts the ratings of samples of which more than half of the others, at least two, said the same
-    (with two annotators in all: what the other one said); ``n_other_class`` those of them that differ from it, and
-    ``other_class`` is their share. ``other_classes`` lists the 20 most frequent ``{a, b, n}``: ``n`` ratings ``a``
-    where most of the others said ``b``.
+    ``n_majority`` counts the ratings of samples to which more than half of the others, at least two, gave the same
+    rating (with two annotators in all: the rating of the other one); ``n_other_class`` counts the ratings among these
+    that differ from it, and ``other_class`` is their share. ``other_classes`` lists the 20 most frequent ``{a, b, n}``:
+    ``n`` ratings ``a`` where most of the others gave ``b``.
     """
 
     name: str
@@ -137,7 +137,7 @@ class RatingReport(AgreementReport):
     coefficients: dict[str, dict[str, float | None]]
     pairs: list[RatingPairSummary]
     annotators: list[RaterSummary]
-    #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
+    #: pairs of classes that met on 10 images or more, the highest lower end of ``share`` first; at most 1,000
     confused: list[Confused] = dataclasses.field(default_factory=list)
 
 
@@ -147,7 +147,7 @@ def headline_numbers(
     """Score and alpha as functions of sums over any samples.
 
     Args:
-        table: the ratings on their scale; None: it is found
+        table: the ratings on their scale; None: it is computed
     """
     table = RatingTable.of(records.ratings, context) if table is None else table
     yield sample_numbers(records)
@@ -179,7 +179,7 @@ def rating_numbers(
         alpha = _alpha((*key, "alpha"), table, of_alpha[np.ix_(rows, [a, b])], context, rows)
         yield from (each if pair in resampled else each.summed() for each in (score, alpha))
 
-    # for every annotator, the share of the others' ratings that agree, and of ratings that differ from most
+    # for every annotator, the share of others' ratings that agree, and of own ratings that differ from most others
     n, given, majority = ratings.shape[1], ~np.isnan(ratings), rating_of_others(ratings)
     n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
     differ = given & ~np.isnan(majority) & ~agreeing(ratings, majority, table.tolerance)
@@ -225,7 +225,7 @@ def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Has
 
 
 def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:
-    """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
+    """The fields ``findings``, ``n_tested`` and ``confused`` of a report.
 
     Args:
         table: of rated samples
@@ -276,7 +276,7 @@ def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]
 
 
 def build_rating_report(records: RatingRecords, context: ReportContext) -> RatingReport:
-    """The report on samples.
+    """The report on ratings, from the records of samples.
 
     ``context.details`` says whether the ratings are ``numbers``.
 

@@ -26,8 +26,8 @@ COLUMNS = (
     *("n_labels", "n_reference", "n_both", "n_matched", "n_right", "n_loose", "iou", "iou_right", "n_boxes"),
     *("n_numbers", "error", "absolute_error", "n_images", "iou_of_images", *MEASURES),
 )
-#: numbers: a factor, and the columns above and below; ``n_either`` are the labels of both that are not matched, and the
-#: matched ones once
+#: numbers: a factor, and the columns of numerator and denominator; ``n_either`` counts labels of both that are not
+#: matched, and each matched pair once
 NUMBERS: dict[str, tuple[float, str, str]] = {
     "precision": (1.0, "n_matched", "n_labels"),
     "recall": (1.0, "n_matched", "n_reference"),
@@ -46,16 +46,16 @@ NUMBERS: dict[str, tuple[float, str, str]] = {
     "iou_of_images": (1.0, "iou_of_images", "n_images"),
 }
 _OF_ATTRIBUTES = {name: name for name in ("accuracy", "mean_error", "mean_absolute_error")}
-#: numbers of a model that are those of the annotators the other way round
+#: numbers of a model as numbers of the annotators against it: the precision of a model is their recall
 _OF_MODELS = {
     "precision": "recall",
     "recall": "precision",
     "class_precision": "class_recall",
     "class_recall": "class_precision",
 }
-#: classes and sizes of annotators with intervals, at most
+#: most classes (sizes) of annotators with intervals
 MAX_RESAMPLED = 200
-#: what is summed of some rows: annotator, sample, part (class, size or attribute; -1: none), and the values of columns
+#: rows to be summed: annotator, sample, part (class, size or attribute; -1: none), and the values of columns
 #: (None: 1)
 Summed = tuple[IntArray, IntArray, IntArray, Mapping[str, FloatArray | IntArray | BoolArray | None]]
 
@@ -99,7 +99,7 @@ def table_of(summed: Iterable[Summed], parts: Sequence[str], compared: Compariso
 
 
 def role_tables(compared: Comparison) -> dict[str, RoleTable]:
-    """What is summed of all labels (``""``), of their ``classes`` and ``sizes``, and of their ``attributes``."""
+    """Sums over all labels (``""``), by their ``classes`` and ``sizes``, and by their ``attributes``."""
     context = compared.labels.context
     parts: dict[str, Sequence[str]] = {"": [""]}
     if compared.labels.kind == "masks":
@@ -118,7 +118,7 @@ def role_tables(compared: Comparison) -> dict[str, RoleTable]:
 
 
 def part_of_labels(compared: Comparison, part: str) -> IntArray:
-    """The class or size of every label, shape ``(L,)``; without a part 0.
+    """The class or size of every label, shape ``(L,)``; 0 if ``part`` is empty.
 
     A matched label of an annotator has the size of the label of the role.
     """
@@ -132,7 +132,7 @@ def part_of_labels(compared: Comparison, part: str) -> IntArray:
 
 
 def _summed(compared: Comparison, part: str) -> Iterator[Summed]:
-    """What is summed of labels; of classes only pairs of equal ones match."""
+    """Rows to be summed over labels; by class, only pairs of equal classes are matched."""
     if compared.labels.kind == "masks":
         yield from _summed_of_masks(compared, part)
         return
@@ -167,7 +167,7 @@ def _errors(error: FloatArray) -> dict[str, FloatArray | None]:
 
 
 def _summed_of_attributes(compared: Comparison) -> Iterator[Summed]:
-    """What is summed of attributes of matched labels."""
+    """Rows to be summed over attributes of matched labels."""
     for place, each in enumerate(compared.attributes):
         numbers, part = each.values.numbers, np.full(len(each.rows), place)
         where = compared.annotator[each.rows], compared.labels.sample[compared.pairs.label[each.rows]], part
@@ -180,7 +180,7 @@ def mask_areas(compared: Comparison) -> dict[str, IntArray]:
     """Pixels of every value that the role or an annotator gave, by sample and annotator: columns of shape ``(V,)``.
 
     ``drawn`` are those in the mask of the annotator, ``wanted`` those of the role, ``shared`` those of both; ``place``
-    is that of the value among all.
+    is the index of the value among all values.
     """
     records = compared.labels.records
     own = records.column("area_role") == compared.who - records.n_annotators
@@ -191,9 +191,9 @@ def mask_areas(compared: Comparison) -> dict[str, IntArray]:
 
 
 def _summed_of_masks(compared: Comparison, part: str) -> Iterator[Summed]:
-    """What is summed of masks, whose pixels are labels: all that both have are matched, and right where equal.
+    """Rows to be summed over masks, whose pixels are labels: all are matched, and right where both values are equal.
 
-    Classes are the values without the background, and a pixel is matched in all of them.
+    By class (values without the background) only pixels with equal values are matched.
     """
     (n_samples, n), areas, context = compared.both.shape, mask_areas(compared), compared.labels.context
     annotator, sample = areas["annotator"], areas["sample"]
@@ -219,7 +219,7 @@ def values_of_images(compared: Comparison) -> FloatArray:
     """The number ``of_image`` of every annotator on every sample, shape ``(S, R)``.
 
     Undefined:
-        nan where the role or the annotator is not there, and where it is undefined, as neither has a label
+        nan where the role or the annotator was not asked, and where neither has a label
     """
     table = table_of(_summed(compared, ""), [""], compared)
     values = np.full(compared.both.shape, np.nan)
@@ -233,9 +233,9 @@ def numbers_against(
     """The numbers of every annotator, and by class, size and attribute.
 
     Args:
-        tables: what is summed, by part of the report
-        key: what the keys begin with: the table, and the name of a model
-        by_sample: whether they have intervals
+        tables: see :func:`role_tables`
+        key: beginning of the keys: the table, and the name of a model
+        by_sample: whether the numbers have intervals
     """
     kind, annotators = compared.kind, compared.labels.context.annotators
     for part, table in tables.items():
@@ -288,10 +288,10 @@ def _kappas(
     """Cohen's kappa of every annotator.
 
     Args:
-        owners: what the keys begin with
-        said: annotator, sample, and the codes of what the annotator and the role say, shapes ``(Q,)``
-        by_sample: whether it has intervals
-        counts: how many labels of the annotator, of the role, and of both have the code; None: 1 where it is theirs
+        owners: beginning of the keys
+        said: annotator, sample, and the codes that the annotator and the role gave, shapes ``(Q,)``
+        by_sample: whether kappa has intervals
+        counts: how many labels of the annotator, of the role, and of both have the code; None: a row is one label
     """
     annotator, sample, own, true = said
     n_own, n_true, n_right = counts or (np.ones(len(own)), np.ones(len(own)), own == true)
@@ -315,7 +315,7 @@ def _kappas(
 
 
 def _kappa(sums: FloatArray) -> FloatArray:
-    """Cohen's kappa; nan where both said the same of everything."""
+    """Cohen's kappa; nan where both gave one and the same code to all labels."""
     n, agreed = sums[..., 0], sums[..., 1]
     own, true, _ = np.split(sums[..., 2:], 3, axis=-1)
     chance = (own * true).sum(axis=-1)

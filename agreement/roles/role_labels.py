@@ -1,8 +1,8 @@
 """The labels of annotators and of roles (a reference, models) in one table, matched with each other.
 
-Two who were asked on the same image meet: a role and an annotator, or two annotators, one of whom is left out and takes
-the place of a model: units of three and more annotators would not do as a standard for a role, as who is matched alone
-finds more. Every meeting is matched alone, as an image of two annotators.
+A meeting is an image and two parties who were asked: a role and an annotator, or two annotators, one of whom is left
+out and takes the place of a model. Every meeting is matched by itself, as an image of two annotators: with units of
+three and more annotators the comparison would not be fair, as a role that is matched by itself finds more matches.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from ..tags.compute import TagRecords
 
 #: least similarity of a label that was drawn loosely: below it two labels share too little to mean one object
 LOOSE = 0.1
-#: kinds of pairs: matched with equal classes, or with others, and overlapping below the threshold; a label of the
-#: annotator in a crowd region of the role; one of an object that nobody decided, where the role holds decisions
+#: kinds of pairs: matched with equal classes, matched with different classes, overlapping below the threshold; a label
+#: of the annotator in a crowd region of the role; one whose object is not decided, where the role holds decisions
 RIGHT, WRONG_CLASS, LOOSELY, COVERED, UNDECIDED = range(5)
 
 
 @dataclass(frozen=True, slots=True)
 class RolePairs:
-    """``P`` labels of one role, and what annotators drew for them; rows are those of all labels, also of roles."""
+    """``P`` pairs of a label of a role and one of an annotator, as rows of the table of all labels."""
 
     label: IntArray  #: shape ``(P,)``, row of the label of the role; -1 for ``COVERED`` and ``UNDECIDED``
     drawn: IntArray  #: shape ``(P,)``, row of the label of the annotator
@@ -50,16 +50,16 @@ class RolePairs:
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
-    """Two who were asked on the same sample, as samples of two annotators; every label is there once for each."""
+    """Meetings as samples of two annotators; every label occurs once for every meeting of its party."""
 
     objects: Objects
     geometry: Geometry
     overlaps: Overlaps
-    row: IntArray  #: shape ``(N',)``, row of every object among those of everybody
-    party: IntArray  #: shape ``(N',)``, who comes first in its meeting: a role, or the first of two annotators
+    row: IntArray  #: shape ``(N',)``, row of every object in the batch
+    party: IntArray  #: shape ``(N',)``, first party of its meeting: a role, or the first of two annotators
     covered: BoolArray  #: shape ``(N',)``, labels of annotators in a crowd region of the role
     counted: BoolArray  #: shape ``(N',)``, all others that count
-    kept: BoolArray  #: shape ``(N,)``, the objects of everybody that count
+    kept: BoolArray  #: shape ``(N,)``, the objects of the batch that count
 
     @classmethod
     def of(cls, people: Batch, n: int, counted: BoolArray, *, of_annotators: bool = False) -> Meetings:
@@ -90,10 +90,10 @@ class Meetings:
         return cls(two, geometry, overlaps, row, first[two.sample], inside, kept[row] & ~inside, kept)
 
     def matched(self, config: AgreementConfig) -> tuple[IntArray, RolePairs]:
-        """Match every meeting by the method ``optimal``, and what remains once more at the similarity ``LOOSE``.
+        """Match every meeting by the method ``optimal``, and unmatched labels once more at the similarity ``LOOSE``.
 
         Returns:
-            who comes first, shape ``(P,)``, and the pairs, whose rows are those of the meetings
+            the first party of every pair, shape ``(P,)``, and the pairs, as rows of these objects
         """
         found, config, left = [], optimal(config), self.counted.copy()
         for threshold, kinds in ((config.iou, (RIGHT, WRONG_CLASS)), (LOOSE, (LOOSELY, LOOSELY))):
@@ -118,24 +118,24 @@ class Meetings:
 
 
 def optimal(config: AgreementConfig) -> AgreementConfig:
-    """The options of the matching of a role."""
+    """The options for matching a role: those of the run, with the method ``optimal``."""
     return dataclasses.replace(config, method="optimal")
 
 
 def role_columns(
     people: Batch, n: int, counted: BoolArray, config: AgreementConfig, undecided: BoolArray | None = None
 ) -> tuple[IntArray, Columns]:
-    """Match the objects of roles with those of every annotator, and where there is a model of every two annotators.
+    """Match the objects of roles with those of every annotator; if there is a model, also those of two annotators.
 
-    A label is stored as its place on its sample: first those that count among annotators, then the others.
+    A label is stored as its number on its sample: labels of annotators that count come first, then the others.
 
     Args:
         people: as of :meth:`Meetings.of`
         n: likewise
         counted: likewise
         config: the options
-        undecided: shape ``(N, roles)``, labels of annotators of which the decisions in a role say nothing; None where
-            none holds decisions
+        undecided: shape ``(N, roles)``, labels of annotators whose object is not decided in a role that holds
+            decisions; None if no role does
 
     Returns:
         the rows of the other objects: those of annotators that do not count, and those of roles in no crowd region;
@@ -150,7 +150,7 @@ def role_columns(
         alone[pairs.drawn[pairs.kind <= WRONG_CLASS]] = -1
     kept = (alone[pairs.drawn] < 0) & ((party >= n) | (pairs.kind <= WRONG_CLASS))
     rows, others = np.flatnonzero(alone >= 0), ~counted & (meetings.kept | (people.objects.annotator < n))
-    # places of the labels on their samples; behind the last one that of none
+    # places of the labels on their samples; the last entry is for no label
     place, before = np.full(len(sample) + 1, -1), np.zeros(people.n_samples, np.int64)
     for chosen in (counted, others):
         number = np.bincount(sample[chosen], minlength=people.n_samples)
@@ -169,8 +169,8 @@ def role_columns(
     }
 
 
-#: what the reference says of labels of annotators: of those in such pairs, of right ones of which an attribute differs
-#: that both have, of those without a pair; and of its own labels that an annotator did not draw
+#: outcome of a label of an annotator against the reference, by kind of its pair; of a right one with another value of
+#: an attribute, and of one without a pair; and outcome of a label of the reference that an annotator did not draw
 SAID = {RIGHT: "right", WRONG_CLASS: "wrong_class", LOOSELY: "loose"}
 WRONG_ATTRIBUTE, EXTRA, MISSED = "wrong_attribute", "extra", "missed"
 
@@ -181,11 +181,11 @@ def _same(*names: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RoleKind:
-    """What is said of labels of one kind; numbers by their names in the report."""
+    """Numbers of one kind of labels against a role: by name in the report, the name in ``numbers.NUMBERS``."""
 
-    shown: Mapping[str, str]  #: of annotators
-    of_parts: Mapping[str, str]  #: of their classes and sizes
-    of_image: tuple[str, str]  #: of an annotator on an image, and its name there
+    shown: Mapping[str, str]  #: numbers of annotators
+    of_parts: Mapping[str, str]  #: numbers of their classes and sizes
+    of_image: tuple[str, str]  #: the number of an annotator on an image, and its name in a field
     has_kappa: bool = True  #: whether there is Cohen's kappa of the classes of matched labels
     has_persons: bool = True  #: whether annotators can be left out in turn, and compared with a model
 
@@ -217,8 +217,8 @@ def role_names(context: ReportContext) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True)
 class Labels:
-    """All ``L`` labels of a run: first those of the ``R`` annotators, then those that make no unit, as those of roles,
-    who have the numbers from ``R`` on. Pixels of masks are none."""
+    """All ``L`` labels of a run: first those of the ``R`` annotators, then those in no unit, such as labels of roles,
+    whose numbers start at ``R``. Runs on masks have none."""
 
     records: Records
     context: ReportContext
@@ -228,7 +228,7 @@ class Labels:
     #: shape ``(L,)``, who gave it; ``R + roles`` for labels of annotators that make no unit
     who: IntArray
     value: NDArray[Any]  #: shape ``(L,)``, the number, or the place of the class among ``names``
-    names: list[str]  #: of all classes, first of those of annotators
+    names: list[str]  #: names of all classes, those of annotators first
 
     @classmethod
     def of(cls, records: Records, context: ReportContext) -> Labels:
@@ -250,7 +250,7 @@ class Labels:
         return cls(records, context, kind, present, sample, who, value, names)
 
     def more(self, name: str) -> NDArray[Any] | None:
-        """A column of all labels; None without one."""
+        """A stored column for all labels; None if it is not stored."""
         columns, of_others = self.records.parts[0], f"uncounted_{name.removesuffix('_xyxy')}"
         if name not in columns or of_others not in columns:
             return None
@@ -276,7 +276,7 @@ class Labels:
         return rule.of_areas(areas)
 
     def pairs_of(self, who: int) -> RolePairs:
-        """The labels of a role, or of an annotator left out, with those of all other annotators."""
+        """The pairs of labels of a role, or of an annotator left out, with labels of all other annotators."""
         n = self.records.n_annotators
         if self.kind == "objects":
             party, every = self._stored_pairs
@@ -285,7 +285,7 @@ class Labels:
             label, drawn, turned = every.label[rows], every.drawn[rows], second[rows]
             own, others = np.where(turned, drawn, label), np.where(turned, label, drawn)
             return RolePairs(own, others, every.kind[rows], every.iou[rows])
-        # a sample has one class, or number, of everybody; a tag is paired with the same tag alone
+        # everybody gives a sample one class, or number; a tag is paired only with the same tag
         key = self.sample * len(self.names) + self.value if self.kind == "tags" else self.sample
         own, others = np.flatnonzero(self.who == who), np.flatnonzero((self.who < n) & (self.who != who))
         own = own[np.argsort(key[own], kind="stable")]
@@ -298,7 +298,7 @@ class Labels:
 
     @cached_property
     def _stored_pairs(self) -> tuple[IntArray, RolePairs]:
-        """All stored pairs of objects, and who has the first label of each."""
+        """The first party of every stored pair of objects, and the pairs."""
         names = "n_objects", "n_uncounted", "n_role_pairs", "pair_label", "pair_drawn", "pair_kind", "pair_party"
         columns = (self.records.column(name).astype(np.int64) for name in names)
         n_objects, n_labels, n_pairs, *places, kind, party = columns
@@ -311,26 +311,26 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class AttributeValues:
-    """An attribute of matched labels that both have a value of it, shapes ``(P,)``."""
+    """Values of an attribute, of the matched pairs in which both labels have one; shapes ``(P,)``."""
 
     values: Values  #: what the codes mean
     rows: IntArray  #: rows of these pairs
     own: IntArray  #: code of the value of the label of the annotator
-    true: IntArray  #: of that of the role
+    true: IntArray  #: code of the value of the label of the role
     differ: BoolArray
     are_numbers: bool  #: whether all values are numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The labels of annotators beside those of a role, or of an annotator left out, on the samples that both have.
+    """The labels of annotators against those of a role, or of an annotator left out, where both were asked.
 
-    Every label of the role is there once for every annotator who was asked: these are the ``Q`` wanted labels.
+    The ``Q`` wanted labels are the labels of the role, once for every annotator who was asked.
     """
 
     labels: Labels
     who: int  #: number of the role, or annotator
-    both: BoolArray  #: shape ``(S, R)``, samples that the role and an annotator have
+    both: BoolArray  #: shape ``(S, R)``, whether both the role and an annotator were asked
     own: IntArray  #: shape ``(M,)``, rows of the labels of the role
     pairs: RolePairs  #: the matches
     annotator: IntArray  #: shape ``(P,)``, the annotator of every pair
@@ -342,7 +342,7 @@ class Comparison:
     wanted: IntArray  #: shape ``(Q,)``, rows of the labels of the role that every annotator should have drawn
     wanted_of: IntArray  #: shape ``(Q,)``, these annotators
     attributes: list[AttributeValues]  #: the compared attributes of matched labels
-    differing: IntArray  #: rows of the pairs of equal classes of which an attribute differs
+    differing: IntArray  #: rows of the pairs of equal classes with different values of an attribute
 
     @classmethod
     def of(cls, labels: Labels, who: int, chosen: BoolArray | None = None) -> Comparison:
@@ -353,7 +353,7 @@ class Comparison:
         """
         n, context, pairs = labels.records.n_annotators, labels.context, labels.pairs_of(who)
         both = labels.present[:, :n] & labels.present[:, [who]]
-        both[:, who : who + 1] = False  # an annotator left out
+        both[:, who : who + 1] = False  # not with itself
         if chosen is not None:
             both &= chosen[:, None]
             rows = np.flatnonzero(chosen[labels.sample[pairs.drawn]])
@@ -387,12 +387,12 @@ class Comparison:
 
     @property
     def kind(self) -> RoleKind:
-        """What is said of such labels."""
+        """The numbers of labels of this kind."""
         return KINDS[self.labels.kind]
 
     @property
     def is_model(self) -> bool:
-        """True for a model."""
+        """True if the role is a model."""
         number = self.who - self.labels.records.n_annotators
         return number >= 0 and role_names(self.labels.context)[number][1]
 
@@ -403,7 +403,7 @@ class Comparison:
         return ~np.isin(self.wanted * n + self.wanted_of, key)
 
     def matched_by(self, annotators: Sequence[int]) -> tuple[IntArray, NDArray[np.object_]]:
-        """What annotators, by number, say of the labels of the role that they should have drawn.
+        """Outcomes of the labels of the role that annotators, given by number, should have drawn.
 
         Returns:
             rows of these labels, ascending, and of each ``right`` where any of the annotators has a matching label of
@@ -416,7 +416,7 @@ class Comparison:
         return rows, said[rows]
 
     def said(self) -> NDArray[np.object_]:
-        """What the role says of every label of annotators, shape ``(L,)``; None of those that do not count."""
+        """Outcome of every label of annotators against the role, shape ``(L,)``; None for labels that do not count."""
         said, words = np.full(len(self.labels.who), None, object), np.array([*SAID.values(), EXTRA], object)
         said[self.judged] = words[np.append(self.pairs.kind, len(SAID))[self.pair_of[self.judged]]]
         said[self.pairs.drawn[self.differing]] = WRONG_ATTRIBUTE
@@ -444,7 +444,7 @@ class Comparison:
 
 
 def compared_roles(records: Records, context: ReportContext) -> list[Comparison]:
-    """Every role of a run."""
+    """The comparison of every role of a run with the annotators."""
     n = len(role_names(context))
     labels = Labels.of(records, context) if n else None
     return [] if labels is None else [Comparison.of(labels, records.n_annotators + k) for k in range(n)]

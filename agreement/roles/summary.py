@@ -1,4 +1,4 @@
-"""Build the reports on reference and models; a model beside annotators left out; the mistakes of annotators."""
+"""Build the reports on a reference and models, compare a model with annotators left out, list annotators' mistakes."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def person_comparison(
 
     Args:
         model: the model, on samples that it shares with an annotator
-        tables: what is summed of it
+        tables: sums over its labels, see :func:`~.numbers.role_tables`
         ranks: shape ``(S,)``, rank of every sample, or of its video or group, for resampling
         clusters: shape ``(S,)``, video or group of every sample; None without any
     """
     labels, context, config = model.labels, model.labels.context, model.labels.context.config
-    shared: BoolArray = model.both & (model.both.sum(axis=1) >= 2)[:, None]  # with the model and another annotator
+    shared: BoolArray = model.both & (model.both.sum(axis=1) >= 2)[:, None]  # the model and another were asked
     n_shared = shared.sum(axis=0)
     chosen = np.argsort(-n_shared, kind="stable")[:MAX_LEFT_OUT]
     chosen = np.sort(chosen[n_shared[chosen] > 0])
@@ -148,8 +148,8 @@ def person_comparison(
     for k, (part, name) in used.items():
         shown[part].append(SideBySide(name, counted[k], n_labels[k], **fields.of(part, name)))
     classes = sorted(shown["classes"], key=lambda entry: (-entry.n_labels, entry.name))
-    # mean F1 with the annotators who remain; of two who both drew nothing nothing is stored: they agree. Nan where they
-    # were not assigned, and where neither the model nor anybody drew anything, unless that counts as agreement
+    # mean F1 with the annotators who remain; two who both drew nothing have no row: their F1 is 1. Nan where they were
+    # not assigned, and where neither the model nor anybody drew anything, unless that counts as agreement
     drawn, counts, n_others = labels.who < n, assigned.copy(), np.maximum(shared.sum(axis=1) - 1, 1)[:, None]
     drawn |= labels.who == model.who
     if config.empty != "agree":
@@ -302,7 +302,7 @@ def _summaries(compared: Comparison, tables: Mapping[str, RoleTable], fields: Fi
 
 
 def _listed(names: Sequence[Any], wanted: IntArray, drawn: IntArray) -> tuple[list[dict[str, Any]], int]:
-    """The most frequent pairs of what the role and what an annotator say, as codes; and the number of other pairs."""
+    """The most frequent of the pairs (code by the role, code by the annotator), and the number of other pairs."""
     found, n = np.unique(wanted * len(names) + drawn, return_counts=True)
     each = zip(found.tolist(), n.tolist(), strict=True)
     entries = [(count, names[k // len(names)], names[k % len(names)]) for k, count in each]
@@ -318,7 +318,7 @@ def reference_of_samples(records: Records, context: ReportContext) -> dict[str, 
     Empty without a reference.
 
     Undefined:
-        nan where the reference or the annotator is not there, and where neither has a label
+        nan where the reference or the annotator was not asked, and where neither has a label
     """
     if context.config.reference is None:
         return {}
@@ -329,18 +329,18 @@ def reference_of_samples(records: Records, context: ReportContext) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What the reference says against an annotator, on one label of either."""
+    """A label of an annotator that the reference contradicts, or one of the reference that the annotator missed."""
 
     sample: int  #: row of the sample
     drawn: int  #: row of the annotator's label; -1 where they left it out
     wanted: int  #: row of the label of the reference among those that make no unit; -1 where it has none
     given: str | None  #: class, or value, of the annotator's label
-    right: str | None  #: that of the reference
+    right: str | None  #: class, or value, of the label of the reference
     said: str  #: ``wrong_class``, ``wrong_attribute``, ``loose``, ``extra`` or ``missed``
 
 
 def mistakes(records: Records, context: ReportContext, annotator: str) -> list[Mistake]:
-    """Everything that the reference of a run says against an annotator; of all label types but semantic masks."""
+    """All mistakes of an annotator against the reference of a run; of all label types but semantic masks."""
     compared, number = compared_roles(records, context)[0], context.annotators.index(annotator)
     labels, pairs, first, said = compared.labels, compared.pairs, len(records.labels()[0]), compared.said()
 

@@ -115,7 +115,7 @@ MAX_SHARED = 3_000_000
 class AnnotatorPairs:
     """The ``P`` pairs of annotators who share a sample, in the order (0, 1), (0, 2) … (R - 2, R - 1).
 
-    Nothing is kept for annotators who never met: of very many, few pairs do.
+    Pairs without a shared sample are not kept: if there are very many annotators, most pairs have none.
     """
 
     a: IntArray  #: shape ``(P,)``, the first annotator

@@ -20,12 +20,12 @@ from .errors import AgreementInputError, did_you_mean, no_attribute, printable, 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-#: lists within lists are looked into so far; no argument has more, and a list can contain itself
+#: lists within lists are converted to this depth; no argument is deeper, and a list can contain itself
 _DEEPEST = 4
 
 
 def without_numpy(value: Any, depth: int = 0) -> Any:
-    """A value without numpy: arrays, and columns of pandas, as lists, their numbers as numbers; others as they are.
+    """A value without numpy: arrays, and columns of pandas, as lists, their numbers as numbers; others unchanged.
 
     Raises:
         AgreementInputError: if a text has characters that neither the database nor a file can hold
@@ -64,11 +64,11 @@ def takes_arrays(function: Callable[Parameters, Result]) -> Callable[Parameters,
 
 
 def called_as(place: str, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A function under the name by which users call it; other arguments than it has are refused under this name.
+    """A function that refuses unknown arguments, with a message that has the name by which users call it.
 
     Args:
         place: the name, such as ``"run.view"``
-        function: the function; what it takes is its attribute ``takes`` where its signature shows less
+        function: the function; its attribute ``takes``, if it has one, is checked instead of its signature
     """
     signature = getattr(function, "takes", None) or inspect.signature(function)
 
@@ -81,10 +81,10 @@ def called_as(place: str, function: Callable[Parameters, Result]) -> Callable[Pa
 
 
 class Public:
-    """An object of users: an attribute, or an argument of a method, that it has not ends with the one that is meant."""
+    """Base of objects for users: errors on unknown attributes and arguments of methods suggest the right name."""
 
     __slots__ = ()
-    _said: ClassVar[str] = ""  #: what users call it; empty if that differs
+    _said: ClassVar[str] = ""  #: name of such an object in messages, as ``run``; empty: there is no one name
 
     def __init_subclass__(cls) -> None:
         """Check the calls of its methods."""
@@ -99,10 +99,10 @@ class Public:
             elif isinstance(value, staticmethod):
                 setattr(cls, name, staticmethod(called_as(place, value.__func__)))
 
-    if not TYPE_CHECKING:  # for type checkers it would have every name
+    if not TYPE_CHECKING:  # with it, type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
-            if hasattr(type(self), name):  # a property, of which this is an error
+            if hasattr(type(self), name):  # a property that failed: raise its error
                 return object.__getattribute__(self, name)
             raise no_attribute(self._said or type(self).__name__, name, () if name.startswith("_") else dir(self))
 
@@ -147,7 +147,7 @@ def true_or_false(option: str, value: Any) -> bool:
 
 
 def count_of(option: str, value: Any, least: int = 1) -> int:
-    """Check a number of things."""
+    """Check a whole number of at least ``least``."""
     if not is_real(value) or value != int(value) or value < least:
         raise AgreementInputError(f"`{option}` must be a whole number of at least {least}, got {value!r}")
     return int(value)
@@ -168,7 +168,7 @@ def texts_of(option: str, value: Any) -> list[str]:
         texts = iter([value] if isinstance(value, str) else value)
     except (TypeError, ValueError) as error:  # the latter from a sample of FiftyOne, which has no entries
         raise AgreementInputError(f"`{option}` must be texts, got {value!r}") from error
-    return [text_of(option, text) for text in texts]  # one by one: there may be no end of what is no text
+    return [text_of(option, text) for text in texts]  # one by one: an endless iterator ends here
 
 
 def path_of(option: str, value: Any) -> str:
@@ -191,7 +191,7 @@ def path_of(option: str, value: Any) -> str:
 
 @contextlib.contextmanager
 def writing_to(option: str, path: object) -> Iterator[None]:
-    """Re-word the errors of the file system.
+    """Re-word errors of the file system while something is written.
 
     Raises:
         AgreementInputError: if something cannot be written

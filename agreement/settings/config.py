@@ -1,4 +1,4 @@
-"""Options of a run as one checked, immutable value."""
+"""``AgreementConfig``: options of a run as one immutable value; ``make_config`` checks them and their combinations."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class AgreementConfig:
 def make_config(
     fields: str | Sequence[str], *, annotators: Mapping[str, str] | Sequence[str] | None = None, **options: Any
 ) -> AgreementConfig:
-    """Check the options that can be checked without a dataset."""
+    """The config of a run, from options that are checked as far as possible without a dataset."""
     if not isinstance(fields, str | Sequence):
         raise AgreementInputError(f"`fields` must be names of label fields, got {fields!r}")
     field_names = (fields,) if isinstance(fields, str) else tuple(fields)

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 _MOST_BYTES = 2_000
 #: a message that is too long loses its middle; this much of its end is kept, because it says what to do
 _END_BYTES = 600
-#: one wrong letter changes much of a name of at most so many
+#: names of at most so many letters may differ more: one wrong letter is a large part of them
 _FEW_LETTERS = 4
 #: greatest length of one value in a list of values
 _MOST_CHARACTERS = 200
@@ -41,7 +41,7 @@ class AgreementInputError(ValueError):
 
 @contextlib.contextmanager
 def keeping_first_error(what: str) -> Iterator[None]:
-    """Only log an error while another one is on its way to the user, who must see the first (database gone)."""
+    """Log errors of the block, not raise them: an earlier error, such as a lost database, must reach the user."""
     try:
         yield
     except Exception:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from .errors import AgreementInputError, shown
 
 Reading = Literal["not_assigned", "drew_nothing"]
-#: of all annotators, or by annotator (or field); annotators who are left out of a mapping are not assigned
+#: meaning of null lists, of all annotators or by annotator (or field); who is not in a mapping is not assigned
 NoLabels: TypeAlias = Reading | Mapping[str, Reading]
 
 NOT_ASSIGNED: Reading = "not_assigned"
@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorLists:
-    """On how many images an annotator has labels, an empty label list, and none (null, or no field).
+    """Numbers of images on which an annotator has labels, an empty label list, and no list (null, or no field).
 
     With one field for all annotators, a list without a label of the annotator is an empty one.
     """
@@ -38,7 +38,7 @@ class AnnotatorLists:
 
 @dataclass(frozen=True, slots=True)
 class OtherReading:
-    """The main numbers of the same labels and the same matching if null lists had the other meaning.
+    """The main numbers of the same labels and the same matching if null lists meant the opposite.
 
     ``no_labels`` is the option that gives this reading. It changes who was assigned on ``n_samples`` images, by the
     null lists of ``annotators``. ``f1`` is None for tags, which have no such number.
@@ -77,7 +77,7 @@ def check_named(no_labels: NoLabels, known: Iterable[str]) -> None:
 
 
 def opposite(no_labels: NoLabels, drew: Mapping[str, bool]) -> str | dict[str, str]:
-    """The option that reads every null list otherwise.
+    """The value of the option that gives every null list the opposite meaning.
 
     Args:
         drew: for every annotator, whether their null lists mean in the run that they drew nothing
@@ -99,9 +99,9 @@ def reading_warning(other: OtherReading, alpha: tuple[str, float | None], f1: fl
 
     Args:
         other: the main numbers under the other reading
-        alpha: of the run, with its title
-        f1: of the run, None if it has none
-        what: what the samples are called
+        alpha: title and value of the alpha of the run
+        f1: F1 of the run, None if it has none
+        what: ``images`` or ``frames``
     """
     changed = [
         (name, *("undefined" if value is None else f"{value:.3f}" for value in (there, here)))

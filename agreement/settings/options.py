@@ -26,7 +26,7 @@ from .no_labels import TITLE as NO_LABELS_TITLE
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 #: run keys, which are a part of names of fields, indexes, saved views and files
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
-#: processes of one machine, at most; on Windows ``ProcessPoolExecutor`` takes no more
+#: most processes on one machine; on Windows ``ProcessPoolExecutor`` takes no more
 _MOST_WORKERS = 61 if sys.platform == "win32" else 1_000
 #: value of ``confidence_threshold``: each half of the images gets the threshold with the best F1 on the other half
 BEST_F1 = "best_f1"
@@ -46,7 +46,7 @@ def _check(
     Args:
         must: what it must be, in the message
         fits: whether a value is right
-        kept: what is kept of it
+        kept: gives the value to store
         also: values that are right, too, and kept as they are
         advice: end of the message
     """
@@ -256,7 +256,7 @@ class Option:
     #: another option that it needs to have an effect, by group of labels
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
     choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)  #: possible values and their meaning
-    #: of a choice that only one group of labels has: that group
+    #: group of labels, for every choice that only this group has
     choices_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: input in the form if it is neither a choice nor a switch: ``number``, ``slider``, ``text``, ``names``, ``values``
     #: or ``renamings``; empty if the form has a special input for it, or none
@@ -307,7 +307,7 @@ class Option:
 
 _OBJECTS = ("objects",)
 _PIXELS = ("pixels",)
-#: labels of models that can have a confidence
+#: the groups of labels whose models can have a confidence
 _WITH_CONFIDENCE = ("objects", "classes", "numbers", "tags")
 
 # fmt: off

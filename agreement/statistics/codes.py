@@ -146,11 +146,11 @@ class CodeNames:
         return {name: [None, *values] for name, values in self.attributes.items()}
 
     def joined(self, others: Sequence[CodeNames] = (), first: IntArray | None = None) -> CodeNames:
-        """All names in ascending order, which does not depend on the order in which labels were read.
+        """These and other names in ascending order, whatever the order in which labels were read.
 
         Args:
             others: other names
-            first: codes of the classes that come first, without others; None: all
+            first: codes of the classes that come before the others; None: one order of all
         """
         every = (self, *others)
         before = set() if first is None else {self.classes[code - 1] for code in first.tolist()}
@@ -162,7 +162,7 @@ class CodeNames:
         )
 
     def translated(self, names: CodeNames) -> tuple[IntArray, list[IntArray]] | None:
-        """The codes among other names of those of classes and attributes; None if they are equal."""
+        """The code among other names of every class and attribute value; None if the names are equal."""
         if self == names:
             return None
         attributes = [
@@ -177,7 +177,7 @@ def _names_of(classes: Iterable[str | None]) -> list[str]:
 
 
 def _place(value: object) -> tuple[bool, bool, float, str, str]:
-    """Numbers before texts, and no value at the end."""
+    """Sort key of a value: numbers come before texts, None comes last."""
     of_number = float(value) if is_number(value) else 0.0
     return value is None, not is_number(value), of_number, str(value), type(value).__name__
 
@@ -187,6 +187,6 @@ def _typed(value: Any) -> tuple[type, Any]:
 
 
 def _numbers_among(values: Iterable[Any], names: Iterable[Any]) -> IntArray:
-    """The code of every value, after 0 for what is no value."""
+    """0, which stands for no value, then the code of every value."""
     numbers = {name: code for code, name in enumerate(names, 1)}
     return np.array([0, *(numbers[value] for value in values)], np.int64)

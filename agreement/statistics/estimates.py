@@ -48,7 +48,7 @@ _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
     "share_full_agreement": ("agreed", "rated"),
 }
-#: binomial shares, by the last part of their name: of what is so or not so, unlike means of similarities
+#: shares of cases (yes or no), by the last part of their name; unlike means of similarities, they are binomial
 _SHARES = {
     *("share_full_agreement", "percent_agreement", "share_present", "share", "same_tags", "accuracy"),
     *(
@@ -74,7 +74,7 @@ _SIMILARITIES = {
 _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
 #: coefficients whose chance agreement is nearly fixed: 1 - value is nearly a multiple of the disagreement
 _CHANCE_FIXED = ("ac1", "brennan_prediger")
-#: a share with fewer (effective) draws than this that are so, or not so, has Wilson's interval
+#: a share with fewer (effective) draws of either outcome than this has Wilson's interval
 _FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**24
@@ -141,11 +141,11 @@ def report_estimates(
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
     """All numbers with their values and intervals.
 
-    A number that only some samples say anything about has an interval from ``MIN_SAMPLES`` of these on. Intervals are
+    A number that rests on some samples alone has an interval from ``MIN_SAMPLES`` of these on. Intervals are
     expanded (:func:`~...metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are
     left out. It has no interval if most are, or if leaving out a single sample makes it undefined. For shares
     close to 0 or 1, and where nothing varies, see :func:`_interval`. Of more than ``MOST_RESAMPLED`` samples (videos,
-    groups) intervals come from the delta method: resampling would take long, and all columns in memory.
+    groups) intervals come from the delta method: resampling would take long, and need all columns in memory.
 
     Args:
         ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
@@ -224,7 +224,7 @@ def _add_found(
 def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceIntervals:
     """Intervals by the delta method; those of some values computed for ``log(1 - value)``.
 
-    The sum of rare disagreement is skewed, which limits at equal distances do not see; resampling does.
+    Sums of rare disagreement are skewed: limits at equal distances ignore that, resampling does not.
 
     Args:
         chosen: shape ``(V,)``
@@ -284,7 +284,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
     """The interval of one value; None if undefined.
 
     BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
-    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling does not see what
+    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling cannot draw what
     did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
 
     - If all samples give the same value, up to a share ``u`` of them (the upper end of Wilson's interval of 0 of
@@ -296,7 +296,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
 
     Args:
         found: intervals of several values
-        n: samples (videos, groups) that it uses; for agreement on classes, those with a shared object
+        n: samples (videos, groups) that the number uses; for agreement on classes, those with a shared object
         is_share: whether it is a share, from 0 to 1
         few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
     """
@@ -354,11 +354,11 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     """A report: the fields of all families, the numbers in the fields with their names, and the given parts.
 
     Annotators and pairs are in the order of the annotators; in natural order (2 before 10) if that is alphabetical.
-    The warnings of the report follow from the rest.
+    The warnings are derived from the finished report.
     """
     own, config = fields.of(), context.config
     names = list(context.annotators)
-    if names == sorted(names):  # the order of names, not one that the user gave
+    if names == sorted(names):  # by name, not an order that the user gave
         parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
     of_kind: Any = kind
@@ -401,7 +401,7 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
     if not any(assigned):
         yield f"Nothing was compared: nobody was assigned to any of the {report.n_samples:,} {what}"
     elif len(context.annotators) < 2:
-        pass  # a reference or model is beside them, with which they are compared
+        pass  # a single annotator is compared with a reference or model
     elif not report.n_rated:
         of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(context.annotators, assigned, strict=True))
         yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"

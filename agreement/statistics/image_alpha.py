@@ -23,9 +23,9 @@ from .numbers import Numbers, ratio
 from .records import Hashes, Records, combined, hash_sums, mixed
 from .report import ImageAlpha, number
 
-#: kinds of annotations whose pairs are all counted, and pairs of their objects at most
+#: most kinds of annotations whose pairs are all compared, and most pairs of their objects
 MAX_KINDS, MAX_OBJECT_PAIRS = 141, 1_500_000
-#: other pairs that are drawn: at first, and so many times as many at most, for a standard error of alpha of
+#: other pairs that are drawn at first, the greatest multiple of this number, and the standard error of alpha to reach
 _FIRST_PAIRS, _MOST_TIMES, _ERROR = 10_000, 16, 0.00125
 #: at least so many are drawn, however many objects they have
 _FEWEST_PAIRS = 5
@@ -55,7 +55,7 @@ def image_distances(records: Records) -> tuple[BoolArray, FloatArray]:
     Where everybody drew nothing, the annotations are equal, whether the image has a score or not.
     """
     counted = records.rated
-    if "n_values" in records.rows:  # masks of which every pixel is ignored say nothing
+    if "n_values" in records.rows:  # masks of which every pixel is ignored do not count
         counted = counted & (records.column("n_values") > 0)
     return counted, np.where(counted, 1.0 - np.nan_to_num(records.column("score"), nan=1.0), 0.0)
 
@@ -72,8 +72,8 @@ class ExpectedDistances:
     def of(cls, annotations: Annotations, records: Records, clusters: IntArray | None) -> ExpectedDistances:
         """Compare annotations of different images, or of different ``clusters`` ``(S,)`` (videos, groups).
 
-        Equal annotations are of one kind. All pairs with an empty one, and all pairs of the most frequent kinds, are
-        counted; of all kinds if they are few. Of the other pairs some are drawn.
+        Equal annotations are of one kind. All pairs with an empty annotation are counted, and all pairs of the most
+        frequent kinds (of all kinds, if they are few). Of the other pairs some are drawn at random.
         """
         counted, distance = image_distances(records)
         n = records.assigned.sum(axis=1) * counted
@@ -112,7 +112,7 @@ class ExpectedDistances:
         return Numbers((("image_alpha.value",),), hstack([columns.astype(np.float64)]), formula, compared=np.array([1]))
 
     def summary(self, value: float | None, records: Records, pair_scores: FloatArray) -> ImageAlpha:
-        """The part of the report; ``pair_scores`` are those of all pairs of annotations of one image, nan without."""
+        """The part of the report; ``pair_scores`` are the scores of all pairs on one image, nan if undefined."""
         counted, distance = image_distances(records)
         n_annotators = records.assigned.sum(axis=1)[counted]
         unscored = n_annotators[np.isnan(records.column("score")[counted])]  # everybody drew nothing
@@ -133,7 +133,7 @@ class ExpectedDistances:
 
 
 def pair_alpha(distance: FloatArray, expected: float) -> FloatArray:
-    """Alpha of pairs of annotators from their mean distances, any shape; all have the expected one of the whole."""
+    """Alpha of pairs of annotators from their mean distances, any shape; ``expected`` is that of the whole report."""
     return 1.0 - distance / expected
 
 
@@ -209,9 +209,9 @@ class _Pairs:
         return ExpectedDistances(distance, n_pairs[i, j], np.concatenate(sums))
 
     def _drawn(self, counted: ExpectedDistances, n_left: float, observed: float) -> ExpectedDistances:
-        """Some of the ``n_left`` pairs that are not counted, each for as many.
+        """Some of the ``n_left`` pairs that are not counted; each stands for equally many of them.
 
-        More are drawn where the first ones differ so much that the standard error of alpha would be too large.
+        More are drawn if the first ones differ so much that the standard error of alpha would be too large.
         """
         i, j = self._circle()
         cost = np.cumsum(self.annotations.n_objects[i] * self.annotations.n_objects[j])
@@ -232,9 +232,9 @@ class _Pairs:
     def _circle(self) -> tuple[IntArray, IntArray]:
         """Pairs of different units that are not counted: all, or more than are drawn.
 
-        The annotations stand in a circle, in an order that a hash of them decides: neither their likeness nor the order
-        of images and annotators. Each is compared with those at the other side of the circle, then with those one place
-        nearer and so on, so that all are compared equally often.
+        Annotations are put in a circle in the order of a hash, which depends neither on their similarity nor on the
+        order of images and annotators. Each is paired with those at the other side of the circle, then with those one
+        place nearer and so on, so that all occur equally often.
         """
         circle = np.flatnonzero(~self.annotations.is_empty)
         circle = circle[_order(self.annotations.content[circle], self.annotations.sample[circle], self.unit[circle])]
@@ -243,7 +243,7 @@ class _Pairs:
         for shift in range(n // 2, 0, -1):
             after, before = (places + shift) % n, (places - shift) % n
             first, second = np.tile(places, 2), np.concatenate([after, before])
-            # a pair of two that are not counted is met from both ends
+            # a pair of two that are not counted occurs from both ends
             kept = np.concatenate(
                 [counted[after] | (2 * shift < n) | (places < after), counted[before] & (2 * shift < n)]
             )

@@ -27,7 +27,7 @@ class ObjectMeasure:
     """Similarity measure of the extents of two objects, such as IoU or OKS."""
 
     name: str
-    meaning: str  #: what it says of two labels of one object
+    meaning: str  #: meaning for two labels of one object
     of_points: bool = False  #: whether objects are made of points, which may be visible, and have no area
 
 
@@ -49,7 +49,7 @@ MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class MainNumber:
-    """A number with the same name on every surface."""
+    """A main number: its key, title, format and meaning, and where it is shown."""
 
     key: str  #: path of its value in the report, and the key of its interval
     title: str  #: name; ``{measure}`` is replaced by the name of the similarity
@@ -59,12 +59,12 @@ class MainNumber:
     group: str = HEADLINE  #: place: the headline, one of the questions, or only comparisons
     is_optional: bool = False  #: whether it is left out if undefined
     of_areas: bool = False  #: whether it is left out if objects are made of points
-    leads: bool = False  #: whether it stands in the headline too
+    leads: bool = False  #: whether it is shown in the headline too
     card: str = ""  #: its title on a card of the panel; empty: it has none
-    #: what stands on the card below the value, filled in as the meaning, and the card is left out if it is undefined;
-    #: empty: the interval
+    #: text on the card below the value, filled in as the meaning (a card with such a text is left out if the value is
+    #: undefined); empty: the interval
     below: str = ""
-    hint: str = ""  #: what the pointer on the card tells
+    hint: str = ""  #: tooltip of the card
     #: whether Krippendorff's limits, which are for nominal classes, say how reliable it is (of ratings: if these are
     #: nominal)
     is_judged: bool = False
@@ -103,7 +103,7 @@ def alpha(what: str, title: str = "Krippendorff's alpha", group: str = HEADLINE)
     return MainNumber("alpha.pooled", title, meaning, group=group)
 
 
-#: what the pointer tells on the card of an alpha
+#: tooltip of the cards of alphas
 _HINT = "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"
 IMAGE_ALPHA = MainNumber(
     "image_alpha.value",
@@ -116,7 +116,7 @@ MEAN_ALPHA = MainNumber("alpha.mean", "Mean alpha of single images", group=COMPA
 FULL_AGREEMENT = MainNumber(
     "share_full_agreement", "Full agreement", "of {report.n_rated:,} {documents}: nothing on them is disputed", "share"
 )
-#: the same with a card, where there is no F1
+#: the same number with a card, for reports without F1
 NOTHING_DISPUTED = dataclasses.replace(FULL_AGREEMENT, card="Nothing disputed", below="of {report.n_rated:,} {things}")
 PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
 _OF_TWO = "of two labels of one object"
@@ -220,4 +220,3 @@ PIXEL_NUMBERS = (
     MainNumber("mean.accuracy", "same class (pixels), mean of images", group=COMPARED),
     MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
 )
-#: paths of all numbers in reports

@@ -32,7 +32,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 
 #: place of a number in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
-#: what is kept of samples: their rows; moments of the columns, for intervals by the delta method; False: only sums
+#: what is kept of samples: True: their rows; moments of the columns (for the delta method); False: only sums
 BySample: TypeAlias = bool | Literal["moments"]
 #: number of sums whose values are computed at once, for numbers of many groups
 SUMS_AT_ONCE = 2**20
@@ -50,14 +50,14 @@ class Numbers:
     #: shape ``(V,)``, for every number the column that is not 0 in the samples that it uses; None: every number uses
     #: all samples
     basis: IntArray | None = None
-    #: shape ``(V,)``, the same of numbers that have an interval from 2 samples on; the others are resampled as well
+    #: shape ``(V,)``, the same for numbers with an interval from 2 samples on; other samples are resampled as well
     compared: IntArray | None = None
     #: whether there is one row per sample, or moments; if not, only the sum is meaningful and there is no interval
     by_sample: BySample = True
     is_difference: bool = False  #: whether they are differences of numbers with these keys
     least: int = 2  #: minimum number of samples for an interval of numbers without a basis
     table: str = ""  #: name of the columns, by which :class:`Joined` gives their sums
-    #: columns before those of the categories, of which the formula needs those that occur; None: there are none
+    #: number of columns before those of categories (the formula needs only categories that occur); None: no categories
     n_fixed: int | None = None
     n_blocks: int = 1  #: columns of every category; the last one is 0 where it does not occur
     scores_are_shares: bool = False  #: whether scores are shares of pairs that agree, and no means of similarities
@@ -142,7 +142,7 @@ class Joined:
         self.sums: dict[str, FloatArray] = {}
 
     def add(self, subject: int, block: Iterable[Numbers | GroupNumbers], n_samples: int) -> None:
-        """Add the numbers of the next samples of a subject, always the same in the same order."""
+        """Add the numbers of the next samples of a subject; every block has the same numbers in the same order."""
         for number, each in enumerate(block):
             kept = self._kept.setdefault((subject, number), _Kept(each))
             if isinstance(each, GroupNumbers):
@@ -188,7 +188,7 @@ class Joined:
         return self._of_groups[table]
 
     def numbers(self, leave_out: Collection[str] = ()) -> Iterator[Numbers]:
-        """The numbers, without some tables; their columns are no longer kept here."""
+        """The numbers, without some tables; columns are released when their numbers were given."""
         for place in sorted(self._kept):
             kept = self._kept.pop(place)
             if isinstance(kept.first, GroupNumbers):
@@ -232,7 +232,7 @@ def _numbers_of_groups(kept: _Kept, of: GroupNumbers) -> Iterator[Numbers]:
 
 
 def _used(columns: Summable, n_fixed: int, n_blocks: int) -> Summable:
-    """The columns that the formula always needs, and those of the categories that occur, in so many blocks."""
+    """The columns that the formula always needs, and those of categories that occur, in ``n_blocks`` blocks."""
     n_categories = (columns.shape[1] - n_fixed) // n_blocks
     if not n_categories:
         return columns
@@ -252,7 +252,7 @@ def quotients(
 
 
 def ratio_formula(ratios: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...], Statistic, IntArray]:
-    """Names of the columns of numbers that are quotients of two columns, their formula, and their divisors."""
+    """Names of the columns of numbers that are quotients of two columns, their formula, and the divisors."""
     names = tuple(dict.fromkeys(name for both in ratios.values() for name in both))
     above, below = (np.array([names.index(both[k]) for both in ratios.values()]) for k in (0, 1))
     return names, lambda sums: ratio(sums[..., above], sums[..., below]), below

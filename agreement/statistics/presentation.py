@@ -1,4 +1,4 @@
-"""Interface to the charts: results ask for their text, table, figure or page by the name of a function."""
+"""``ShowsItself``, base of results with a text and a page; ``shown_as`` calls functions of the charts by name."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _found_by: list[Callable[[str], Callable[..., Any]]] = []
 
 
 def present_with(find: Callable[[str], Callable[..., Any]]) -> None:
-    """Take the functions that show results from here.
+    """Set how the functions that show results are found.
 
     Args:
-        find: the function of a name, such as ``"report_text"``; imports it when it is asked for
+        find: gives the function with a name, such as ``"report_text"``, and imports it when needed
     """
     _found_by[:] = [find]
 
 
 def shown_as(name: str, *arguments: Any, **options: Any) -> Any:
-    """Show a result as a function of the charts does.
+    """Show a result with a function of the charts.
 
     Args:
         name: name of the function, such as ``"report_text"`` or ``"plot_pairs"``
-        *arguments: the result, and what else the function takes
+        *arguments: the result, and further arguments of the function
         **options: its options
     """
     if not _found_by:  # as in a process that reads a pickled result
@@ -37,7 +37,7 @@ class ShowsItself(Public):
     """A result that prints itself and is a page in notebooks."""
 
     __slots__ = ()
-    shown_by: ClassVar[str]  #: what the names of the functions that show it begin with
+    shown_by: ClassVar[str]  #: beginning of the names of the functions that show it
 
     def _repr_html_(self) -> str:
         shown: str = shown_as(f"{self.shown_by}_html", self)

@@ -1,4 +1,4 @@
-"""The base class of the reports of all label types, and their common parts."""
+"""``AgreementReport``, the base class of the reports of all label types; their common parts; ``ReportContext``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 
 class SampleReader(Protocol):
-    """Reads the stored tables of a run, and computes what nobody asked for before."""
+    """Reads the stored tables of a run, and computes others on request."""
 
     def read(self, table: str) -> DataFrame:
         """A table: ``"samples"``, ``"labels"``, ``"units"``, or of objects ``"thresholds"``, ``"rules"``,
@@ -58,7 +58,7 @@ class SampleReader(Protocol):
     def decisions(self) -> Any:
         """Adjudication report on the objects, a :class:`~..disputes.judged.DecisionReport`; None without decisions.
 
-        If there is too much to read, only the number of samples or frames that more than that many were decided on.
+        If more samples (frames) have decisions than can be read at once, this limit as a number.
         """
 
 
@@ -67,8 +67,8 @@ class AlphaSummary:
     """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
 
     ``mean`` is over the samples whose own alpha is defined; None for label types without it. The columns
-    and the formula of ``pooled``, and with them its interval, stand under the key ``alpha.pooled`` in
-    ``objects/headline.py``, and in ``report.py`` of the other families.
+    and the formula of ``pooled``, and with them its interval, have the key ``alpha.pooled`` in ``objects/headline.py``,
+    and in ``report.py`` of the other families.
     """
 
     pooled: float | None
@@ -144,7 +144,7 @@ class ReportContext:
     annotators: Sequence[str]  #: name of every annotator, in the order of the records
     class_names: Sequence[str]  #: name of every category code
     label_types: Sequence[str]  #: label types of the fields, for display
-    run: RunFacts  #: what happened during the run
+    run: RunFacts  #: counts of what was read, coverage, versions
     measure: str = "IoU"  #: name of the similarity of two objects
     worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)  #: the samples with the lowest scores
     #: for every compared attribute, the value of every code
@@ -153,7 +153,7 @@ class ReportContext:
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: shape ``(S,)``, video or group of every sample (resampled as a whole); None without videos and groups
     clusters: IntArray | None = None
-    #: names of the codes behind those of ``class_names``: of classes that no annotator gave, but a role
+    #: names of the codes after those of ``class_names``: classes that a role gave, but no annotator
     role_class_names: Sequence[str] = ()
     describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
 
@@ -234,16 +234,16 @@ class AgreementReport(Public):
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     #: share of rated samples on which nothing is disputed, including samples that everybody left empty
     share_full_agreement: float | None = None
-    #: alpha with whole images as units; None for labels whose ``alpha`` is that
+    #: alpha with whole images as units; None for label types whose ``alpha`` has these units
     image_alpha: ImageAlpha | None = None
-    #: the main numbers if null label lists had the other meaning; None where as many would be assigned
+    #: the main numbers if null label lists meant the opposite; None if the same annotators would be assigned
     other_reading: OtherReading | None = None
     #: the samples that would change most if they were fixed: ``{id, filepath, score, n_units, n_disputed, share,
-    #: reason}``, on videos also ``frame_number``; ``share`` is their part of what all disputes cost
+    #: reason}``, on videos also ``frame_number``; ``share`` is that of the cost of all disputes
     look_first: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: what must be known before any number is read, in sentences
     warnings: list[str] = dataclasses.field(default_factory=list)
-    #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
+    #: differences that tests confirm, the greatest first; of ``n_tested`` hypotheses
     findings: list[Finding] = dataclasses.field(default_factory=list)
     n_tested: int = 0
     #: every annotator against the reference; None without one
@@ -258,11 +258,11 @@ class AgreementReport(Public):
 
         @property
         def pairs(self) -> list[Any]:
-            """Every two annotators."""
+            """An entry for every two annotators."""
 
         @property
         def annotators(self) -> list[Any]:
-            """Every annotator."""
+            """An entry for every annotator."""
 
     @property
     def measure(self) -> str:
@@ -271,7 +271,7 @@ class AgreementReport(Public):
 
     @property
     def roles_beside_one(self) -> list[RoleReport]:
-        """Reference and models beside a single annotator, of whom no agreement is defined; empty with several."""
+        """Reference and models of a run with a single annotator, who has no agreement; empty with several."""
         roles = [role for role in (self.reference, *self.models) if role is not None]
         return roles if len(self.annotators) == 1 else []
 
@@ -343,7 +343,7 @@ class AgreementReport(Public):
 
         Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (the object, tag, class of a mask, or sample
         that the label belongs to; for objects the match id that stands on the labels), ``annotator``, ``field``, with
-        a reference or models ``role`` (annotator, reference or model) and ``reference`` (what it says of the label),
+        a reference or models ``role`` (annotator, reference or model) and ``reference`` (its outcome for the label),
         ``label_id`` (plain values have none), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects:
         mean with the other labels of the object, nan without others) and ``area`` (objects: share of the image; masks:
         pixels). A mask has a row for every class on it. Crowd regions, and labels within them, have the verdict
@@ -360,11 +360,11 @@ class AgreementReport(Public):
         """All objects (tags, classes of masks, rated samples), one row each, sorted by sample, from the stored records.
 
         Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (as in :meth:`labels`), ``labels`` (classes),
-        ``drawn_by`` and ``missed_by`` (who was asked and did not) as lists, ``votes`` (annotators who drew it),
+        ``drawn_by`` and ``missed_by`` (annotators) as lists, ``votes`` (annotators who drew it),
         ``assigned`` (annotators who should have), ``verdict`` (None where only one annotator was asked), ``iou`` (mean
-        over its labels; nan for one) and ``cost`` (what fixing it would change: 1 for every two annotators of whom one
-        drew it, 2 for every two who gave it different classes; samples: what their pairs lack to full agreement;
-        classes of masks: 1 - mean IoU).
+        over its labels; nan for one) and ``cost`` (1 for every two annotators of whom only one drew it, 2 for every two
+        who gave it different classes; samples: 1 - score, summed over pairs of annotators; classes of masks: 1 - mean
+        IoU).
 
         Raises:
             AgreementInputError: if the report was not loaded from a dataset

@@ -16,8 +16,8 @@ class PartComparison(WithIntervals):
     """The labels of one class, or of one size, of an annotator against a reference or model.
 
     ``precision`` is the share of the annotator's labels of this class that are matched with a label of the reference of
-    this class, ``recall`` the share of the labels of the reference. By size any class matches; the size is that of the
-    label of the reference, of labels without a match their own. ``class_jaccard`` is the share of matches of equal
+    this class, ``recall`` the share of the labels of the reference. By size any class matches; a matched label has the
+    size of the label of the reference, others have their own. ``class_jaccard`` is the share of matches of equal
     classes among the labels of either. ``iou`` is the share of the pixels in either mask of
     this class that are in both (masks only).
     """
@@ -36,11 +36,11 @@ class PartComparison(WithIntervals):
 
 @dataclass(frozen=True, slots=True)
 class AttributeComparison(WithIntervals):
-    """A compared attribute of the labels of an annotator that are matched, where both have a value of it.
+    """One attribute of the matched labels of an annotator, over ``n_labels`` pairs in which both have a value of it.
 
-    ``accuracy`` is the share of ``n_right`` of ``n_labels`` pairs with equal values (numbers: within the tolerance).
-    Where all values are numbers ``mean_error`` (annotator - reference) and ``mean_absolute_error``, else Cohen's
-    ``kappa``. ``confusion`` lists the 20 most frequent ``{reference, annotator, n}`` of values that differ.
+    ``accuracy`` is the share of pairs with equal values (numbers: within the tolerance), ``n_right / n_labels``.
+    If all values are numbers, there are ``mean_error`` (annotator - reference) and ``mean_absolute_error``, else
+    Cohen's ``kappa``. ``confusion`` lists the 20 most frequent ``{reference, annotator, n}`` of values that differ.
     """
 
     name: str
@@ -58,15 +58,15 @@ class AttributeComparison(WithIntervals):
 class RoleComparison(WithIntervals):
     """One annotator against a reference or model, on the ``n_samples`` images that both have.
 
-    Every label of one is matched with at most one of the other, as in the run, but for every annotator alone.
-    ``n_matched`` pairs reach the threshold, ``n_right`` of them with equal classes and ``n_wrong_class`` without.
-    What is left is matched once more, one to one, at the similarity 0.1: ``n_loose`` labels of the annotator have a
-    partner then, ``n_extra`` have none. ``n_missed`` labels of the reference are not matched. Of the right ones
+    Labels are matched one to one, as in the run, but separately for every annotator.
+    ``n_matched`` pairs reach the threshold, ``n_right`` with equal classes and ``n_wrong_class`` with different ones.
+    Unmatched labels are matched once more, one to one, at the similarity 0.1: ``n_loose`` labels of the annotator then
+    have a partner, ``n_extra`` have none. ``n_missed`` labels of the reference are not matched. Of the right ones
     ``n_wrong_attribute`` differ in a compared attribute.
 
     Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``; of a model,
     whose labels ``n_reference`` counts, the other way round. ``f1`` is their harmonic mean; ``pq`` the score of all
-    together, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched`` and Cohen's ``kappa`` of the
+    images together, with equal classes alone; ``class_accuracy`` ``n_right / n_matched`` and Cohen's ``kappa`` of the
     classes of matched objects; ``mean_iou`` the mean over matched pairs; ``jaccard`` ``n_matched / (labels of
     either)``; ``class_precision``, ``class_recall`` and ``class_jaccard`` are the same with ``n_right`` above (objects
     only); ``bias`` the mean offset of boxes from those of the reference in per cent of their size, as in
@@ -115,7 +115,7 @@ class SideBySide(WithIntervals):
     """A model and the annotators left out in turn, each against the same others on the same images.
 
     ``model`` is the F1 with equal classes of the model and the annotators who remain, ``annotators`` that of those left
-    out with the same ones, and ``difference`` the first minus the second. ``model_pq``, ``annotators_pq`` and
+    out and the same others, and ``difference`` the first minus the second. ``model_pq``, ``annotators_pq`` and
     ``difference_pq`` are the same of the score of all images together, which also falls with the overlap. ``n_labels``
     are those of the model, ``n_samples`` the images.
     """
@@ -137,8 +137,8 @@ class LeftOutTest:
 
     ``advantage`` is the share of images on which the F1 of the model with the others is at least that of the
     annotator, and ``advantage_of_annotator`` the other way round. ``p_value`` is of the hypothesis that the annotator
-    is better by :data:`EPSILON` or more, None where they have too few images (``n`` images, or videos); the model has
-    ``won`` where it is rejected.
+    is better by :data:`EPSILON` or more, None with too few images (``n`` images, or videos); the model has ``won``
+    if it is rejected.
     """
 
     name: str
@@ -151,16 +151,16 @@ class LeftOutTest:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeTest:
-    """The alternative annotator test at one epsilon; ``passed`` where the model wins against half of the annotators."""
+    """The alternative annotator test at one epsilon; ``passed`` if the model wins against half of the annotators."""
 
     epsilon: float
     winning_rate: float
     passed: bool
 
 
-#: the difference that the model is allowed, in the sentence: what the authors of the test take for crowd workers
+#: epsilon (the allowed difference) of the test in the report's sentence: that of its authors for crowd workers
 EPSILON = 0.1
-#: those of the authors for crowd workers, skilled annotators and experts
+#: epsilons of the authors for crowd workers, skilled annotators and experts
 EPSILONS = (EPSILON, 0.15, 0.2)
 #: a model agrees as well as the annotators if it agrees at most this much less
 MARGIN = 0.05
@@ -170,7 +170,7 @@ MARGIN = 0.05
 class PersonComparison:
     """Is the model as good as a person? Every annotator is left out in turn.
 
-    ``total`` has all images on which the model and at least two annotators were, ``annotators`` those of each left
+    ``total`` has all images about which the model and two annotators were asked, ``annotators`` those of each left
     out, ``classes`` and ``sizes`` the labels of each. With fewer than three annotators who have enough images,
     ``tests`` are empty, and ``advantage_probability`` is None.
     """
@@ -200,8 +200,9 @@ class PersonComparison:
 class RoleReport(WithIntervals):
     """Every annotator against a reference, or against a model.
 
-    ``n_samples`` images have its labels (``n_labels``) and an annotator; the other ``n_without`` are left out.
-    ``annotators`` are in the order of the report. ``mean`` has the mean over annotators of their numbers.
+    The role and an annotator were asked about ``n_samples`` images; about ``n_without`` images the role was not asked.
+    ``n_labels`` are all labels of the role. ``annotators`` are in the order of the report. ``mean`` has the mean over
+    annotators of their numbers.
     ``thresholds`` are the least confidences of its labels: one, or those of two halves of the images (the option
     ``confidence_threshold``); empty without any.
     """
@@ -213,9 +214,9 @@ class RoleReport(WithIntervals):
     annotators: list[RoleComparison]
     mean: dict[str, float | None] = dataclasses.field(default_factory=dict)
     thresholds: list[float] = dataclasses.field(default_factory=list)
-    #: of a model: whether it is as good as a person; None for a reference, and where no two annotators share an image
+    #: whether a model is as good as a person; None for a reference, and where no two annotators share an image
     person: PersonComparison | None = None
-    n_undecided: int = 0  #: labels of annotators left out, as the reference holds decisions and says nothing of them
+    n_undecided: int = 0  #: labels of annotators left out, as their objects are not decided in a reference of decisions
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.name!r}, annotators: {len(self.annotators)}, images: {self.n_samples}>"

@@ -37,7 +37,7 @@ class TagAgreement:
     unit_sample: IntArray
     unit_tag: IntArray
     votes: IntArray  #: annotators who gave it
-    verdict: IntArray  #: code as of objects
+    verdict: IntArray  #: code, see ``VERDICTS``
     of_label: IntArray  #: shape ``(N,)``, unit of every label
     # a row for every meeting, (Q,)
     met_on: IntArray  #: the sample
@@ -137,7 +137,7 @@ class TagRecords(Records):
         return compute_tags(*self.labels(), self.assigned)
 
     def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
-        """The tags of an annotator stand in the order of their codes."""
+        """The part with new codes, where the tags of an annotator are sorted by code."""
         # the short form of super() does not work in classes with slots
         found = super(TagRecords, self)._recoded(part, classes, attributes)
         sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
@@ -149,7 +149,7 @@ def record_tags(agreement: TagAgreement, otherwise: BoolArray | None = None) -> 
     """The records of a batch.
 
     Args:
-        otherwise: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
+        otherwise: shape ``(S, R)``, who would be assigned if null label lists meant the opposite; None: the same
     """
     n_samples, disputed = len(agreement.score), agreement.unit_sample[agreement.verdict > AGREED]
     columns: Columns = {

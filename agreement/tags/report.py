@@ -67,7 +67,7 @@ class TaggerSummary(OfOne):
 class TagSummary(WithIntervals):
     """Agreement on one tag: somebody gave it on ``n_samples`` rated samples, everybody on ``n_agreed``.
 
-    ``votes`` counts how often it was given; ``share`` divides by the assigned annotators, on samples where somebody
+    ``votes`` counts how often it was given; ``share`` is ``votes`` / (assigned annotators), on samples where somebody
     gave it. ``alpha`` is Krippendorff's nominal alpha of given or not given.
     """
 
@@ -254,7 +254,7 @@ def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
 
 
 def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
-    """The report on samples."""
+    """The report on tags, from the records of samples."""
     rated, of_rated = rated_only(records, context)
     t, n_rated = rated.agreement(), rated.n_samples
     numbers = tag_numbers(rated, of_rated, t)

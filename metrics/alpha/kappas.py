@@ -385,7 +385,7 @@ def weighted_alpha(
     return float(alpha_of(observed, expected_disagreement(weights, category_sums, category_sums), m.sum()))
 
 
-#: rows of the table of two categories, of all pairs of annotators, that are counted at once
+#: rows (pair of annotators, two categories, count) that are counted at once
 _ROWS_AT_ONCE = 500_000
 
 

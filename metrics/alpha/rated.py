@@ -217,7 +217,7 @@ def percent_agreement(ratings: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AlphaSums:
-    """Alpha of a table of ratings."""
+    """Alpha of a table of ratings, as additive columns and a formula of their sums."""
 
     columns: SparseColumns  #: shape ``(U, C)``, additive columns of the units
     formula: Statistic  #: sums ``(..., C)`` to alpha ``(...,)``

@@ -68,7 +68,7 @@ class ConfidenceIntervals:
 
     @classmethod
     def undefined(cls, n_values: int, resamples: int, n_samples: int) -> ConfidenceIntervals:
-        """Nan throughout."""
+        """Intervals that are nan throughout."""
         nan = np.full(n_values, np.nan)
         return cls(nan, nan, nan, nan, nan, nan, nan, np.full(n_values, resamples), n_samples)
 
@@ -161,11 +161,11 @@ def expanded_tails(level: float, n_used: IntArray) -> FloatArray:
 
 
 def wilson_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a share that a test of the share against its ends does not reject.
+    """Wilson's confidence interval of a share: the values that a score test of the share does not reject.
 
     Args:
         share: share of the draws, in [0, 1]
-        n: number of independent draws, ``> 0``; not whole for draws that count less because they depend on each other
+        n: number of independent draws, ``> 0``; a fraction if draws count less because they depend on each other
         level: confidence level, in (0, 1)
 
     Undefined:
@@ -255,11 +255,11 @@ def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:
 
 #: more samples (videos, groups) are not resampled: numbers of reports then have intervals by the delta method
 MOST_RESAMPLED = 20_000
-#: how far sums are moved, of their size, to see how a statistic changes
+#: step of numerical derivatives, as a share of a sum
 _STEP = 1e-5
-#: sums that are moved at once, times their columns
+#: most steps that are taken at once, times columns
 _MOST_MOVED = 2**20
-#: a spread of less than this share of what cancels out in it is rounding
+#: a variance below this share of the terms that cancel in it is rounding
 _CANCELLED = 1e-12
 
 
@@ -267,7 +267,7 @@ def gradient(statistic: Statistic, sums: FloatArray) -> FloatArray:
     """Derivatives of a statistic by the columns at some sums ``(C,)``, shape ``(C, V)``; 0 for a column that sums to 0.
 
     Undefined:
-        nan where the statistic is undefined beside the sums
+        nan where the statistic is undefined near the sums
     """
     used = np.flatnonzero(sums)
     n_values = len(values_of(statistic, sums))
@@ -291,8 +291,8 @@ def delta_intervals(
     ``z`` is the normal quantile of :func:`~.confidence.expanded_tails`; all three standard errors are the same.
 
     Args:
-        moments: of the samples; samples whose columns are all 0 may be left out
-        statistic: function of their sums
+        moments: of the columns of the samples; samples whose columns are all 0 may be left out
+        statistic: function of the sums of the columns
         n_samples: number of samples (or clusters, if the moments are those of the sums of clusters), ``>= 2``
         n_used: shape ``(V,)``, samples that every value uses
         level: confidence level, in (0, 1)

@@ -1,8 +1,6 @@
 """Draw resamples, and sum additive columns, and products of two, over samples, in chunks of bounded memory.
 
 Axes: ``S`` samples, ``T`` samples of a part, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
-
-Axes: ``S`` samples, ``C`` columns.
 """
 
 from __future__ import annotations
@@ -150,13 +148,13 @@ def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]
         yield [np.take(sums, place[start:end], axis=1) for start, end in pairwise(ends)]
 
 
-#: whole numbers up to this are exact in float32, and so are sums of so many resampled columns of small whole numbers
+#: whole numbers up to the first are exact in float32; columns of whole numbers up to the second are summed in it
 _MOST_EXACT, _LARGEST_EXACT = 2.0**24, 512.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """Columns of all parts of one kind, by blocks of samples: one product is faster than many."""
+    """Columns of one kind (dense or not, whole or not) of all parts, by blocks of samples, for few large products."""
 
     columns: IntArray  #: shape ``(C,)``, their numbers among the columns of all parts
     blocks: list[csr_array]  #: for every block the values of all columns, shape ``(s, C)``
@@ -177,7 +175,7 @@ class _Stack:
 
 
 def _stacks(parts: Sequence[Part], n_samples: int) -> Iterator[_Stack]:
-    """The columns of all parts; those that few samples have, and those of small whole numbers, by themselves."""
+    """The columns of all parts in up to four stacks: dense or not, small whole numbers or not."""
     if not parts:
         return
     every = hstack([_in_order(part, n_samples) for part in parts])
@@ -299,11 +297,11 @@ class ColumnMoments:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """As of columns of a single sample."""
+        """Shape ``(1, C)``, as of the columns of one sample."""
         return 1, len(self.n_given)
 
 
-#: columns of every sample, or what is summed up of them
+#: columns of every sample, or their moments
 Summable: TypeAlias = SparseColumns | ColumnMoments
 
 

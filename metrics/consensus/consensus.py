@@ -119,20 +119,20 @@ def majority_of_others(
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member
-        value: shape ``(N,)``, what every member says
-        n_same: shape ``(N,)``, members of the unit that say the same, including itself
+        value: shape ``(N,)``, value of every member
+        n_same: shape ``(N,)``, members of the unit with the same value, including this one
         n_units: number ``U`` of units
-        at_least: how many others must say it
+        at_least: how many others must have this value
 
     Undefined:
-        nan where no value has more than half of the others, or fewer than ``at_least``
+        nan where more than half of the others have no common value, or fewer than ``at_least`` have it
 
     Example:
         >>> majority_of_others(np.zeros(3, int), np.array([7, 7, 5]), np.array([2, 2, 1]), 1)
         array([nan, nan,  7.])
     """
     votes = np.bincount(unit, minlength=n_units)[unit]
-    # whatever has more than half of the others has at least half of all; at most two values have
+    # a value that more than half of the others have is that of at least half of all; at most two values are
     half = np.flatnonzero(2 * n_same >= votes)
     leads = np.full((2, n_units), np.nan)
     leads[0, unit[half]] = value[half]

@@ -88,7 +88,7 @@ def box_iou(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
         shape ``(N, M)`` in [0, 1]; entry ``[i, j]`` compares ``boxes_a[i]`` with ``boxes_b[j]``
 
     Undefined:
-        nan where both boxes have zero area; 0 where one box has
+        nan where both boxes have zero area; 0 where one has zero area
 
     Raises:
         ValueError: if an array is not ``(_, 4)``, has a non-finite value, or max < min
@@ -141,7 +141,7 @@ class Boxes(Geometry):
         return self.xyxy
 
     def places(self) -> dict[str, NDArray[Any]]:
-        """What boxes in single precision leave out: together they are exact."""
+        """The difference between the boxes and the same boxes in single precision."""
         return {"boxes_rest": (self.xyxy - self.xyxy.astype(np.float32)).astype(np.float32)}
 
     def take(self, rows: IntArray | BoolArray) -> Boxes:

@@ -267,8 +267,8 @@ class Keypoints(Geometry):
         return visibility_agreement(self.points_xy[i], self.points_xy[j])
 
     def in_another_order(self, objects: Objects, alone: BoolArray) -> BoolArray:
-        """As of :class:`Geometry`: both have the same class and number of points, the boxes around them share at least
-        half, and the best order brings the points at least four times as near."""
+        """See :class:`Geometry`. Both objects have the same class and number of points, their boxes have an IoU of at
+        least 0.5, and the best order brings the points at least four times as near."""
         n_points, found = _labelled(self.points_xy).sum(axis=1), np.zeros(len(self), np.bool_)
         rows = np.flatnonzero(alone & (n_points > 1))
         few = Objects(objects.sample[rows], objects.annotator[rows], objects.category[rows])

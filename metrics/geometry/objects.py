@@ -1,7 +1,7 @@
-"""Objects of several annotators on many samples as columns, and the pairs that overlap; of crowded samples, a part.
+"""Objects of annotators as columns, overlapping pairs (of crowded samples the most similar ones), IoU and Dice.
 
-A sample of 60,000 objects has a billion pairs. They are looked at in blocks, sorted by their left edge, so that only
-the pairs that are kept are in memory.
+A sample of 60,000 objects has a billion pairs. They are compared in blocks, sorted by their left edge, so that
+only the pairs that are kept are in memory.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
 
-#: pairs of one sample that are kept at most; of more, every object keeps the most similar objects of every annotator
+#: most pairs of a sample that are kept; if there are more, every object keeps its most similar ones by annotator
 MAX_PAIRS_OF_SAMPLE = 3_000_000
 
-#: pairs that are looked at together: few enough for the cache of a processor
+#: pairs that are compared together: few enough for the cache of a processor
 _BLOCK = 1 << 16
-#: how much each place in the list of an annotator counts where objects are equally similar; far less than a tie
+#: subtracted from a similarity for each place between two objects in their annotators' lists; far less than a tie
 _PER_PLACE = 1e-14
 
 
@@ -39,8 +39,8 @@ def near_pairs(bounds: FloatArray, annotator: IntArray, max_pairs: int) -> NearP
 
     If these are more than ``max_pairs``, only the most similar ones: for every object the objects of every other
     annotator with the greatest IoU of the bounding boxes, as many as fit. Of equally similar ones those come first that
-    stand at the same place, or next after it, in the list of their annotator. Where even one of every annotator is too
-    many, the most similar of all annotators together.
+    are at the same place, or next after it, in the list of their annotator. If even one of every annotator is too many,
+    every object keeps the most similar ones of all annotators together.
 
     Args:
         bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``
@@ -344,7 +344,7 @@ def find_overlaps(
         area: shape ``(N,)``
         intersection_of: areas shared by the objects of two index columns
         bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``; objects share nothing where these boxes do not
-            overlap. On samples with very many objects only the others are compared; without bounds all are
+            overlap. On samples with very many objects only those with overlapping boxes are compared; None: all are
     """
     parts = []
     crowded = np.zeros(len(objects), np.bool_)
@@ -387,7 +387,7 @@ class Geometry(Protocol):
     """The extent of ``N`` objects, as one or more columns."""
 
     __slots__ = ()
-    is_quick: ClassVar[bool] = False  #: whether pairs of objects are compared in next to no time
+    is_quick: ClassVar[bool] = False  #: whether comparing pairs of objects takes hardly any time
 
     @property
     def repaired(self) -> BoolArray:
@@ -400,13 +400,13 @@ class Geometry(Protocol):
         return np.zeros(len(self), np.bool_)
 
     def places(self) -> dict[str, NDArray[Any]]:
-        """Locations of objects, with a row for each, if their boxes in single precision do not say it:
+        """What is known of the extent of every object besides its box in single precision, by column:
         ``boxes_rest``, ``points_xy``, ``first`` or ``outline``."""
         return {}
 
     def in_another_order(self, objects: Objects, alone: BoolArray) -> BoolArray:
-        """Objects whose points would lie at those of another annotator's in another order, ``(N,)``; False without
-        points.
+        """Objects whose points, in another order, would be near those of another annotator's object, ``(N,)``; False
+        without points.
 
         Args:
             alone: shape ``(N,)``, objects that match nothing; only they are compared

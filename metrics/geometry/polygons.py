@@ -100,7 +100,7 @@ def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, 
 def tangled_shapes(points_xy: FloatArray, ring: IntArray, shape: IntArray, n_shapes: int) -> BoolArray:
     """Mask of shapes with a ring or line that crosses itself more than :data:`MAX_CROSSINGS` times, shape ``(N,)``.
 
-    Repairing one with twice as many takes four times as long. Arguments as of :func:`polygons_from_rings`.
+    Twice as many crossings take four times as long to repair. Arguments as of :func:`polygons_from_rings`.
     """
     tangled = np.zeros(n_shapes, np.bool_)
     n_points = np.bincount(ring, minlength=len(shape))

@@ -18,15 +18,15 @@ from .objects import Geometry, Objects, Overlaps, find_overlaps
 from .polygons import Polygons, polygon_intersection, polygon_unions
 from .vertices import GeometryArray
 
-#: rows of the box around a shape whose middles are looked at, and columns of the box around a mask
+#: rows of the box around a shape, and columns of the box around a mask, at whose middles the shape is sampled
 N_ROWS, N_COLUMNS = 24, 64
 #: bytes of an outline: begin and end of two spans in every row, in 255ths of the width of the box
 OUTLINE_BYTES = 4 * N_ROWS
 #: the outline of a box
 WHOLE_BOX = np.tile(np.array([0, 255, 255, 255], np.uint8), N_ROWS)
-#: what two shapes do not share is rounding (of 32 bits) up to this share of the smaller one
+#: up to this share of the smaller shape, the part that two shapes do not share is rounding (of 32 bits)
 ROUNDING_SHARE = 1e-5
-#: shapes, or pairs of shapes, that are looked at at once (about 20 kB each)
+#: shapes, or pairs of shapes, that are processed at once (about 20 kB each)
 AT_ONCE = 1_000
 
 
@@ -45,10 +45,10 @@ def crossings(
         n_rows: number of its rows
 
     Returns:
-        numbers of the rows, those of each polygon after those of the one before, and abscissas in cells; in any order
+        for every crossing the number of its row (rows are numbered polygon by polygon), and its abscissa in cells
 
     Undefined:
-        never; none of an empty polygon
+        never; an empty polygon has no crossings
     """
     rings, owner = polygons, np.arange(len(polygons))
     if (shapely.get_type_id(polygons) != 3).any() or shapely.get_num_interior_rings(polygons).any():
@@ -145,7 +145,7 @@ def _spans(line: IntArray, x: FloatArray, n_shapes: int) -> NDArray[np.uint8]:
 class Outlines(Geometry):
     """Shapes known by their box and coarse outline alone.
 
-    Between two rows the ends of spans move evenly where both rows have as many spans; areas are those of such shapes.
+    Between two rows the ends of spans are interpolated if both rows have equally many; areas are those of such shapes.
     """
 
     xyxy: FloatArray  #: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``, one unit per sample
@@ -178,7 +178,7 @@ class Outlines(Geometry):
         return find_overlaps(objects, self.area, self.intersection_of, self.xyxy)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Areas that the shapes of two index columns share, from rows of what their boxes share."""
+        """Areas that the shapes of two index columns share, summed over rows of the overlap of their boxes."""
         shared = np.zeros(len(i))
         low, high = np.maximum(self.xyxy[i, :2], self.xyxy[j, :2]), np.minimum(self.xyxy[i, 2:], self.xyxy[j, 2:])
         near = np.flatnonzero((low < high).all(axis=1))

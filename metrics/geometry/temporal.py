@@ -70,7 +70,7 @@ class Intervals(Geometry):
         return _length(self.first, self.last)
 
     def places(self) -> dict[str, FloatArray]:
-        """The first frames; the areas say which is the last one."""
+        """The first frames; last frames follow from the areas, which are numbers of frames."""
         return {"first": self.first.astype(np.float64)}
 
     def boxes_xyxy(self) -> None:

@@ -1,6 +1,6 @@
 """Average precision of one annotator's objects as detections of another's, matched and counted as COCO does.
 
-``M`` detections of a class hit an object (TP), ``F`` do not (FP), ``G`` objects are there. The detections are taken in
+``M`` detections of a class hit an object (TP), ``F`` do not (FP), of ``G`` objects. The detections are taken in
 a given order; the precision at recall ``r`` is the best share of hits among the first ones, over all places in this
 order where at least ``r`` of the objects are hit: with ``k = max(1, ⌈r G⌉)`` and ``F_j`` false detections before the
 ``j``-th hit, ``max over j ≥ k of j / (j + F_j)``; 0 if ``k > M``. Average precision is the mean over ``r = 0, 0.01, …,
@@ -24,7 +24,7 @@ RECALLS.setflags(write=False)
 
 
 def average_precision(is_hit: BoolArray, n_gt: int, counts: BoolArray | None = None) -> FloatArray:
-    """Average precision of detections in the order of their scores, the surest first.
+    """Average precision of detections, sorted by descending score.
 
     Args:
         is_hit: shape ``(N, T)``, whether a detection hits an object, under each of ``T`` thresholds
@@ -76,7 +76,7 @@ def match_detections(
     it then counts neither as right nor as wrong.
 
     Args:
-        detection: shape ``(P,)``, detection of every pair, unique over images and classes; ascending, the surest first
+        detection: shape ``(P,)``, detection of every pair, unique over images and classes, numbered by score
         gt: shape ``(P,)``, object of every pair; a crowd region, which can be matched more than once, has a new
             number in each of its pairs
         overlap: shape ``(P,)``, IoU (of crowd regions: the share of the detection) of every pair

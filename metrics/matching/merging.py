@@ -1,4 +1,4 @@
-"""Partition by merges: of many graphs of equal size with local moves and a proof; average linkage of large ones.
+"""Partition graphs by merging groups: greedy merges and local moves in many small ones, average linkage in large ones.
 
 Deterministic: of equal gains, the first group in the order of the nodes wins.
 
@@ -194,7 +194,7 @@ class Nodes:
     """Nodes of graphs, and the pairs of nodes with any similarity."""
 
     component: IntArray  #: shape ``(V,)``, graph of every node; pairs are within one
-    place: IntArray  #: shape ``(V,)``, of equal pairs the one of nodes at the same place is joined first
+    place: IntArray  #: shape ``(V,)``, of equally similar pairs that with the nearest places is joined first
     size: IntArray  #: shape ``(V,)``, objects of every node
     annotators: IntArray  #: shape ``(V, W)``, bits of the annotators of every node
     u: IntArray  #: shape ``(P,)``
@@ -203,7 +203,7 @@ class Nodes:
 
 
 def sharing(annotators: IntArray, u: IntArray, v: IntArray, annotators_v: IntArray | None = None) -> BoolArray:
-    """Mask of pairs of nodes with an annotator in common, from bit sets ``(V, W)``; ``v`` may have its own."""
+    """Mask of pairs of nodes with a common annotator, from bit sets ``(V, W)``; ``annotators_v``: of ``v`` alone."""
     annotators_v = annotators if annotators_v is None else annotators_v
     shared = np.zeros(len(u), np.bool_)
     for own, other in zip(annotators.T, annotators_v.T, strict=True):
@@ -312,7 +312,7 @@ def improved(nodes: Nodes, group: IntArray, threshold: float) -> IntArray:
     Args:
         nodes: the nodes
         group: shape ``(V,)``, numbered from 0
-        threshold: what a pair must have in common on average for joining to gain
+        threshold: mean similarity above which joining gains
 
     Returns:
         shape ``(V,)``, numbered from 0 by the first node

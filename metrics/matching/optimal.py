@@ -22,7 +22,7 @@ from .partition import best_partitions
 
 ClassHandling = Literal["prefer", "ignore", "require"]
 
-#: components of more nodes are solved by average linkage, but for those of two annotators up to the second number
+#: components of more nodes (of two annotators: of more than the second number) are solved by average linkage
 MAX_NODES_MERGED = 200
 MAX_NODES_ASSIGNED = 2_000
 #: entries of weight matrices of hard components that are solved at once
@@ -38,7 +38,7 @@ class OptimalMatching:
     #: shape ``(H,)``, row of the first object of every hard component (with a decision between several partitions)
     hard: IntArray
     inexact: IntArray  #: shape ``(X,)``, the same of the hard components whose solution is not proven to be optimal
-    #: shape ``(X, 2)``, of these: the surplus that was found, and a bound that no partition exceeds
+    #: shape ``(X, 2)``, their surplus as it was found, and a bound that no partition exceeds
     inexact_surplus: FloatArray
 
 
@@ -248,8 +248,8 @@ def _surplus(
     group: IntArray,
     pairs: tuple[IntArray, IntArray, FloatArray],
 ) -> FloatArray:
-    """Surplus of the groups of the nodes of some components, and a bound of it: half of what each node gains with its
-    best partner of every side, where nodes that have the lowest annotator in common are a side; shape ``(X, 2)``."""
+    """Surplus of inexact components, and an upper bound of it, ``(X, 2)``: half of what each node gains with its best
+    partner of every side. A side is all nodes with the same lowest annotator."""
     place = np.cumsum(inexact)[component] - 1  # of a component among these
     rows, n_inexact = np.flatnonzero(inexact[component]), int(inexact.sum())
     if not len(rows):

@@ -1,10 +1,10 @@
 """Partition the nodes of small weighted graphs into groups of the greatest total weight.
 
-The core of the method ``optimal``: nodes are objects (or units of one class, formed before with
-``classes="prefer"``), a weight is what two nodes gain by
-sharing a group, and pairs with a common annotator are forbidden. Components of many samples are solved together.
+The core of the method ``optimal``: nodes are objects (or units of one class, formed before with ``classes="prefer"``),
+a weight is what two nodes gain by sharing a group, and pairs with a common annotator are forbidden. Components of many
+samples are solved together.
 
-Search: the nodes are placed one after another, into a group that there is, or alone. Of all partitions of the nodes
+Search: the nodes are placed one after another, into an existing group, or alone. Of all partitions of the nodes
 placed so far, those are kept that may still become better than the best one known. What the other nodes can add is at
 most
 
@@ -30,9 +30,9 @@ from scipy.sparse import coo_array
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
 from .merging import FORBIDDEN, TIE, are_certainly_best, merge_and_move, numbered
 
-#: partial partitions of a graph that are kept: in a first search few, which most graphs need, then more
+#: most partial partitions of a graph that are kept: few in a first search (enough for most graphs), then more
 _WIDTHS = (24, 1_500)
-#: weights of groups with nodes that are looked at together; also of one graph, so that large ones keep fewer partitions
+#: most weights (group, node) in memory; also those of one graph, so that large graphs keep fewer partitions
 _MAX_ENTRIES = 2_000_000
 
 
@@ -80,7 +80,7 @@ def _totals(weights: FloatArray, groups: IntArray) -> FloatArray:
 
 
 def _sides(weights: FloatArray) -> IntArray:
-    """Sides of nodes, shape ``(C, N)``: each node joins the first side that it is excluded from by all of its nodes."""
+    """Sides of nodes, shape ``(C, N)``: each node joins the first side all of whose nodes exclude it."""
     n_graphs, n = weights.shape[:2]
     graph = np.arange(n_graphs)
     excluded = weights <= FORBIDDEN / 2
@@ -95,7 +95,7 @@ def _sides(weights: FloatArray) -> IntArray:
 
 
 def _order(weights: FloatArray, groups: IntArray, side: IntArray) -> IntArray:
-    """The order in which nodes are placed, shape ``(C, N)``: see the module."""
+    """The order in which nodes are placed, shape ``(C, N)``; see the docstring of the module."""
     n_graphs, n = side.shape
     together = groups[:, :, None] == groups[:, None, :]
     short = np.zeros((n_graphs, n))
@@ -134,7 +134,7 @@ class _Found:
 
 
 def _branch(weights: FloatArray, rest: FloatArray, most: FloatArray, width: int) -> _Found:
-    """Place the nodes of every graph, with at most so many partial partitions of a graph at a time."""
+    """Place the nodes of every graph, with at most ``width`` partial partitions of a graph at a time."""
     n_graphs, n = weights.shape[:2]
     graph, total = np.arange(n_graphs), np.zeros(n_graphs)
     group, n_groups = np.zeros((n_graphs, 0), np.int64), np.zeros(n_graphs, np.int64)

@@ -130,7 +130,7 @@ def match_recursive(
         live, last = (
             np.flatnonzero(above[current_pairs]),
             -1,
-        )  # what may still be matched, and the annotator it was tried with
+        )  # pairs that may still match, and the last annotator that was tried
         while True:
             pairs = current_pairs[live]
             live = live[(earlier[live] > last) & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
@@ -191,7 +191,7 @@ def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArr
 
 
 def _best_of_few(row: IntArray, column: IntArray, similarity: FloatArray) -> IntArray:
-    """The same where very many objects have few candidates each."""
+    """As :func:`_best_assignment`, for very many objects with few candidates each."""
     n_rows, n_columns = int(row.max()) + 1, int(column.max()) + 1
     alone = np.arange(n_rows)  # every row has a column of its own too, which stands for no match
     cost = np.concatenate([2.0 - similarity, np.full(n_rows, 2.0)])

@@ -27,7 +27,7 @@ def find_splits(
 
     Args:
         objects: ``N`` objects
-        candidates: shape ``(N,)``, objects that can be marked; the rest of a split may be other objects
+        candidates: shape ``(N,)``, objects that can be marked; other objects may belong to a split, too
         overlaps: the overlapping pairs
         geometry: geometry of the objects
         threshold: least IoU of the union of the parts with the whole

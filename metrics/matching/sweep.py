@@ -23,7 +23,7 @@ THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(2, 20))
 
 #: objects of undecided components, over all thresholds, that are solved at once
 _MAX_OBJECTS_AT_ONCE = 500_000
-#: their pairs that are solved at once
+#: pairs of these objects that are solved at once
 _MAX_PAIRS_AT_ONCE = 250_000
 
 #: pairs that are looked up together: few enough for the cache of a processor
@@ -117,7 +117,7 @@ class _Connected:
 
     @classmethod
     def of(cls, annotator: IntArray, i: IntArray, j: IntArray, reached: NDArray[np.int8], n_levels: int) -> _Connected:
-        """From the highest threshold down, every pair is looked at once: components only grow."""
+        """The components, from the highest threshold down: every pair is added once, as components only grow."""
         n = len(annotator)
         shape = n_levels, n
         root, undecided, linked = np.empty(shape, np.int64), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
@@ -223,8 +223,8 @@ def _link(
 ) -> None:
     """Fill in the units of large components, which are solved at all thresholds by one average linkage.
 
-    Classes that are preferred need two: one within the classes, and at every threshold one of its units. As units only
-    grow towards lower thresholds, that is found from the highest threshold on, with fewer nodes and pairs at each. The
+    If classes are preferred, there are two: one within classes, and at every threshold one of the units that result. As
+    units only grow towards lower thresholds, the second goes from the highest one down, with fewer nodes each time. The
     units of a single threshold are also improved by local moves, which takes too long for many.
     """
     row = np.flatnonzero(large.objects.any(axis=0))

@@ -19,7 +19,7 @@ G = TypeVar("G", bound=Geometry)
 
 #: most pairs of objects of different samples that are compared (more if one other sample for each needs more)
 MAX_PAIRS = 1_000_000
-#: pairs of objects of different samples, or values of objects and annotators, that are looked at together
+#: pairs of objects of different samples, or values of objects and annotators, that are compared together
 _PAIRS_AT_ONCE = 5_000_000
 #: bins of the histograms, of equal width from 0 to 1
 N_BINS = 20

@@ -1,4 +1,4 @@
-"""Arrays and tests of rates: what all kernels use."""
+"""Array types and index arithmetic, and tests of rates."""
 
 from __future__ import annotations
 

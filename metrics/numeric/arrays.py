@@ -1,4 +1,4 @@
-"""Array types, and index arithmetic for rows in consecutive groups."""
+"""Array types; index arithmetic on rows in groups: ranges, pairs, distinct keys, sums, connected components."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-#: so many cells for every key, and in any case so many, are counted one by one rather than sorted
+#: keys are counted in a table rather than sorted if it has at most so many cells for every key, or so many in all
 _CELLS_A_KEY = 8
 _FEW_CELLS = 1 << 20
 
@@ -93,9 +93,9 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
 
 
 def distinct(keys: IntArray, n_cells: int) -> tuple[IntArray, IntArray]:
-    """Every key ``0 … n_cells - 1`` that occurs, ascending, and the place of every key among these.
+    """The different keys, of ``0 … n_cells - 1``, ascending, and the place of every key among these.
 
-    Looks at every cell where there are few for the number of keys, which is faster than sorting.
+    Marks keys in a table of all cells, if these are few for the number of keys: faster than sorting.
     """
     if n_cells > max(_FEW_CELLS, _CELLS_A_KEY * len(keys)):
         found, place = np.unique(keys, return_inverse=True)
@@ -106,9 +106,9 @@ def distinct(keys: IntArray, n_cells: int) -> tuple[IntArray, IntArray]:
 
 
 def sums_of_keys(keys: IntArray, values: FloatArray | None, n_cells: int) -> tuple[IntArray, FloatArray]:
-    """Every key ``0 … n_cells - 1`` that occurs once, ascending, and the sum of its values; without values its count.
+    """The different keys, of ``0 … n_cells - 1``, ascending, and the sum of the values of each; None: its count.
 
-    Counts cell by cell where there are few cells for the number of keys, which is faster than sorting.
+    Counts in a table of all cells, if these are few for the number of keys: faster than sorting.
     """
     if n_cells <= max(_FEW_CELLS, _CELLS_A_KEY * len(keys)):
         occurs = np.zeros(n_cells, np.bool_)

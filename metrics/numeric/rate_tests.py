@@ -36,7 +36,7 @@ class RateMoments:
 
         Args:
             group: shape ``(T,)``, group of every row
-            columns: shape ``(4, T)``, a row for every image of a group: own count and whole, and those of the others
+            columns: shape ``(4, T)``, a row for every image of a group: numerator, denominator, those of the others
         """
         lowest = group.min(initial=np.iinfo(np.int64).max)
         different, place = distinct(group - lowest, int((group - lowest).max(initial=-1)) + 1)
@@ -52,7 +52,7 @@ class RateMoments:
         Args:
             group: shape ``(G,)``, ascending, each once
             columns: shape ``(4, S, G)``
-            clusters: shape ``(S,)``, number of the video or group of every image, which count as one; None: each alone
+            clusters: shape ``(S,)``, number of the video or group of every image, which counts as one image; None: none
         """
         if clusters is not None:
             added = np.zeros((int(clusters.max(initial=-1)) + 1, N_COLUMNS, len(group)))
@@ -63,7 +63,7 @@ class RateMoments:
         return cls(group, n, columns.sum(axis=1).T, np.stack(products, axis=1))
 
     def only(self, groups: BoolArray) -> RateMoments:
-        """Those of some groups, shape ``(G,)``."""
+        """The moments of the groups in a mask ``(G,)``."""
         return RateMoments(self.group[groups], self.n[groups], self.sums[groups], self.products[groups])
 
     @classmethod
@@ -104,9 +104,9 @@ def rate_tests(
 ) -> RateTests:
     """Test whether the rate of every group is that of the others on the same images.
 
-    The null hypothesis is ``E(own count) / E(own whole) = E(count of the others) / E(whole of the others)``, up to a
-    margin. An image is one independent draw: what an annotator does on one image, and what several do on it, may depend
-    on each other in any way. The variance of the difference is that of the linearised ratios over images (the
+    The null hypothesis is that ``E(numerator) / E(denominator)`` of the group equals that of the others, up to a
+    margin. An image is one independent draw: labels on one image, of one annotator or of several, may depend on each
+    other in any way. The variance of the difference is that of the linearised ratios over images (the
     infinitesimal jackknife), and the statistic is compared with Student's t with one degree of freedom less than there
     are images.
 
@@ -119,8 +119,8 @@ def rate_tests(
         level: confidence level of the intervals
 
     Undefined:
-        nan for a group with fewer than two images, or without a whole of its own or of the others. If nothing varies,
-        the p-value is 0 where the rates differ by more than the margin, and 1 where they do not
+        nan for a group with fewer than two images, or where its denominator, or that of the others, is 0. If
+        nothing varies, the p-value is 0 where the rates differ by more than the margin, and 1 where they do not
 
     References:
         W. G. Cochran, "Sampling techniques", 1977, section 6.4 (variance of a ratio); B. Efron, "The jackknife, the
@@ -171,7 +171,7 @@ def false_discoveries(p_values: FloatArray, rate: float = 0.05, *, any_dependenc
 
     Args:
         p_values: shape ``(G,)``, of all hypotheses that were tested; nan: not tested
-        rate: expected share of wrong ones among the rejected ones, at most
+        rate: greatest expected share of wrong rejections among all rejections
         any_dependence: keep the rate however the p-values depend on each other (Benjamini and Yekutieli), not only if
             they are independent or positively dependent
 
@@ -198,9 +198,9 @@ def false_discoveries(p_values: FloatArray, rate: float = 0.05, *, any_dependenc
 
 #: annotators with fewer items are not tested
 MIN_ITEMS = 30
-#: with fewer annotators that are tested, nothing is said
+#: with fewer annotators who have enough items there is no test
 MIN_ANNOTATORS = 3
-#: expected share of wrong ones among the annotators that the model is said to stand in for, at most
+#: greatest expected share of wrong ones among the annotators against whom the model wins
 FALSE_DISCOVERY_RATE = 0.05
 
 
@@ -213,8 +213,8 @@ class AlternativeAnnotatorTest:
     advantage: FloatArray  #: share of items on which the model is at least as good as the annotator
     advantage_of_annotator: FloatArray  #: the other way round; a tie counts in both
     p_value: FloatArray  #: of the hypothesis that the annotator is better by epsilon or more; nan: not tested
-    won: BoolArray  #: whether that is rejected
-    winning_rate: float  #: omega: share of the tested annotators for whom that is rejected
+    won: BoolArray  #: whether this hypothesis is rejected
+    winning_rate: float  #: omega: share of the tested annotators for whom it is rejected
     advantage_probability: float  #: rho: mean advantage over the tested annotators
 
     @property
@@ -231,7 +231,7 @@ def alternative_annotator_test(
     Every annotator is left out in turn. On every item, the model and the one left out are each scored by their
     agreement with the remaining annotators. With ``W^f = [model >= annotator]`` and ``W^h = [annotator >= model]`` (a
     tie within rounding counts for both), the hypothesis that ``mean(W^h) - mean(W^f) >= epsilon`` is tested by a
-    one-sided t-test over items. Of all annotators together, the false discovery rate is controlled under any
+    one-sided t-test over items. Over all annotators, the false discovery rate is controlled under any
     dependence (Benjamini and Yekutieli), for they are compared on the same items. Items of one cluster are added up,
     and clusters take the place of items in the variance (that of a ratio) and in the degrees of freedom.
 
@@ -239,13 +239,13 @@ def alternative_annotator_test(
         model: shape ``(S, R)``, finite agreement of the model with the annotators that remain without each; nan where
             absent
         annotators: shape ``(S, R)``, the same of the annotator left out
-        epsilon: what the model may be worse by, in [0, 1); the authors take 0.2 where annotators are experts, 0.15 if
-            skilled, 0.1 if crowd workers
+        epsilon: by how much the model may be worse, in [0, 1); the authors take 0.2 where annotators are experts,
+            0.15 if skilled, 0.1 if crowd workers
         clusters: shape ``(S,)``, cluster (video, group) of every item; None: items are independent
 
     Undefined:
-        annotators with fewer than ``MIN_ITEMS`` items or clusters have the p-value nan; of fewer than
-        ``MIN_ANNOTATORS`` others, all have, and the winning rate and the advantage probability are nan. An advantage
+        annotators with fewer than ``MIN_ITEMS`` items or clusters have the p-value nan; with fewer than
+        ``MIN_ANNOTATORS`` others, all p-values, the winning rate and the advantage probability are nan. An advantage
         is nan without items. If the outcome is the same on all items, the p-value is 0 where the annotator is better
         by less than epsilon, else 1
 
