@@ -297,7 +297,7 @@ def _share_below_chance(observed: FloatArray, expected: FloatArray, up_to: Float
 
 
 def _largest_difference(observed: FloatArray, expected: FloatArray, up_to: FloatArray) -> float:
-    """Largest difference of the shares of observed and expected distances up to a value; arguments as above."""
+    """The most by which the share of observed distances up to a value exceeds that of expected ones, 0 if never."""
     if not len(observed) or not up_to.sum():
         return np.nan
     at = np.concatenate([observed, expected])

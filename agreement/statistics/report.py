@@ -85,9 +85,9 @@ class ImageAlpha:
 
     ``observed`` is the mean distance of two annotations of one image, each weighted as in Krippendorff's alpha;
     ``expected`` that of annotations of different images (of ``n_expected`` pairs). ``sigma`` is the share of observed
-    distances below the 5 % quantile of the expected ones; ``ks`` the largest difference of their cumulative shares.
-    Units are the ``n_images`` of two annotators or more, those that all left empty too. None where undefined: without
-    two such images, and where all annotations of different images are equal.
+    distances below the 5 % quantile of the expected ones; ``ks`` the most by which their cumulative share exceeds
+    that of the expected ones. Units are the ``n_images`` of two annotators or more, those that all left empty too. None
+    where undefined: without two such images, and where all annotations of different images are equal.
     """
 
     value: float | None
