@@ -20,7 +20,7 @@ import pytest
 import shapely
 
 from tests.agreement.agreement_oracle import object_report
-from tests.chance import seeds, some_seeds
+from tests.chance import few, some_seeds
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching import Batch
@@ -167,8 +167,7 @@ def _overlap_of_persons(detections: list[Label], truth: list[Label]) -> Any:
         "keypoints",
     ],
 )
-@pytest.mark.parametrize("seed", seeds(8))
-@pytest.mark.few(8)
+@pytest.mark.parametrize("seed", few(range(8)))
 def test_labels_have_the_precision_of_cocos_program_by_pair_and_size(
     drawn_as, geometry, overlap, crowd: bool, seed: int
 ) -> None:

@@ -43,7 +43,7 @@ def _crowd(n: int, seed: int, n_annotators: int = 7, step: float = 1 / 1024) -> 
     at = rng.choice([0.0, 0.35, 0.7], n) + rng.normal(0, 0.12, n)
     likeness = np.clip(1.0 - np.abs(at[:, None] - at), 0, 1) - 0.6 + rng.uniform(-0.1, 0.1, (n, n))
     weights = np.round(np.triu(likeness, 1) / step) * step
-    annotator = rng.integers(0, n_annotators, n)
+    annotator = rng.integers(0, n_annotators, n) if n_annotators < n else np.arange(n)
     return weights + weights.T, annotator[:, None] == annotator
 
 
