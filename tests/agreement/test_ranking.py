@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-import re
 from collections import Counter, defaultdict
 from itertools import combinations
 
@@ -314,18 +313,6 @@ def test_the_disputes_of_a_sample_are_its_objects(seed: int, rules: dict) -> Non
             other.update((who, name, most[0]) for who, name in said.items() if most and name != most[0])
             classes[tuple(sorted(set(said.values())))] += len(set(said.values())) > 1 and not most
         assert (disputes.classes, disputes.other_classes) == (+classes, other)
-
-
-def test_reasons_name_annotators_and_classes_the_most_frequent_first() -> None:
-    case = found(1, {})
-    reasons = object_reasons(_records(case), context_of(case.config))
-    assert max(len(reason) for reason in reasons) > 40
-    for reason, disputes in zip(reasons, disputes_of(_records(case), context_of(case.config)), strict=True):
-        assert bool(reason) == bool(disputes.n_disputed or disputes.drawn_iou is not None)
-        parts = re.sub(r"\([^)]*\)", "", reason).removeprefix("drawn differently ").lstrip(", ").split(", ")
-        counts = [int(part.split()[0]) for part in parts if part and not part.endswith(" more")]
-        assert counts == sorted(counts, reverse=True)
-        assert len(counts) <= 3
 
 
 def test_who_is_behind_disputes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from tests.agreement.agreement_oracle import (
     table_of,
     units_of,
 )
-from tests.chance import examples
+from tests.chance import examples, seeds
 
 from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
@@ -166,6 +166,13 @@ def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, o
     n_annotators, samples = drawn
     for rules in _alphas(samples, n_annotators, **options):
         _check_rules(rules, samples, n_annotators, **options)
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
+    samples = random_samples(seed, n_samples=20, n_annotators=4)
+    for rules in _alphas(samples, 4):
+        _check_rules(rules, samples, 4)
 
 
 def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_of_the_run_first() -> None:

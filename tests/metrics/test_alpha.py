@@ -25,6 +25,7 @@ from tests.metrics.published import (
 )
 
 from annotator_agreement.metrics import (
+    NominalTally,
     TagSets,
     alpha_of,
     brennan_prediger,
@@ -185,6 +186,17 @@ def test_the_closing_formula_says_what_alpha_is_without_variation() -> None:
         assert_array_equal(alpha_of(*sums, rounding=1e-8, undefined="one"), one)
         many = (np.tile(value, (3, 2)) for value in sums)
         assert_array_equal(alpha_of(*many, rounding=1e-8, undefined="one"), np.full((3, 2), one))
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_tallies_of_batches_add_up_to_the_last_bit(seed: int) -> None:
+    table = random_ratings(seed)
+    whole, *parts = (NominalTally.from_counts(*sparse(part)) for part in (table, table[:3], table[3:3], table[3:]))
+    total = sum(parts, NominalTally.empty())
+    for of in ("alpha", "percent_agreement"):
+        assert_array_equal(getattr(total, of)(), getattr(whole, of)())
+    assert (total.n_ratings, total.n_units) == (whole.n_ratings, whole.n_units)
+    assert_allclose(whole.alpha(), krippendorff_alpha(table), rtol=0, atol=1e-14)
 
 
 def coefficients_of(table: np.ndarray, n_categories: int | None = None) -> NominalCoefficients:

@@ -14,7 +14,7 @@ from tests.chance import examples
 from tests.metrics.published import GOLDEN, corners, fraction
 
 from annotator_agreement import metrics
-from annotator_agreement.metrics import Intervals, Lines, Objects, Regions, line_overlap, lines_from_points
+from annotator_agreement.metrics import Intervals, Lines, Objects, line_overlap, lines_from_points
 from annotator_agreement.metrics.geometry import (
     box_area,
     box_intersection,
@@ -207,16 +207,6 @@ def test_messy_lines_never_fail_and_share_at_most_the_shorter(a: list[Line], b: 
     assert 0 <= overlap[0] <= lines.length.min()
     assert_allclose(line_overlap(lines.geometry[1:], lines.geometry[:1], tolerance), overlap, rtol=1e-9, atol=1e-9)
     assert_array_equal(line_overlap(lines.geometry, lines.geometry, tolerance), lines.length)
-
-
-def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
-    beside = [[(0, 1), (10, 1)]]
-    lines = lines_of([[BAR], beside, [[(0, 50), (9, 50)]], [BAR], beside], tolerance_px=1.5)
-    objects = Objects(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 0, 1]), np.zeros(5, np.int64))
-    found = Regions.of_lines(lines).overlaps(objects)
-    assert_array_equal(np.column_stack([found.i, found.j]), [[0, 1], [3, 4]])
-    assert_allclose(found.similarity("dice"), [1, 1], rtol=1e-12)
-    assert_allclose(found.similarity("iou"), [1, 1], rtol=1e-12)
 
 
 def test_unusable_columns_and_tolerances_are_an_error_that_names_the_argument() -> None:
