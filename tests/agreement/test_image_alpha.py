@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from typing import Any
 
+import krippendorff
 import numpy as np
 import pytest
 import shapely
@@ -107,6 +108,24 @@ def test_the_numbers_are_those_of_brute_force_over_all_pairs(seed: int) -> None:
     videos = np.arange(14) // 3 if seed % 2 else None
     found = dataclasses.asdict(_of(_report(annotations, videos)))
     assert found == pytest.approx(_brute_force(annotations, videos), rel=0, abs=1e-9)
+
+
+def test_with_the_pairs_of_one_image_among_the_expected_it_is_the_alpha_of_another_program() -> None:
+    rng = np.random.default_rng(3)
+    n_images, n_annotators = 40, 3
+    classes = rng.integers(1, 4, n_images)[:, None] + np.zeros(n_annotators, np.int64)
+    wrong = rng.random(classes.shape) < 0.3
+    classes[wrong] = rng.integers(1, 4, int(wrong.sum()))
+    box = np.array([[0.2, 0.1, 0.9, 0.8]])
+    cells = itertools.product(range(n_images), range(n_annotators))
+    found = _of(_report([(s, r, box, classes[s, r][None]) for s, r in cells]))
+    assert found.observed is not None
+    assert found.expected is not None
+    n = classes.size
+    n_within = n * (n_annotators - 1)
+    of_all = (found.observed * n_within + found.expected * (n * (n - 1) - n_within)) / (n * (n - 1))
+    alpha = krippendorff.alpha(reliability_data=classes.T, level_of_measurement="nominal")
+    assert 1.0 - found.observed / of_all == pytest.approx(alpha, rel=0, abs=1e-12)
 
 
 BOX, NOTHING = np.array([[0.0, 0.0, 1.0, 1.0]]), np.empty((0, 4))

@@ -327,6 +327,17 @@ def _random_units(seed: int, least: int = 1) -> Units:
     return units
 
 
+@pytest.mark.parametrize("seed", seeds(20))
+def test_alpha_of_sets_is_what_nltk_says(seed: int) -> None:
+    nltk = pytest.importorskip("nltk.metrics")
+    units = _random_units(seed)  # without empty sets: NLTK divides by zero
+    rows = [(f"annotator {r}", f"unit {u}", frozenset(tags)) for u, row in enumerate(units)
+            for r, tags in enumerate(row) if tags is not None]  # fmt: skip
+    for distance in ("jaccard", "masi"):
+        task = nltk.agreement.AnnotationTask(data=rows, distance=getattr(nltk, f"{distance}_distance"))
+        assert_allclose(_set_alpha(units, distance), task.alpha(), rtol=0, atol=1e-12)
+
+
 # (id, units, alpha with MASI, alpha with Jaccard), by hand
 CASES: list[tuple[str, Units, float, float]] = [
     ("no units", [], NAN, NAN),

@@ -103,6 +103,20 @@ def test_cases_of_the_source_documents_have_their_exact_kappa(case: dict) -> Non
         assert_allclose(metrics.percent_agreement(np.column_stack([a, b])), case["accuracy"], rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+@pytest.mark.parametrize("seed", seeds(30))
+def test_cohen_kappa_is_what_scikit_learn_says(seed: int, weights: str | None) -> None:
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    a, b = random_ratings(seed)[:, :2].T
+    both = ~np.isnan(a) & ~np.isnan(b)
+    for categories in (None, [5, 1, 4, 0, 3, 2]):  # a category that nobody used, and another order
+        expected = sklearn_metrics.cohen_kappa_score(
+            a[both].astype(int), b[both].astype(int), weights=weights, labels=categories
+        )
+        value = cohen_kappa(a, b, weights=weights, categories=categories)
+        assert_allclose(value, expected, rtol=0, atol=1e-12)
+
+
 def _agreement(c: int, k: int, n: int, weights: str) -> float:
     """Weight of two positions among ``n`` categories, as Gwet writes it."""
     if c == k:

@@ -93,6 +93,29 @@ def test_results_do_not_depend_on_the_size_of_chunks(form: Callable, monkeypatch
         _assert_same(bootstrap(columns, _means, options), whole, *ALL)
 
 
+@pytest.mark.parametrize("method", ["percentile", "BCa"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_intervals_are_those_of_scipy_within_their_noise(seed: int, method: str) -> None:
+    columns = _columns(seed, 40)
+    expected = stats.bootstrap(
+        (columns[:, 0], columns[:, 1]),
+        lambda weight, value, axis=-1: value.sum(axis=axis) / weight.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=20_000,
+        method=method,
+        random_state=np.random.default_rng(0),
+    )
+    found = bootstrap(columns[:, :2], _means, Resampling(resamples=20_000))
+    error = expected.standard_error
+    assert_allclose(found.standard_error[0], error, rtol=0.03)
+    ends = [getattr(found, f"{method.lower()}_{end}")[0] for end in ("low", "high")]
+    assert_allclose(ends, expected.confidence_interval, rtol=0, atol=0.12 * error)
+    other = {"percentile": "bca", "BCa": "percentile"}[method]
+    others = [getattr(found, f"{other}_{end}")[0] for end in ("low", "high")]
+    assert np.abs(np.subtract(others, expected.confidence_interval)).max() > 0.12 * error  # the data tell them apart
+
+
 def test_the_published_intervals_of_the_spatial_test_come_out() -> None:
     """Variance of 26 children's scores (Efron, Tibshirani 1993, tables 14.1 and 14.2; theirs have 2,000 resamples)."""
     scores = "48 36 20 29 42 42 20 42 22 41 45 14 6 0 33 28 34 4 32 24 47 41 24 26 30 41"
