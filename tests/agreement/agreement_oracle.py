@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 import shapely
 from hypothesis import strategies as st
+
+from tests.chance import seeds
+from tests.metrics.matching_oracle import similarity_of
 
 from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching import Batch, Tables, compute_agreement_of
@@ -84,14 +89,7 @@ class Unit:
 
     def iou(self, a: int, b: int) -> float:
         """IoU of two members."""
-        p, q = self.members[a], self.members[b]
-        width, height = min(p[3], q[3]) - max(p[1], q[1]), min(p[4], q[4]) - max(p[2], q[2])
-        shared = max(width, 0) * max(height, 0)
-        return shared / (_area(p) + _area(q) - shared)
-
-
-def _area(label: Label) -> float:
-    return (label[3] - label[1]) * (label[4] - label[2])
+        return similarity_of(self.members[a][1:], self.members[b][1:])
 
 
 def units_of(samples: Sequence[Sample], agreement: Tables) -> list[Unit]:
@@ -148,6 +146,20 @@ def table_of(
         rows += [dict.fromkeys(sample, 0.0) for sample in samples if len(sample) >= 2 and not drawn(sample)]
     table = [[row.get(r, NAN) for r in range(n_annotators)] for row in rows]
     return np.array(table, dtype=float).reshape(-1, n_annotators)
+
+
+def pair_table(samples: Sequence[Sample], units: Sequence[Unit], config: AgreementConfig, a: int, b: int) -> np.ndarray:
+    """The two ratings of every unit that alpha of a pair counts."""
+    missing = 0.0 if config.missing == "category" else NAN
+    shared = [s for s, sample in enumerate(samples) if a in sample and b in sample]
+    rows = [
+        [unit.members[r][0] if r in unit.members else missing for r in (a, b)]
+        for unit in units
+        if unit.sample in shared and (a in unit.members or b in unit.members)
+    ]
+    if config.empty == "agree":
+        rows += [[missing, missing] for s in shared if not drawn(samples[s])]
+    return np.array(rows, dtype=float).reshape(-1, 2)
 
 
 def alpha_of(table: np.ndarray, undefined: str) -> float:
@@ -227,7 +239,13 @@ def _labels(draw: st.DrawFn) -> tuple[int, float, float, float, float]:
 
 @st.composite
 def sample_lists(draw: st.DrawFn) -> tuple[int, list[Sample]]:
-    """Number of annotators, and some samples; an annotator can be missing, drawn nothing or up to 3 labels."""
+    """Number of annotators, and some samples; an annotator can be missing, drawn nothing or up to 3 labels.
+
+    They are small ones on a grid, so that many similarities are equal, or more and noisy ones without ties.
+    """
+    if draw(st.integers(0, 3)) == 3:
+        seed = draw(st.integers(0, 999))
+        return 2 + seed % 3, random_samples(seed, n_annotators=2 + seed % 3)
     n_annotators = draw(st.integers(2, 4))
     of_annotator = st.one_of(st.none(), st.lists(_labels(), max_size=3))
     lists = draw(st.lists(st.lists(of_annotator, min_size=n_annotators, max_size=n_annotators), max_size=4))
@@ -305,3 +323,86 @@ def _repeats(labels: list[Drawn], k: int, n: int) -> bool:
     if abs(own.area - other.area) <= TOLERANCE * max(own.area, other.area):
         return n < k and own.intersection(other).area >= (0.7 - TOLERANCE) * min(own.area, other.area)
     return labels[n].includes(labels[k])
+
+
+N_ANNOTATORS = 4
+RULES = (
+    {}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"},
+    {"missing": "ignore", "empty": "agree", "classes": "require"},
+)  # fmt: skip
+
+
+def each_case(test: Callable[..., None]) -> Callable[..., None]:
+    """Call a test with some seeds of random samples, and rules of the run."""
+    return pytest.mark.parametrize("rules", RULES, ids=str)(pytest.mark.parametrize("seed", seeds(3))(test))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Samples, their units and the report on them."""
+
+    samples: list[Sample]
+    units: list[Unit]
+    config: AgreementConfig
+    report: ObjectReport
+
+    @property
+    def rated(self) -> list[int]:
+        """Samples that two annotators were assigned to."""
+        return [s for s, sample in enumerate(self.samples) if len(sample) >= 2]
+
+    @property
+    def rated_units(self) -> list[Unit]:
+        """Their units."""
+        return [unit for unit in self.units if len(self.samples[unit.sample]) >= 2]
+
+    def label_pairs(self) -> list[tuple[Unit, int, int]]:
+        """Pairs of annotators of every unit."""
+        return [(unit, a, b) for unit in self.units for a, b in unit.pairs()]
+
+
+def found(seed: int, rules: dict[str, Any]) -> Found:
+    """The report on noisy labels of four annotators."""
+    return _found(seed, tuple(sorted(rules.items())))
+
+
+@functools.lru_cache(maxsize=32)
+def _found(seed: int, rules: tuple[tuple[str, Any], ...]) -> Found:
+    samples = random_samples(seed, n_samples=40, n_annotators=N_ANNOTATORS)
+    return found_in(samples, **dict(rules))
+
+
+def found_in(samples: list[Sample], n_annotators: int = N_ANNOTATORS, **rules: Any) -> Found:
+    """The report on samples."""
+    config = config_of(n_annotators, **rules)
+    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    return Found(samples, units, config, report_of(samples, config))
+
+
+def same(value: float | None, expected: float, tolerance: float = 1e-9) -> None:
+    """A number of a report: None where it is undefined."""
+    if np.isnan(expected):
+        assert value is None, value
+    else:
+        assert value == pytest.approx(expected, rel=0, abs=tolerance)
+
+
+def median(values: list[float]) -> float:
+    """Median; nan without values."""
+    return float(np.median(values)) if values else NAN
+
+
+def share(part: float, whole: float) -> float:
+    """Part divided by whole; nan if the whole is 0."""
+    return part / whole if whole else NAN
+
+
+def listed(pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Pairs of different names with how often they occur, the most frequent first, then by name."""
+    counts = Counter((a, b) for a, b in pairs if a != b)
+    return [{"a": a, "b": b, "n": n} for (a, b), n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+
+
+def assigned_pairs(sample: Sample) -> list[tuple[int, int]]:
+    """Pairs of annotators assigned to a sample."""
+    return list(combinations(sorted(sample), 2))

@@ -17,10 +17,16 @@ from tests.chance import few
 
 from annotator_agreement.agreement import AgreementConfig, AgreementReport, make_config
 from annotator_agreement.agreement.families import build_report
-from annotator_agreement.agreement.pixels import MaskValues, compare_masks, mask_columns, measure, record_pixels
+from annotator_agreement.agreement.pixels import (
+    MaskValues,
+    compare_masks,
+    mask_columns,
+    measure,
+    record_pixels,
+)
 from annotator_agreement.agreement.ratings import compute_ratings, record_ratings
 from annotator_agreement.agreement.statistics import AttributeCodes, Records, ReportContext, RunFacts
-from annotator_agreement.agreement.tags import compute_tags, record_tags
+from annotator_agreement.agreement.tags import TagAgreement, compute_tags, record_tags
 
 NAMES = ("alice", "bob", "carol")
 MEANING = MaskValues(0, (9,), {1: "sky", 2: "road (2)", 3: "road (3)"})
@@ -75,10 +81,11 @@ def _tags(seed: int, n: int) -> list[Sample]:
     return samples
 
 
-def _record_tags(samples: Sequence[Sample], config: AgreementConfig) -> Records:
+def computed_tags(samples: Sequence[Sample]) -> TagAgreement:
+    """The tags of samples, compared."""
     rows = [(s, r, tag) for s, sample in enumerate(samples) for r in sorted(sample) for tag in sample[r]]
     columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return record_tags(compute_tags(*columns, _assigned(samples)))
+    return compute_tags(*columns, _assigned(samples))
 
 
 def _masks(seed: int, n: int) -> list[Sample]:
@@ -93,12 +100,13 @@ def _masks(seed: int, n: int) -> list[Sample]:
     return samples
 
 
-def _record_masks(samples: Sequence[Sample], config: AgreementConfig) -> Records:
+def measured_masks(samples: Sequence[Sample], config: AgreementConfig, meaning: MaskValues = MEANING) -> Any:
+    """The masks of samples, compared."""
     compared = [
-        compare_masks([sample[r] for r in sorted(sample)], MEANING, config) if len(sample) > 1 else None
+        compare_masks([sample[r] for r in sorted(sample)], meaning, config) if len(sample) > 1 else None
         for sample in samples
     ]
-    return record_pixels(measure(mask_columns(compared, _assigned(samples), config), len(NAMES), 0, config))
+    return measure(mask_columns(compared, _assigned(samples), config), len(NAMES), meaning.background, config)
 
 
 def _assigned(samples: Sequence[Sample]) -> np.ndarray:
@@ -170,8 +178,14 @@ KINDS = {
         functools.partial(_record_ratings, numbers=True),
         details={"numbers": True},
     ),
-    "tags": Kind(_tags, _record_tags, ("day", "rain", "snow", "fog", "hail")),
-    "masks": Kind(_masks, _record_masks, details={**MEANING.to_dict(), "is_rgb": False}),
+    "tags": Kind(
+        _tags, lambda samples, config: record_tags(computed_tags(samples)), ("day", "rain", "snow", "fog", "hail")
+    ),
+    "masks": Kind(
+        _masks,
+        lambda samples, config: record_pixels(measured_masks(samples, config)),
+        details={**MEANING.to_dict(), "is_rgb": False},
+    ),
 }
 
 #: kind of labels, and options of a run; the first ones are every kind of labels, and most of what objects have

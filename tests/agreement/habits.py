@@ -1,15 +1,19 @@
-"""Simulated annotators with known habits."""
+"""Simulated annotators with known habits, and records of a run with a model: the last of them takes its place."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from annotator_agreement.agreement.matching import Batch
+from annotator_agreement.agreement import AgreementConfig
+from annotator_agreement.agreement.matching import Batch, compute_agreement_of
+from annotator_agreement.agreement.objects import ObjectRecords, record, sample_contents
+from annotator_agreement.agreement.roles import role_columns, role_reports
+from annotator_agreement.agreement.statistics import PersonComparison, ReportContext, RunFacts, uncounted_columns
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
 
@@ -39,10 +43,8 @@ class Habits:
         miss: share of true objects that are not drawn
         miss_small: the same of small ones; None: as others
         size: side of the box relative to the true one, the same for width and height
-        size_spread: standard deviation of this ratio over objects
         lower: how much lower the bottom edge is, as a share of the true height; the top edge follows the size. None:
             the centre stays
-        lower_spread: standard deviation of this share over objects
         confuses: objects of the first class are called the second with this probability
         copies: the annotator whose labels are taken over, errors included; all else is ignored then
         duplicates: share of drawn objects that are drawn twice
@@ -52,9 +54,7 @@ class Habits:
     miss: float = 0.02
     miss_small: float | None = None
     size: float = 1.0
-    size_spread: float = 0.0
     lower: float | None = None
-    lower_spread: float = 0.0
     confuses: tuple[str, str, float] | None = None
     copies: str | None = None
     duplicates: float = 0.0
@@ -109,7 +109,8 @@ def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator,
         if habit.copies is None:
             labels[habit.name] = _labels(habit, category, boxes, difficulty, jitter, rng)
         else:
-            labels[habit.name] = _copied(labels[habit.copies], rng)
+            copied = labels[habit.copies]
+            labels[habit.name] = replace(copied, xyxy_px=_jittered(copied.xyxy_px, COPY_JITTER, rng))
     parts = list(labels.values())
     true_object = np.concatenate([part.true_object for part in parts])
     annotator = np.repeat(np.arange(len(parts)), [len(part.true_object) for part in parts])
@@ -123,11 +124,6 @@ def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator,
         category=np.concatenate([part.category for part in parts])[order],
         xyxy_px=np.concatenate([part.xyxy_px for part in parts])[order],
     )
-
-
-def area(xyxy: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Area of boxes."""
-    return (xyxy[:, 2] - xyxy[:, 0]) * (xyxy[:, 3] - xyxy[:, 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +157,16 @@ def _labels(
 ) -> _Labels:
     miss = _rate_of_sample(habit.miss, difficulty)
     if habit.miss_small is not None:
-        miss = np.where(area(boxes) < SMALL_PX2, _rate_of_sample(habit.miss_small, difficulty), miss)
+        miss = np.where(
+            (boxes[:, 2:] - boxes[:, :2]).prod(axis=1) < SMALL_PX2, _rate_of_sample(habit.miss_small, difficulty), miss
+        )
     seen = np.flatnonzero(rng.random(len(category)) >= miss)
     said = category[seen].copy()
     if habit.confuses is not None:
         first, second, rate = habit.confuses
         wrong = (said == CLASSES.index(first)) & (rng.random(len(said)) < rate)
         said[wrong] = CLASSES.index(second)
-    drawn = _jittered(_drawn(habit, boxes[seen], rng), jitter, rng)
+    drawn = _jittered(_drawn(habit, boxes[seen]), jitter, rng)
     twice = rng.random(len(seen)) < habit.duplicates
     return _Labels(
         np.concatenate([seen, seen[twice]]),
@@ -184,14 +182,11 @@ def _rate_of_sample(mean: float, difficulty: NDArray[np.float64]) -> NDArray[np.
     return rate
 
 
-def _drawn(habit: Habits, boxes: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    ratio = rng.normal(habit.size, habit.size_spread, (len(boxes), 1))
+def _drawn(habit: Habits, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
     center, sides = (boxes[:, :2] + boxes[:, 2:]) / 2.0, boxes[:, 2:] - boxes[:, :2]
-    drawn = np.hstack([center - ratio * sides / 2.0, center + ratio * sides / 2.0])
+    drawn = np.hstack([center - habit.size * sides / 2.0, center + habit.size * sides / 2.0])
     if habit.lower is not None:
-        lower = rng.normal(habit.lower, habit.lower_spread, len(boxes))
-        down = boxes[:, 3] + lower * sides[:, 1] - drawn[:, 3]
-        drawn[:, [1, 3]] += down[:, None]
+        drawn[:, [1, 3]] += (boxes[:, 3] + habit.lower * sides[:, 1] - drawn[:, 3])[:, None]
     return drawn
 
 
@@ -200,5 +195,45 @@ def _jittered(boxes: NDArray[np.float64], share: float, rng: np.random.Generator
     return boxes + rng.normal(0.0, share, boxes.shape) * np.hstack([sides, sides])
 
 
-def _copied(labels: _Labels, rng: np.random.Generator) -> _Labels:
-    return _Labels(labels.true_object, labels.category, _jittered(labels.xyxy_px, COPY_JITTER, rng), labels.duplicate)
+def of_annotators(batch: Batch, annotators: list[int]) -> Batch:
+    """The batch of some annotators, with numbers from 0."""
+    number = np.full(batch.assigned.shape[1], -1)
+    number[annotators] = np.arange(len(annotators))
+    objects, annotator = batch.objects, number[batch.objects.annotator]
+    rows = np.lexsort((annotator, objects.sample))
+    rows = rows[annotator[rows] >= 0]
+    kept = Objects(objects.sample[rows], annotator[rows], objects.category[rows])
+    assigned = batch.assigned[:, annotators]
+    return replace(batch, objects=kept, geometry=batch.geometry.take(rows), assigned=assigned)
+
+
+def with_model(batch: Batch, config: AgreementConfig) -> ObjectRecords:
+    """The records of a batch whose last annotator is the model."""
+    n = batch.assigned.shape[1] - 1
+    counted = batch.objects.annotator < n
+    rows, columns = role_columns(batch, n, counted, config)
+    assert len(rows) == (~counted).sum()
+    geometry, objects = batch.geometry.take(rows), batch.objects
+    more = {"area": geometry.area.astype(np.float32), "boxes": geometry.boxes_xyxy().astype(np.float32)}
+    of_model = objects.sample[rows], objects.annotator[rows], objects.category[rows]
+    columns |= uncounted_columns(*of_model, batch.n_samples, **more)
+    records = record(compute_agreement_of(batch.of_first(n), config))
+    return replace(records, parts=({**records.parts[0], **columns},))
+
+
+def context_of(simulated: Simulated, config: AgreementConfig) -> ReportContext:
+    """The context of such a run."""
+    return ReportContext(
+        config,
+        simulated.names[:-1],
+        CLASSES,
+        ["Detections"],
+        RunFacts(),
+        details={"roles": [{"name": simulated.names[-1], "is_model": True}]},
+    )
+
+
+def person_of(batch: Batch, context: ReportContext) -> PersonComparison | None:
+    """The comparison of the model with the annotators left out."""
+    reports = role_reports(with_model(batch, context.config), context, sample_contents)
+    return reports[0].person

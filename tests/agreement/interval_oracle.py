@@ -15,15 +15,7 @@ from scipy import stats
 from annotator_agreement.agreement import AgreementReport
 from annotator_agreement.agreement.statistics import Interval, ReportContext, content_ranks
 
-
-def _is_of_resamples(key: tuple[str, ...]) -> bool:
-    """Whether a number of resampled samples is that of a report on them.
-
-    The alpha of images is not: its expected distances are those of pairs of different images, which a report on an
-    image and its copies would compare otherwise. The chance of some coefficients depends on the number of categories
-    of the whole data, which a resample may not all have.
-    """
-    return not key[-1].startswith("image_alpha") and not key[-1].endswith(("ac1", "brennan_prediger"))
+NAN = math.nan
 
 
 def interval_keys(report: AgreementReport) -> Iterator[tuple[str, ...]]:
@@ -31,30 +23,54 @@ def interval_keys(report: AgreementReport) -> Iterator[tuple[str, ...]]:
     yield from ((name,) for name in report.intervals)
     for part in ("pairs", "annotators", "classes", "tags"):
         for entry in getattr(report, part, []):
-            names = (entry.a, entry.b) if part == "pairs" else (_name(entry),)
-            yield from ((part, *names, name) for name in entry.intervals)
-            for own in ("bias", "consensus"):
-                found = getattr(getattr(entry, own, None), "intervals", {})
-                yield from ((part, *names, own, name) for name in found)
+            for own in ((), ("bias",), ("consensus",)):
+                found = getattr(getattr(entry, *own, None) if own else entry, "intervals", {})
+                yield from ((part, *_names(entry), *own, name) for name in found)
     yield from (("sessions", name) for name in getattr(getattr(report, "sessions", None), "intervals", {}))
 
 
-def _name(entry: Any) -> str:
-    for field in ("tag", "value", "name"):
-        if hasattr(entry, field):
-            return str(getattr(entry, field))
-    raise AssertionError(entry)
+def _names(entry: Any) -> tuple[str, ...]:
+    """What tells entries of a list of a report apart."""
+    if hasattr(entry, "a"):
+        return entry.a, entry.b
+    return (str(next(getattr(entry, field) for field in ("tag", "value", "name") if hasattr(entry, field))),)
+
+
+def _owner(report: Any, key: tuple[str, ...]) -> Any:
+    """What has a number: the report, its sessions, an entry of a list or a part of it; None if it is not there."""
+    if len(key) == 1:
+        return report
+    if key[0] == "sessions":
+        return report.sessions
+    n = 3 if key[0] == "pairs" else 2
+    owner = next((entry for entry in getattr(report, key[0]) if _names(entry) == key[1:n]), None)
+    return owner if owner is None or len(key) == n + 1 else getattr(owner, key[n].split(".")[0], None)
+
+
+def interval_of(report: AgreementReport, key: tuple[str, ...]) -> Interval | None:
+    """The interval of a number."""
+    owner = _owner(report, key)
+    return None if owner is None else owner.intervals.get(key[-1])
+
+
+def number_of(report: AgreementReport, key: tuple[str, ...]) -> float:
+    """A number of a report; nan where it is undefined or not there."""
+    owner, path = _owner(report, key), key[-1].split(".")
+    if path[0] == "attributes":
+        owner, path = next(entry for entry in owner.attributes if entry.name == path[1]), path[2:]
+    if key[0] == "sessions" and path[0].startswith("difference_"):
+        intra, inter = (number_of(report, (key[0], path[0].replace("difference", kind))) for kind in ("intra", "inter"))
+        return intra - inter
+    if "bias" in key:
+        owner = getattr(owner, "mean", None)
+    for name in path:
+        owner = owner.get(name) if isinstance(owner, dict) else None if owner is None else getattr(owner, name)
+    return NAN if owner is None else owner
 
 
 def proportion_of_none(n: int) -> float:
     """The upper end of scipy's interval of Wilson of 0 of ``n``."""
     return float(stats.binomtest(0, n).proportion_ci(method="wilson").high)
-
-
-def _wilson(share: float, n: float) -> list[float]:
-    """The two shares that a test against them at 5 % just does not reject, by their quadratic equation."""
-    z = stats.norm.ppf(0.975)
-    return sorted(np.roots([n + z * z, -(2 * n * share + z * z), n * share**2]).tolist())
 
 
 def _is_share(key: tuple[str, ...], *, rates: bool) -> bool:
@@ -86,15 +102,8 @@ def check_interval(
     """Compare an interval with that of Efron and Tibshirani (1993), equations 14.9 to 14.15.
 
     It is expanded as by Hesterberg (2015). Shares have the interval of Wilson (1927) where no sample differs from the
-    others, or fewer than five draws do; other numbers have no interval if no sample differs.
-
-    Args:
-        key: of the number
-        interval: the interval
-        estimate: the number
-        resampled: the number in every resample, nan where undefined
-        left_out: the number without each of the samples
-        rates: whether scores are shares of pairs that agree
+    others, or fewer than five draws do; other numbers have no interval if no sample differs. ``resampled`` is the
+    number in every resample, ``left_out`` without each of the samples; ``rates``: a score is a share of pairs.
     """
     defined = resampled[~np.isnan(resampled)]
     normal = NormalDist()
@@ -118,22 +127,17 @@ def check_interval(
     elif 0 < estimate < 1 and _is_share(key, rates=rates):
         n_draws = estimate * (1 - estimate) / error**2
         if n_draws * min(estimate, 1 - estimate) < 5:
-            expected = np.array(_wilson(estimate, n_draws))
+            # the two shares that a test against them at 5 % just does not reject, by their quadratic equation
+            z2 = stats.norm.ppf(0.975) ** 2
+            expected = np.sort(np.roots([n_draws + z2, -(2 * n_draws * estimate + z2), n_draws * estimate**2]))
     assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=0, abs=1e-9), key
     assert interval.error == pytest.approx(defined.std(ddof=1), rel=0, abs=1e-9)
 
 
 def check_intervals(records: Any, context: ReportContext, build: Callable, contents: Callable) -> list[tuple[str, ...]]:
-    """Compare all intervals of a report with those of reports on resampled samples, or videos.
+    """Compare all intervals of a report with those of reports on resampled samples, or videos; returns their keys.
 
-    Args:
-        records: of the samples
-        context: with a small number of resamples
-        build: the report from records and context
-        contents: what tells samples apart
-
-    Returns:
-        keys of the numbers with an interval
+    ``build`` makes a report, and ``contents`` tells samples apart; the context should have few resamples.
     """
     report = build(records, context)
     config = context.config
@@ -153,65 +157,13 @@ def check_intervals(records: Any, context: ReportContext, build: Callable, conte
     rng = np.random.Generator(np.random.PCG64(config.seed))
     values = [object_report(rng.integers(0, n, n).tolist()) for _ in range(config.resamples)]
     left_out = [object_report([other for other in range(n) if other != k]) for k in range(n)]
-    keys = [key for key in interval_keys(report) if _is_of_resamples(key)]
+    # the alpha of images of resamples is not that of a report on them, whose expected distances are those of pairs of
+    # different images, not of an image and its copies; nor is chance that depends on the number of all categories
+    keys = [key for key in interval_keys(report) if not key[-1].startswith("image_alpha")
+            and not key[-1].endswith(("ac1", "brennan_prediger"))]  # fmt: skip
     for key in keys:
         interval = interval_of(report, key)
         assert interval is not None
         resampled, others = (np.array([number_of(each, key) for each in found]) for found in (values, left_out))
         check_interval(key, interval, number_of(report, key), resampled, others, rates=records.family == "ratings")
     return keys
-
-
-NAN = math.nan
-
-#: what tells entries of the lists of a report apart
-_NAMES = {"pairs": ("a", "b"), "classes": ("name",), "annotators": ("name",), "tags": ("tag",)}
-
-
-def number_of(report: AgreementReport, key: tuple[str, ...]) -> float:
-    """A number of a report; nan where it is undefined or not there."""
-    if key[0].startswith("attributes."):
-        _, attribute, number = key[0].split(".")
-        found = {entry.name: entry for entry in report.attributes}  # type: ignore[attr-defined]
-        return _value(found[attribute], [number])
-    if len(key) == 1:
-        return _value(report, key[0].split("."))
-    if key[0] == "sessions":
-        return _of_sessions(report, key[1])
-    names = _NAMES[key[0]]
-    entry = _entry(report, key)
-    return NAN if entry is None else _value(entry, ".".join(key[1 + len(names) :]).split("."))
-
-
-def interval_of(report: AgreementReport, key: tuple[str, ...]) -> Interval | None:
-    """The interval of the number."""
-    if len(key) == 1:
-        return report.intervals.get(key[0])
-    owner = report.sessions if key[0] == "sessions" else _entry(report, key)  # type: ignore[attr-defined]
-    for name in key[1 + len(_NAMES.get(key[0], ())) : -1]:
-        owner = getattr(owner, name)
-    return None if owner is None else owner.intervals.get(key[-1])
-
-
-def _entry(report: AgreementReport, key: tuple[str, ...]) -> Any:
-    names = _NAMES[key[0]]
-    wanted = key[1 : 1 + len(names)]
-    entries = getattr(report, key[0])
-    if report.family == "pixels" and key[0] == "classes":
-        return next((entry for entry in entries if (str(entry.value),) == wanted), None)
-    return next((entry for entry in entries if tuple(getattr(entry, name) for name in names) == wanted), None)
-
-
-def _value(owner: Any, path: list[str]) -> float:
-    if path[0] == "bias":
-        return NAN if owner.bias is None else owner.bias.mean[path[1]]
-    for name in ".".join(path).split("."):
-        owner = owner.get(name) if isinstance(owner, dict) else None if owner is None else getattr(owner, name)
-    return NAN if owner is None else owner
-
-
-def _of_sessions(report: Any, name: str) -> float:
-    kind, _, number = name.partition("_")
-    if kind != "difference":
-        return _value(report.sessions, [name])
-    return _value(report.sessions, [f"intra_{number}"]) - _value(report.sessions, [f"inter_{number}"])

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tests.agreement.agreement_oracle import NAN, mean
+
 from annotator_agreement.agreement import AgreementConfig
 from annotator_agreement.agreement.ratings import RatingReport, build_rating_report, compute_ratings, record_ratings
 from annotator_agreement.agreement.statistics import ReportContext, RunFacts
-
-NAN = float("nan")
 
 #: what every annotator gave on a sample, None where they did not rate
 Row = Sequence[Any]
@@ -23,14 +23,7 @@ Row = Sequence[Any]
 def report_of(
     rows: Sequence[Row], config: AgreementConfig, *, numbers: bool = False, batch_size: int = 0
 ) -> RatingReport:
-    """The report on ratings, in batches.
-
-    Args:
-        rows: what every annotator gave on every sample
-        config: the options
-        numbers: whether the ratings are numbers, not classes
-        batch_size: samples of a batch, all by default
-    """
+    """The report on ratings, classes or numbers, in batches of so many samples, or in one."""
     names = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     code = {name: number for number, name in enumerate(names, 1)}
 
@@ -44,22 +37,14 @@ def report_of(
         agreement = compute_ratings(table(rows[start : start + size]), config.tolerance if numbers else 0.0)
         records = record_ratings(agreement, numbers=numbers)
         total = records if total is None else total + records
-    return build_rating_report(total, context_of(config, ["(missing)", *names], numbers=numbers))
-
-
-def context_of(config: AgreementConfig, class_names: Sequence[str], *, numbers: bool) -> ReportContext:
-    """The context that a report on ratings needs besides the ratings."""
-    return ReportContext(config, config.annotators, class_names, ["labels"], RunFacts(), details={"numbers": numbers})
+    classes, details = ["(missing)", *names], {"numbers": numbers}
+    context = ReportContext(config, config.annotators, classes, ["labels"], RunFacts(), details=details)
+    return build_rating_report(total, context)
 
 
 def given(row: Row) -> list[Any]:
     """The ratings of a sample."""
     return [value for value in row if value is not None]
-
-
-def mean(values: Sequence[float]) -> float:
-    """Mean; nan without values."""
-    return sum(values) / len(values) if values else NAN
 
 
 def score_of(row: Row, agree: Callable[[Any, Any], bool]) -> float:

@@ -35,14 +35,8 @@ ERRORS = [
     _error("`undefined` must be one of none, one, got 1", undefined=1),
     _error("`empty` must be one of skip, agree, got 'one'", empty="one"),
     _error("`invalid` must be one of error, skip, got True", invalid=True),
-    _error(r"`iou` must be in \(0, 1\], got 0", iou=0),
-    _error(r"`iou` must be in \(0, 1\], got -0.5", iou=-0.5),
-    _error(r"`iou` must be in \(0, 1\], got 1.5", iou=1.5),
-    _error(r"`iou` must be in \(0, 1\], got True", iou=True),
-    _error(r"`iou` must be in \(0, 1\], got nan", iou=float("nan")),
-    _error(r"`iou` must be in \(0, 1\], got inf", iou=float("inf")),
-    _error(r"`iou` must be in \(0, 1\], got '0.5'", iou="0.5"),
-    _error(r"`iou` must be in \(0, 1\], got None", iou=None),
+    *(_error(rf"`iou` must be in \(0, 1\], got {value!r}", iou=value) for value in (0, -0.5, 1.5, True, "0.5", None)),
+    *(_error(rf"`iou` must be in \(0, 1\], got {value!r}", iou=value) for value in (float("nan"), float("inf"))),
     _error("`no_labels` has no effect with `assigned_field`", assigned_field="asked", no_labels="drew_nothing"),
     _error("`no_labels` must be 'not_assigned' or 'drew_nothing', or map .* got 'null'", no_labels="null"),
     _error("`no_labels` must be .* got {'alice': 'empty'}", no_labels={"alice": "empty"}),
@@ -84,10 +78,8 @@ OPTION_ERRORS = [
     ({"aliases": {"Car": ""}}, "`aliases` must map class names to class names, got {'Car': ''}"),
     ({"aliases": {"C\0r": "car"}}, "`aliases` must map class names to class names, got {'C"),
     ({"aliases": {1: "car"}}, "`aliases` must map class names to class names, got {1: 'car'}"),
-    (
-        {"aliases": {"Car": "car", "car": "vehicle"}},
-        "`aliases` must map every name to the final one, got 'Car' for 'car', which stands for 'vehicle' itself",
-    ),
+    ({"aliases": {"Car": "car", "car": "vehicle"}}, "`aliases` must map every name to the final one, got 'Car' for "
+     "'car', which stands for 'vehicle' itself"),
     ({"aliases": {"a": "b", "b": "a"}}, "got 'a' for 'b', which stands for 'a' itself"),
     ({"sigmas": [0.1, -1]}, '`sigmas` must be "coco", a number above 0, or a list of these'),
     ({"level": "cardinal"}, "`level` must be one of auto, nominal, ordinal, interval, ratio"),
@@ -103,7 +95,7 @@ OPTION_ERRORS = [
     ({"resamples": 200_000}, "`resamples` must be a whole number from 0 to 100,000, got 200000"),
     ({"resamples": True}, "`resamples` must be a whole number from 0 to 100,000, got True"),
     ({"seed": 0.5}, "`seed` must be a whole number from 0 to 9,007,199,254,740,992, got 0.5"),
-]
+]  # fmt: skip
 
 
 def test_unusable_options_are_an_error_that_says_what_to_change() -> None:

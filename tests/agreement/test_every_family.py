@@ -1,20 +1,24 @@
-"""What holds for the reports of all families: batches, the order or codes of anything, intervals, and storage."""
+"""All families: batches, the order or codes of anything, intervals, storage, and records cut down to some samples."""
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from tests.agreement.families import CASES, KINDS, NAMES, Sample, each_case, each_case_and_method, each_kind
 from tests.agreement.interval_oracle import check_intervals, interval_keys
 from tests.chance import few
 from tests.dataset_io import same_values
 
-from annotator_agreement.agreement import AgreementReport
+from annotator_agreement.agreement import AgreementReport, make_config
 from annotator_agreement.agreement.families import FAMILIES, report_from_dict
+from annotator_agreement.agreement.statistics import Records
 from annotator_agreement.charts.reports import report_markdown, report_text
 
 N = 40
@@ -192,3 +196,54 @@ def test_intervals_are_those_of_reports_on_resampled_samples(kind: str, options:
     attributes = {tuple(key[0].split(".")[1:]) for key in keys if key[0].startswith("attributes.")}
     numbers = ("alpha", "percent_agreement")
     assert attributes == {(name, number) for name in options.get("attributes", ()) for number in numbers}
+
+
+N_RECORDED = 24
+
+
+def recorded(kind: str, samples: Sequence[Sample]) -> Records:
+    """The records of samples."""
+    return KINDS[kind].record(samples, make_config(NAMES, boundaries=True))
+
+
+def assert_same_columns(found: Records, expected: Records) -> None:
+    """Equal columns, whatever the parts that they come in."""
+    assert found.n_samples == expected.n_samples
+    assert set(found.parts[0]) == set(expected.parts[0])
+    for name in expected.parts[0]:
+        assert_array_equal(found.column(name), expected.column(name), err_msg=name)
+    assert_array_equal(found.assigned, expected.assigned)
+
+
+@each_kind
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.few(5)
+def test_batches_add_up_and_a_selection_in_any_order_is_what_is_recorded_of_these_samples(kind: str, seed: int) -> None:
+    samples = KINDS[kind].samples(seed, N_RECORDED)
+    kept = np.random.default_rng(seed).random(N_RECORDED) < 0.4
+    cuts = (0, 0, 1, 10, 10, N_RECORDED)  # some parts are empty
+    first, *others = (recorded(kind, samples[start:end]) for start, end in itertools.pairwise(cuts))
+    parts = sum(others, first)
+    assert_same_columns(parts, recorded(kind, samples))
+    expected = recorded(kind, [sample for sample, keep in zip(samples, kept, strict=True) if keep])
+    assert_same_columns(parts.select(kept), expected)
+    order = np.random.default_rng(2).permutation(N_RECORDED)[:15]
+    assert_same_columns(parts.take(order), recorded(kind, [samples[k] for k in order.tolist()]))
+    assert parts.select(~kept).n_samples == N_RECORDED - expected.n_samples
+    assert parts.select(np.zeros(N_RECORDED, np.bool_)).n_samples == 0
+
+
+def test_ordinary_samples_take_at_most_2_kilobytes() -> None:
+    rng = np.random.default_rng(7)
+    objects = [
+        {r: [(k % 3 + 1, 9.0 * k, 0.0, 9.0 * k + 8, 5.0) for k in range(7)] for r in range(3)} for _ in range(20)
+    ]
+    ratings = [{r: int(rng.integers(1, 50)) for r in range(3)} for _ in range(50)]
+    tags = [{r: sorted(rng.choice(np.arange(1, 51), 4, replace=False).tolist()) for r in range(3)} for _ in range(50)]
+    true = np.kron(np.arange(20).reshape(4, 5), np.ones((256, 205), np.int64))[:, :1024]
+    masks = [{0: true, 1: np.roll(true, 3, axis=0), 2: np.roll(true, -2, axis=1)} for _ in range(2)]
+    for kind, samples, most in (
+        ("objects", objects, 1_300), ("classes", ratings, 20), ("tags", tags, 50), ("masks", masks, 2_048),
+    ):  # fmt: skip
+        records = KINDS[kind].record(samples, make_config(NAMES))
+        assert sum(records.column(name).nbytes for name in records.parts[0]) / records.n_samples < most

@@ -1,22 +1,46 @@
-"""Existence, localisation, numbers of objects and full agreement in a report on objects, against loops."""
+"""Existence, localisation, sizes, numbers of objects, full agreement and sessions in a report on objects, by loops."""
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import NAMES, NAN, Sample, Unit, config_of, report_of, verdict_of
-from tests.agreement.found import assigned_pairs, each_case, found, found_in, mean, median, same, share
-from tests.agreement.interval_oracle import proportion_of_none
+from tests.agreement.agreement_oracle import (
+    NAMES,
+    NAN,
+    Found,
+    Sample,
+    Unit,
+    alpha_of,
+    assigned_pairs,
+    batch_of,
+    config_of,
+    each_case,
+    found,
+    found_in,
+    mean,
+    median,
+    object_report,
+    pair_table,
+    random_samples,
+    report_of,
+    same,
+    share,
+    units_of,
+    verdict_of,
+)
+from tests.chance import seeds
+from tests.dataset_io.same_values import assert_same
 
+from annotator_agreement.agreement import make_config
+from annotator_agreement.agreement.matching import compute_agreement_of
 from annotator_agreement.agreement.objects import ObjectReport
-from annotator_agreement.agreement.ratings import compute_ratings, record_ratings
-from annotator_agreement.agreement.statistics import sample_numbers
-from annotator_agreement.agreement.tags import compute_tags, record_tags
 from annotator_agreement.metrics import brennan_prediger, fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
+from annotator_agreement.metrics.geometry import Boxes
 
 
 def sample_f1(sample: Sample, units: list[Unit]) -> tuple[float, int]:
@@ -77,15 +101,6 @@ def test_coefficients_of_presence_have_an_interval_from_20_images_on(n_images: i
     assert "existence.f1" in intervals
 
 
-def test_means_of_similarities_that_never_vary_have_no_interval_and_shares_do() -> None:
-    box = (1, 0.1, 0.1, 0.4, 0.4)
-    intervals = report_of([{0: [box], 1: [box]} for _ in range(40)], config_of(2, resamples=100)).intervals
-    assert {"score.mean", "localisation.mean_iou", "localisation.mean_dice"}.isdisjoint(intervals)
-    low = proportion_of_none(40)
-    for name in ("existence.f1", "class_given_match.percent_agreement", "share_full_agreement"):
-        assert (intervals[name].low, intervals[name].high) == (pytest.approx(1 - low, abs=1e-9), 1.0)
-
-
 @each_case
 def test_the_worst_samples_have_the_lowest_f1_and_the_loosest_the_lowest_mean_iou(seed: int, rules: dict) -> None:
     case = found(seed, rules)
@@ -120,14 +135,11 @@ PUBLISHED = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 
 FIELDS = ("count_difference", "count_limit_low", "count_limit_high")
 
 
-def _samples(table: list[list[int]]) -> list[Sample]:
-    """Images on which annotators drew so many objects; -1 where they were not assigned."""
-    boxes = [(1, 0.05 * k, 0.1, 0.05 * k + 0.04, 0.3) for k in range(12)]
-    return [{r: boxes[:n] for r, n in enumerate(row) if n >= 0} for row in table]
-
-
 def _report(table: list[list[int]], **options: Any) -> ObjectReport:
-    return report_of(_samples(table), config_of(len(table[0]), **options))
+    """The report on images on which annotators drew so many objects; -1 where they were not assigned."""
+    boxes = [(1, 0.05 * k, 0.1, 0.05 * k + 0.04, 0.3) for k in range(12)]
+    samples: list[Sample] = [{r: boxes[:n] for r, n in enumerate(row) if n >= 0} for row in table]
+    return report_of(samples, config_of(len(table[0]), **options))
 
 
 def _icc(table: np.ndarray) -> float:
@@ -168,14 +180,6 @@ def test_icc_needs_images_of_all_and_variation_and_limits_two_shared_images() ->
         assert [getattr(pair, name) for name in FIELDS] == expected
 
 
-KEY = "share_full_agreement"
-BOX, OTHER = (1, 0.1, 0.1, 0.4, 0.4), (1, 0.6, 0.6, 0.9, 0.9)
-AGREED: dict = {0: [BOX], 1: [BOX]}
-MISSED: dict = {0: [BOX, OTHER], 1: [BOX]}
-EMPTY: dict = {0: [], 1: []}
-ALONE: dict = {0: [BOX]}
-
-
 @each_case
 def test_images_agree_on_which_every_object_is_agreed(seed: int, rules: dict) -> None:
     case = found(seed, rules)
@@ -185,23 +189,141 @@ def test_images_agree_on_which_every_object_is_agreed(seed: int, rules: dict) ->
     same(case.report.share_full_agreement, float(np.mean([set(kinds) <= {"agreed"} for kinds in verdicts.values()])))
 
 
-def test_empty_images_agree_and_those_of_one_annotator_do_not_count() -> None:
-    for samples, expected in (
-        ([AGREED, MISSED], 0.5),
-        ([AGREED, EMPTY, MISSED, ALONE], 2 / 3),
-        ([EMPTY], 1.0),
-        ([MISSED], 0.0),
-        ([ALONE], None),
-        ([], None),
-    ):
-        found_share = report_of(samples, config_of(2)).share_full_agreement
-        assert found_share == (None if expected is None else pytest.approx(expected, abs=1e-12))
+SIZES = ("small", "medium", "large")
 
 
-def test_ratings_and_tags_have_it_too() -> None:
-    table = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, np.nan], [2.0, 2.0]])
-    ratings = sample_numbers(record_ratings(compute_ratings(table), numbers=False))
-    columns = [np.array(column) for column in ([0, 0, 1], [0, 1, 0], [1, 1, 2])]
-    tags = sample_numbers(record_tags(compute_tags(*columns, np.ones((3, 2), np.bool_))))
-    for numbers in (ratings, tags):
-        assert numbers.values()[numbers.keys.index((KEY,))] == pytest.approx(2 / 3, abs=1e-12)
+def area_of(unit: Unit, width: float = 1.0, height: float = 1.0) -> float:
+    """Median area of the labels of a unit."""
+    boxes = [label[1:] for label in unit.members.values()]
+    return float(np.median([(x1 - x0) * width * (y1 - y0) * height for x0, y0, x1, y1 in boxes]))
+
+
+def sized_report(
+    samples: list[Sample], sizes_px: list[tuple[float, float]] | None, in_pixels: bool = False, cuts: int = 1
+) -> ObjectReport:
+    """The report where image sizes are known, or the boxes are in pixels, from one or more batches."""
+    batches = []
+    for rows in np.array_split(np.arange(len(samples)), cuts):
+        batch = batch_of([samples[k] for k in rows], 4)
+        if sizes_px is not None:
+            sizes = np.array(sizes_px)[rows]
+            batch = dataclasses.replace(batch, size_px=sizes)
+            if in_pixels:
+                xyxy = batch.geometry.boxes_xyxy() * np.tile(sizes, 2)[batch.objects.sample]
+                batch = dataclasses.replace(batch, geometry=Boxes(xyxy), size_px=None)
+        batches.append(batch)
+    return object_report(batches, config_of(4))
+
+
+def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
+    """The numbers of every size; ``size_of`` units, by their number."""
+    assert [entry.size for entry in report.sizes] == list(SIZES)
+    for entry in report.sizes:
+        own = [
+            unit
+            for number, unit in enumerate(case.units)
+            if size_of[number] == entry.size and len(case.samples[unit.sample]) >= 2
+        ]
+        pairs = [unit.iou(a, b) for unit in own for a, b in unit.pairs()]
+        assert (entry.n_units, entry.n_pairs) == (len(own), len(pairs))
+        assert entry.n_lone == sum(len(unit.members) == 1 for unit in own)
+        same(entry.mean_iou, mean(pairs))
+        same(entry.median_iou, median(pairs))
+        several = [unit for unit in own if len(unit.members) >= 2]
+        n_assigned = sum(len(case.samples[unit.sample]) for unit in several)
+        same(entry.miss_rate, share(n_assigned - sum(len(unit.members) for unit in several), n_assigned))
+        n_labels = sum(
+            (a in unit.members) + (b in unit.members)
+            for unit in own
+            for a, b in assigned_pairs(case.samples[unit.sample])
+        )
+        same(entry.f1, share(2 * len(pairs), n_labels))
+    for r, annotator in enumerate(report.annotators):
+        for size in SIZES:
+            seen = [
+                unit
+                for number, unit in enumerate(case.units)
+                if size_of[number] == size and r in case.samples[unit.sample] and len(unit.members.keys() - {r}) >= 2
+            ]
+            same(annotator.miss_rate_by_size[size], share(sum(r not in unit.members for unit in seen), len(seen)))
+
+
+@each_case
+def test_sizes_are_thirds_of_the_units_where_images_have_no_size(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    rated = [area_of(unit) for unit in case.rated_units]
+    low, high = np.quantile(rated, [1 / 3, 2 / 3])
+    sizes = {k: SIZES[int(area_of(unit) >= low) + int(area_of(unit) >= high)] for k, unit in enumerate(case.units)}
+    check(case, case.report, sizes)
+    small, medium, large = case.report.sizes
+    assert {entry.unit for entry in case.report.sizes} == {"share of the image"}
+    assert (small.area_from, large.area_to) == (None, None)
+    assert (small.area_to, medium.area_to) == pytest.approx((low, high), rel=1e-6)
+    assert (medium.area_from, large.area_from) == (small.area_to, medium.area_to)
+    assert sum(entry.n_units for entry in case.report.sizes) == case.report.n_units
+
+
+@pytest.mark.parametrize("in_pixels", [False, True])
+def test_sizes_are_those_of_coco_where_areas_in_pixels_are_known(in_pixels: bool) -> None:
+    case = found(1, {})
+    rng = np.random.default_rng(5)
+    px = [(float(width), float(height)) for width, height in rng.integers(100, 700, (len(case.samples), 2))]
+    report = sized_report(case.samples, px, in_pixels)
+    areas = [area_of(unit, *px[unit.sample]) for unit in case.units]
+    check(case, report, {k: SIZES[int(area >= 32**2) + int(area >= 96**2)] for k, area in enumerate(areas)})  # COCO's
+    assert [(entry.area_from, entry.area_to) for entry in report.sizes] == [(None, 1024), (1024, 9216), (9216, None)]
+    assert {entry.unit for entry in report.sizes} == {"px²"}
+    assert all(entry.n_units for entry in report.sizes)
+
+
+def test_one_image_without_a_size_is_enough_for_thirds_and_batches_do_not_matter() -> None:
+    case = found(1, {})
+    px = [(640.0, 480.0)] * len(case.samples)
+    whole, in_parts = (sized_report(case.samples, px, cuts=cuts).to_dict() for cuts in (1, 7))
+    assert_same(in_parts, whole, relative=0.0, absolute=1e-12)
+    px[7] = (np.nan, np.nan)
+    assert sized_report(case.samples, px).sizes == case.report.sizes
+
+
+def test_a_box_of_32_by_32_pixels_is_medium_and_labels_on_samples_of_one_annotator_have_no_size() -> None:
+    box = (1, 100 / 640, 100 / 480, 132 / 640, 132 / 480)
+    report = sized_report([{0: [box], 1: [box]}], [(640.0, 480.0)])
+    assert [entry.n_units for entry in report.sizes] == [0, 1, 0]
+    for samples in ([{0: [(1, 0.1, 0.1, 0.2, 0.2)]}], []):
+        assert report_of(samples, config_of(2)).sizes == []
+
+
+#: alice labelled twice, and so did carol
+PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}
+
+
+@pytest.mark.parametrize("rules", [{}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"}], ids=str)
+@pytest.mark.parametrize("seed", seeds(3))
+def test_sessions_of_one_person_are_apart_from_different_persons(seed: int, rules: dict) -> None:
+    samples = random_samples(seed, n_samples=40, n_annotators=4)
+    config = make_config(NAMES, annotators=PERSONS, **rules)
+    report = report_of(samples, config)
+    sessions = report.sessions
+    assert sessions is not None
+    names = list(config.annotators)
+    kinds: dict[bool, list] = {True: [], False: []}
+    units = units_of(samples, compute_agreement_of(batch_of(samples, 4), config))
+    tables: dict[bool, list[np.ndarray]] = {True: [], False: []}
+    for pair in report.pairs:
+        a, b = names.index(pair.a), names.index(pair.b)
+        intra = (a, b) in ((0, 1), (2, 3))
+        assert pair.intra == intra
+        kinds[intra].append(pair)
+        tables[intra].append(pair_table(samples, units, config, a, b))
+    assert (sessions.n_intra_pairs, sessions.n_inter_pairs) == (2, 4)
+    for kind, name in ((True, "intra"), (False, "inter")):
+        same(getattr(sessions, f"{name}_alpha"), alpha_of(np.concatenate(tables[kind]), config.undefined))
+        for number in ("score", "f1", "mean_iou"):
+            same(getattr(sessions, f"{name}_{number}"), mean([getattr(pair, number) for pair in kinds[kind]]))
+    plain = report_of(samples, make_config(NAMES, **rules))
+    assert (plain.sessions, {pair.intra for pair in plain.pairs}) == (None, {False})
+    assert (report.alpha, report.score, report.existence) == (plain.alpha, plain.score, plain.existence)
+    assert [entry.person for entry in report.annotators] == ["alice", "alice", "carol", "carol"]
+    assert [entry.name for entry in report.annotators] == [
+        "alice (alice)", "alice (bob)", "carol (carol)", "carol (dave)"
+    ]  # fmt: skip

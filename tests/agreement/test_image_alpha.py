@@ -1,10 +1,9 @@
-"""The alpha of images: brute force over all pairs, another program, and what simulations must show."""
+"""The alpha of images: brute force over all pairs, and what simulations must show."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import krippendorff
@@ -15,14 +14,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import ks_2samp
 
 from tests.agreement.agreement_oracle import object_report
+from tests.agreement.families import KINDS
 from tests.chance import few, seeds
 
 from annotator_agreement.agreement import AgreementReport, make_config
-from annotator_agreement.agreement.families import build_report
 from annotator_agreement.agreement.matching import Batch
 from annotator_agreement.agreement.objects import ObjectReport
-from annotator_agreement.agreement.pixels import MaskValues, compare_masks, mask_columns, measure, record_pixels
-from annotator_agreement.agreement.statistics import ImageAlpha, ReportContext, RunFacts
+from annotator_agreement.agreement.statistics import ImageAlpha
 from annotator_agreement.metrics import Objects, Polygons, Regions, box_iou
 from annotator_agreement.metrics.geometry import Boxes, region_pixels
 
@@ -298,16 +296,9 @@ def test_neither_the_order_of_images_nor_that_of_annotators_matters_where_boxes_
     assert found[1] == pytest.approx(found[0], rel=0, abs=1e-12)
 
 
-def _mask_report(masks: list[list[np.ndarray]], **options: Any) -> AgreementReport:
+def _report_on_masks(masks: list[list[np.ndarray]], **options: Any) -> AgreementReport:
     """The report on masks, image by image; 0 is background."""
-    n_annotators, meaning = len(masks[0]), MaskValues(0, (255,), {})
-    config = make_config([f"annotator {k}" for k in range(n_annotators)], **{"resamples": 0, **options})
-    compared = [compare_masks(of_image, meaning, config) for of_image in masks]
-    columns = mask_columns(compared, np.ones((len(masks), n_annotators), np.bool_), config)
-    records = record_pixels(measure(columns, n_annotators, 0, config))
-    details = {**meaning.to_dict(), "is_rgb": False}
-    context = ReportContext(config, config.annotators, (), ["Segmentation"], RunFacts(), details=details)
-    return build_report(records, context)
+    return KINDS["masks"].report([dict(enumerate(of_image)) for of_image in masks], resamples=0, **options)
 
 
 def _blobs(rng: np.random.Generator, n_images: int, n_annotators: int) -> list[list[np.ndarray]]:
@@ -340,7 +331,7 @@ def test_masks_of_different_images_are_compared_as_if_they_had_the_same_size() -
         if s != t:
             ious = [((a == c) & (b == c)).sum() / ((a == c) | (b == c)).sum() for c in (1, 2) if c in a or c in b]
             distances.append(1.0 - np.mean(ious))
-    assert _of(_mask_report(masks)).expected == pytest.approx(np.mean(distances), rel=0, abs=0.005)
+    assert _of(_report_on_masks(masks)).expected == pytest.approx(np.mean(distances), rel=0, abs=0.005)
 
 
 def _lanes(rng: np.random.Generator, n_images: int) -> list[list[np.ndarray]]:
@@ -352,24 +343,14 @@ def _lanes(rng: np.random.Generator, n_images: int) -> list[list[np.ndarray]]:
     ]
 
 
-def _nets(rng: np.random.Generator, n_images: int) -> list[list[np.ndarray]]:
-    """A net of lines 2 pixels wide, 16 pixels apart."""
-    y, x = np.mgrid[:256, :256]
-    return [
-        [((((x + a + rng.integers(0, 2)) % 16) < 2) | (((y + b) % 16) < 2)).astype(np.uint8) for _ in range(2)]
-        for a, b in rng.integers(0, 16, (n_images, 2))
-    ]
-
-
-@pytest.mark.parametrize("draw", few([_lanes, _nets]))
-def test_thin_lines_of_masks_are_compared_as_pixel_by_pixel(draw: Callable[..., list[list[np.ndarray]]]) -> None:
-    masks = draw(np.random.default_rng(18), 60)
+def test_thin_lines_of_masks_are_compared_as_pixel_by_pixel() -> None:
+    masks = _lanes(np.random.default_rng(18), 60)
     pixels = np.stack([mask.ravel() for of_image in masks for mask in of_image]).astype(np.float32)
     area, shared = pixels.sum(axis=1), pixels @ pixels.T
     apart = 1.0 - shared / (area[:, None] + area - shared)
     image = np.arange(len(area)) // 2
     exact = apart[image[:, None] != image].mean()
-    assert _of(_mask_report(masks)).expected == pytest.approx(exact, rel=0, abs=0.01)
+    assert _of(_report_on_masks(masks)).expected == pytest.approx(exact, rel=0, abs=0.01)
 
 
 def test_masks_of_two_kinds_are_counted_exactly_and_empty_ones_are_equal() -> None:
@@ -381,7 +362,7 @@ def test_masks_of_two_kinds_are_counted_exactly_and_empty_ones_are_equal() -> No
     masks = [[kinds[k] for k in of_image] for of_image in chosen]
     cell, image = chosen.ravel(), np.arange(600) // 3
     exact = (cell[:, None] != cell)[image[:, None] != image].mean()
-    skipped, agreed = (_mask_report(masks, empty=empty) for empty in ("skip", "agree"))
+    skipped, agreed = (_report_on_masks(masks, empty=empty) for empty in ("skip", "agree"))
     assert skipped.score.n < agreed.score.n == _of(skipped).n_images == 200
     assert _of(skipped).expected == pytest.approx(exact, rel=0, abs=1e-12)
     assert dataclasses.asdict(_of(skipped)) == pytest.approx(dataclasses.asdict(_of(agreed)), rel=0, abs=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,13 @@ from tests.agreement.agreement_oracle import (
     random_samples,
     records_of,
 )
+from tests.agreement.families import KINDS
 from tests.agreement.interval_oracle import interval_keys, interval_of, number_of, proportion_of_none
 from tests.chance import seeds
 from tests.dataset_io.same_values import assert_same
 
-from annotator_agreement.agreement import AgreementConfig, make_config
+from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.objects import (
-    ObjectRecords,
     ObjectReport,
     build,
     build_object_report,
@@ -36,10 +36,7 @@ from annotator_agreement.agreement.objects import (
 )
 from annotator_agreement.agreement.objects import records as stored_records
 from annotator_agreement.agreement.statistics import (
-    Estimate,
-    Key,
     Numbers,
-    ReportContext,
     differences,
     rated_only,
     report_estimates,
@@ -47,6 +44,7 @@ from annotator_agreement.agreement.statistics import (
 from annotator_agreement.agreement.statistics import estimates as estimation
 from annotator_agreement.metrics import MIN_SAMPLES
 
+OBJECTS = KINDS["objects"]
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"missing": "ignore", "empty": "agree", "classes": "require"},
@@ -56,31 +54,15 @@ OPTIONS: list[dict[str, Any]] = [
 each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
-def _config(**options: Any) -> AgreementConfig:
-    return make_config(NAMES[:3], **{"resamples": 30, **options})
-
-
-def _records(samples: Sequence[Sample], config: AgreementConfig) -> ObjectRecords:
-    return records_of(batch_of(samples, len(config.fields)), config)
-
-
-def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.ndarray | None = None) -> ObjectReport:
-    return object_report(batch_of(samples, len(config.fields)), config, clusters=clusters)
-
-
-def _estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
-    rated, of_rated = rated_only(records, context)
-    return report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), rated, of_rated)
-
-
 @each_option
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.few(4)
 def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int) -> None:
-    config = _config(**options)
-    samples = random_samples(seed, 60 if seed else 2)
-    records, context = _records(samples, config), context_of(config)
-    report, found = build_object_report(records, context), _estimates(records, context)
+    context = OBJECTS.context(**options)
+    records = OBJECTS.record(random_samples(seed, 60 if seed else 2), context.config)
+    rated, of_rated = rated_only(records, context)
+    found = report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), rated, of_rated)
+    report = build_object_report(records, context)
     n_intervals = 0
     for key, estimate in found.items():
         assert estimate.value == pytest.approx(number_of(report, key), rel=0, abs=1e-9, nan_ok=True), key
@@ -95,17 +77,17 @@ def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int)
 def test_samples_that_are_not_rated_are_not_resampled() -> None:
     samples = [sample for sample in random_samples(7, 50) if len(sample) >= 2]
     one = [{0: next(labels for sample in samples for labels in sample.values() if labels)}] * 9
-    report, expected = _report([*samples, *one], _config()), _report(samples, _config())
+    report, expected = OBJECTS.report([*samples, *one]), OBJECTS.report(samples)
     assert report.intervals == expected.intervals
     n = {name: interval.n for name, interval in report.intervals.items()}
-    assert n.pop("counts.icc") == sum(len(sample) == len(_config().fields) for sample in samples)
+    assert n.pop("counts.icc") == sum(len(sample) == 3 for sample in samples)
     assert max(n.values()) == n["share_full_agreement"] == len(samples)
 
 
 def test_images_without_a_shared_object_do_not_narrow_the_interval_of_what_is_said_of_shared_objects() -> None:
     one = next(labels for sample in random_samples(7, 9) for labels in sample.values() if labels)
     shared, nothing = [{0: one, 1: one}] * 8, [{0: one[:0], 1: one[:0]}] * 100
-    intervals = _report([*shared, *nothing], _config()).intervals
+    intervals = OBJECTS.report([*shared, *nothing]).intervals
     least = 1.0 - proportion_of_none(8)
     assert not {"localisation.mean_iou", "score.mean"} & set(intervals)  # no shares of things, and they never vary
     for name in ("class_given_match.percent_agreement", "existence.f1"):
@@ -113,19 +95,9 @@ def test_images_without_a_shared_object_do_not_narrow_the_interval_of_what_is_sa
     assert intervals["share_full_agreement"].n == 108
 
 
-def test_where_most_images_are_empty_intervals_rest_on_the_others() -> None:
-    drawn = [sample for sample in random_samples(11, 60) if len(sample) == 3 and all(map(len, sample.values()))][:9]
-    empty: Sample = {0: (), 1: (), 2: ()}
-    few, many = (_report(drawn + [empty] * n, _config(resamples=400)).intervals for n in (0, 191))
-    assert (few["image_alpha.value"].n, many["image_alpha.value"].n) == (9, 200)  # an empty annotation is one, too
-    for name in ("score.mean", "existence.f1", "alpha.pooled", "localisation.mean_iou"):
-        assert few[name].n == many[name].n == 9, name
-        assert many[name].high - many[name].low > 0.8 * (few[name].high - few[name].low), name
-
-
 def test_shares_of_equal_samples_have_the_interval_of_a_binomial_share_and_other_numbers_none() -> None:
     sample: Sample = {0: [(1, 0.1, 0.1, 0.4, 0.3)], 1: [(1, 0.1, 0.12, 0.4, 0.33)], 2: []}
-    report, none = _report([sample] * 25, _config()), proportion_of_none(25)
+    report, none = OBJECTS.report([sample] * 25), proportion_of_none(25)
     for key in interval_keys(report):
         interval = interval_of(report, key)
         assert interval is not None
@@ -142,7 +114,7 @@ def test_numbers_that_are_about_few_samples_have_no_interval() -> None:
 
     def with_carol_on(n: int) -> ObjectReport:
         both: list[Sample] = [{0: sample[0], 1: sample[1]} for sample in samples[:60]]
-        return _report([{**sample, 2: ()} for sample in both[:n]] + both[n:], _config())
+        return OBJECTS.report([{**sample, 2: ()} for sample in both[:n]] + both[n:])
 
     report = with_carol_on(MIN_SAMPLES - 1)
     of_pairs = {(pair.a, pair.b): pair.intervals for pair in report.pairs}
@@ -153,17 +125,10 @@ def test_numbers_that_are_about_few_samples_have_no_interval() -> None:
     assert (pair.b, pair.intervals["f1"].n) == ("carol", MIN_SAMPLES)
 
 
-def test_samples_of_one_video_count_as_one() -> None:
-    samples = random_samples(10, 60)
-    report = _report(samples, _config(), np.arange(60) // 7)
-    assert {interval.n for interval in report.intervals.values()} <= {8, 9}
-    assert report.pairs[0].intervals == {}
-
-
 def test_a_run_differs_from_itself_by_nothing_and_swapping_two_negates() -> None:
     samples = random_samples(12, 40)
-    lenient, strict = _config(iou=0.3), _config(iou=0.7)
-    a, b = ((_records(samples, config), context_of(config)) for config in (lenient, strict))
+    lenient, strict = (OBJECTS.context(iou=iou) for iou in (0.3, 0.7))
+    a, b = ((OBJECTS.record(samples, context.config), context) for context in (lenient, strict))
     ranks = np.arange(40)
 
     def changes(first: Any, second: Any) -> Iterator[Numbers]:
@@ -208,12 +173,12 @@ def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data
 
 def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = random_samples(14, 60)
-    expected = _report(samples, _config()).to_dict()
+    expected = OBJECTS.report(samples).to_dict()
     monkeypatch.setattr(build, "MAX_SHARED_AT_ONCE", 30)
     monkeypatch.setattr(estimation, "BYTES_AT_ONCE", 10_000)
-    assert_same(_report(samples, _config()).to_dict(), expected, relative=0.0, absolute=1e-12)
+    assert_same(OBJECTS.report(samples).to_dict(), expected, relative=0.0, absolute=1e-12)
     monkeypatch.setattr(stored_records, "MAX_OBJECTS_AT_ONCE", 40)
-    assert_same(_report(samples, _config()).to_dict(), expected, relative=0.0, absolute=1e-12)
+    assert_same(OBJECTS.report(samples).to_dict(), expected, relative=0.0, absolute=1e-12)
 
 
 N = 1_200

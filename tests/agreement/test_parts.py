@@ -15,6 +15,7 @@ from tests.chance import some_seeds
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.parts import PartColumns, compute, groups_of_sets, groups_of_values, parts_of
 from annotator_agreement.metrics import Resampling, bootstrap
+from annotator_agreement.metrics.bootstrap import vstack
 
 N = 240
 ANNOTATORS = [Habits("alice", miss=0.05), Habits("bob", miss=0.15), Habits("carol", miss=0.1, size=1.05)]
@@ -145,7 +146,7 @@ def test_a_part_that_is_worse_is_found_and_where_it_differs():
     joined = dataclasses.replace(
         good,
         numbers=[
-            dataclasses.replace(a, columns=_stacked(a.columns, b.columns))
+            dataclasses.replace(a, columns=vstack([a.columns, b.columns]))
             for a, b in zip(good.numbers, bad.numbers, strict=True)
             if a.columns.shape[1] == b.columns.shape[1]
         ],
@@ -160,12 +161,6 @@ def test_a_part_that_is_worse_is_found_and_where_it_differs():
     assert night["existence.f1"].high < 0
     assert not night["localisation.mean_iou"].stands_out
     assert night["existence.f1"].difference == pytest.approx(-parts[0].numbers["existence.f1"].difference, abs=1e-12)
-
-
-def _stacked(a, b):
-    from annotator_agreement.metrics.bootstrap import vstack
-
-    return vstack([a, b])
 
 
 def test_few_images_and_few_labels_are_not_tested_and_nothing_is_without_resamples(columns):

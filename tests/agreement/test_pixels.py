@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-
 import krippendorff
 import numpy as np
 import pytest
 
-from tests.agreement.families import KINDS
-from tests.metrics.golden_cases import GOLDEN
+from tests.agreement.families import KINDS, measured_masks
+from tests.metrics.published import GOLDEN
 
 from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.pixels import (
@@ -18,11 +15,8 @@ from annotator_agreement.agreement.pixels import (
     NUMBERS,
     MaskValues,
     build_pixel_report,
-    compare_masks,
-    mask_columns,
     mask_values,
     means_defined,
-    measure,
     record_pixels,
 )
 from annotator_agreement.agreement.pixels import report as numbers
@@ -78,35 +72,14 @@ def test_names_contradict_each_other_unless_they_differ_in_case_only():
         mask_values(CONFIG, {"bob": {1: "dog"}, "alice": {1: "cat"}})
 
 
-def _samples(n, seed=51, values=6):
-    """Masks of random samples by who drew them."""
-    rng = np.random.default_rng(seed)
-    samples = []
-    for _ in range(n):
-        shape = tuple(rng.integers(3, 9, 2))
-        true = rng.integers(0, values, shape)
-        who = np.flatnonzero(rng.random(3) < 0.8).tolist()
-        samples.append((who, [np.where(rng.random(shape) < 0.4, rng.integers(0, values, shape), true) for _ in who]))
-    return samples
-
-
-def _agreement(samples, config=CONFIG, meaning=PLAIN):
-    assigned = np.zeros((len(samples), 3), np.bool_)
-    for row, (who, _) in zip(assigned, samples, strict=True):
-        row[who] = True
-    compared = [compare_masks(masks, meaning, config) if len(who) > 1 else None for who, masks in samples]
-    return measure(mask_columns(compared, assigned, config), 3, meaning.background, config)
-
-
-def _report(*parts, config=CONFIG, meaning=PLAIN):
-    records = (record_pixels(_agreement(part, config, meaning)) for part in parts)
+def _report(samples, config=CONFIG, meaning=PLAIN):
     details = {**meaning.to_dict(), "is_rgb": False}
     context = ReportContext(config, ANNOTATORS, (), ["Segmentation"], RunFacts(), details=details)
-    return build_pixel_report(functools.reduce(operator.add, records), context)
+    return build_pixel_report(record_pixels(measured_masks(samples, config, meaning)), context)
 
 
 def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
-    agreement = _agreement([([1], [np.ones((3, 4), np.uint8)]), ([], [])])
+    agreement = measured_masks([{1: np.ones((3, 4), np.uint8)}, {}], CONFIG)
     for numbers_of in (agreement.numbers, agreement.alpha, agreement.mask_iou):
         assert np.isnan(numbers_of).all()
     assert agreement.n_annotators.tolist() == [1, 0]
@@ -116,16 +89,16 @@ def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
 
 
 def test_the_alpha_of_a_sample_is_that_of_another_program_over_its_pixels():
-    samples = [(who, masks) for who, masks in _samples(40, values=3) if len(who) > 1]
-    assert {len(who) for who, _ in samples} == {2, 3}
-    expected = [krippendorff.alpha([mask.ravel() for mask in masks], level_of_measurement="nominal")
-                for _, masks in samples]  # fmt: skip
-    np.testing.assert_allclose(_agreement(samples).alpha, expected, rtol=0, atol=1e-12)
+    samples = [sample for sample in KINDS["masks"].samples(51, 60) if len(sample) > 1]
+    assert {len(sample) for sample in samples} == {2, 3}
+    expected = [krippendorff.alpha([mask.ravel() for mask in sample.values()], level_of_measurement="nominal")
+                for sample in samples]  # fmt: skip
+    np.testing.assert_allclose(measured_masks(samples, CONFIG, PLAIN).alpha, expected, rtol=0, atol=1e-12)
 
 
 def test_equal_masks_agree_in_every_number():
     mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
-    found = _agreement([([0, 2], [mask, mask.copy()])], make_config(["a", "b", "c"], boundaries=True))
+    found = measured_masks([{0: mask, 2: mask.copy()}], make_config(["a", "b", "c"], boundaries=True))
     expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
     assert dict(zip(NUMBERS, found.pair_numbers[0].tolist(), strict=True)) == expected
     assert found.pair.tolist() == [[0, 2]]
@@ -135,7 +108,7 @@ def test_equal_masks_agree_in_every_number():
 def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_it_counts_as_agreement():
     a, b, nothing = np.zeros((3, 10, 10), np.uint8)
     a[:4, :5], b[2:6, :5] = 1, 1
-    drawn, empty = ([0, 1], [a, b]), ([0, 1], [nothing, nothing])
+    drawn, empty = {0: a, 1: b}, {0: nothing, 1: nothing}
     alone, skipped = _report([drawn]).to_dict(), _report([drawn, empty]).to_dict()
     counted = _report([drawn, empty], config=make_config(ANNOTATORS, empty="agree"))
     # values of `krippendorff` 0.9.0 over the pixels of both masks
@@ -154,7 +127,7 @@ def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_i
 
 def test_a_report_lists_the_most_common_of_very_many_classes():
     mask = np.arange(2 * (MAX_CLASSES + 500)).reshape(2, -1) // 2
-    report = _report([([0, 1], [mask, mask])])
+    report = _report([{0: mask, 1: mask}])
     assert (report.n_classes, len(report.classes)) == (MAX_CLASSES + 500, MAX_CLASSES)
     assert f"of {MAX_CLASSES + 500}" in report_text(report)
 
@@ -171,7 +144,9 @@ def test_the_text_says_what_was_compared():
         ({"map_folder": "/some/where"}, ["agreement_map, in /some/where"]),
     ):
         config = make_config(ANNOTATORS, resamples=20, **options)
-        text = report_text(_report(_samples(3), config=config, meaning=mask_values(config, {})), full=True)
+        text = report_text(
+            _report(KINDS["masks"].samples(1, 3), config=config, meaning=mask_values(config, {})), full=True
+        )
         for part in expected:
             assert part in text
         assert ("HD95" in text) == ("boundaries" in options)
@@ -180,7 +155,7 @@ def test_the_text_says_what_was_compared():
 def _two(a, b, meaning=PLAIN):
     """The summary of the only pair of masks, and the report."""
     masks = [np.array(mask, np.int64).reshape(-1, len(np.atleast_2d(mask)[0])) for mask in (a, b)]
-    report = _report([([0, 1], masks)], config=make_config(ANNOTATORS, empty="agree"), meaning=meaning)
+    report = _report([dict(enumerate(masks))], config=make_config(ANNOTATORS, empty="agree"), meaning=meaning)
     return next(pair for pair in report.pairs if (pair.a, pair.b) == ("alice", "bob")), report
 
 

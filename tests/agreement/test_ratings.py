@@ -1,4 +1,4 @@
-"""Scores, verdicts, intervals and the report on ratings, against loops in plain Python."""
+"""Scores, verdicts, intervals and the reports on ratings and on tags, against loops in plain Python."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.agreement.families import KINDS, Sample
+from tests.agreement.families import KINDS, Sample, computed_tags
 from tests.agreement.interval_oracle import proportion_of_none
 from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, mean, random_rows, report_of, score_of
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
+from annotator_agreement.agreement.matching import verdict_names
 from annotator_agreement.agreement.ratings import compute as rating_compute
 from annotator_agreement.agreement.ratings import compute_ratings, mean_and_spread
 from annotator_agreement.agreement.ratings import report as report_module
+from annotator_agreement.agreement.tags import record_tags
+from annotator_agreement.agreement.tags import report as tag_report
+from annotator_agreement.metrics import cohen_kappa, krippendorff_alpha
 
 NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ["owl", "cat", "dog", "ant"]
@@ -94,6 +98,8 @@ def test_the_report_counts_what_loops_count(seed: int) -> None:
     assert report.n_disputed == sum(len(set(row) - {None}) > 1 for row in rated)
     assert report.score.mean == pytest.approx(mean(scores), abs=1e-12)
     assert report.alpha.percent_agreement == report.score.mean
+    full = [len(set(given(row))) == 1 for row in rated]
+    assert report.share_full_agreement == pytest.approx(mean(full), abs=1e-12)
     assert report.alpha.undefined == {"one_annotator": len(rows) - len(rated)}
     for position, entry in enumerate(report.annotators):
         own = [row for row in rows if row[position] is not None]
@@ -113,29 +119,15 @@ def test_the_report_counts_what_loops_count(seed: int) -> None:
         assert pair.n_unlisted == 0
 
 
-def _kappa(both: list, weight: Any) -> float:
-    """Cohen's kappa by its definition."""
-    observed = mean([weight(a, b) for a, b in both])
-    chance = mean([weight(a, b) for a, _ in both for _, b in both])
-    return (observed - chance) / (1 - chance)
-
-
 @each_seed
-def test_kappas_of_pairs_are_those_of_their_definition(seed: int) -> None:
+def test_kappas_of_pairs_are_those_of_their_ratings(seed: int) -> None:
     rows = random_rows(seed, CLASSES)
-    report = report_of(rows, config_of(categories=CLASSES))
-    place = {name: k for k, name in enumerate(CLASSES)}
-    weights = {
-        "identity": lambda a, b: float(a == b),
-        "linear": lambda a, b: 1 - abs(place[a] - place[b]) / 3,
-        "quadratic": lambda a, b: 1 - (place[a] - place[b]) ** 2 / 9,
-    }
-    for pair in report.pairs:
-        a, b = NAMES.index(pair.a), NAMES.index(pair.b)
-        both = [(row[a], row[b]) for row in rows if row[a] is not None and row[b] is not None]
-        assert set(pair.kappa) == set(weights)
-        for kind, weight in weights.items():
-            assert pair.kappa[kind] == pytest.approx(_kappa(both, weight), abs=1e-12)
+    table = _table(rows, CLASSES)
+    for pair in report_of(rows, config_of(categories=CLASSES)).pairs:
+        a, b = table[:, NAMES.index(pair.a)], table[:, NAMES.index(pair.b)]
+        kinds = ("identity", "linear", "quadratic")
+        expected = {kind: cohen_kappa(a, b, weights=kind, categories=range(1, 5)) for kind in kinds}
+        assert pair.kappa == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_scale_of_whole_numbers_has_every_step_unless_they_are_too_far_apart() -> None:
@@ -246,17 +238,6 @@ def test_labels_without_a_class_are_counted_and_named() -> None:
         assert f" have no class (a 1, b 1, c 1, d 1, e 1{more}), " in said
 
 
-def test_who_is_right_is_told_apart_from_who_is_not_by_the_majority() -> None:
-    """Four annotators, of whom dan says dog for every second cat: all have as many disputed ratings."""
-    rows = [("cat", "cat", "cat", "dog" if k % 2 else "cat") for k in range(40)]
-    report = report_of(rows, make_config(["ann", "ben", "cho", "dan"], resamples=200))
-    assert {entry.name: entry.other_class for entry in report.annotators} == {"ann": 0, "ben": 0, "cho": 0, "dan": 0.5}
-    assert {entry.verdicts["class_conflict"] for entry in report.annotators} == {20}
-    dan = report.annotators[3]
-    assert dan.other_classes == [{"a": "dog", "b": "cat", "n": 20}]
-    assert 0.3 < dan.intervals["other_class"].low < 0.5 < dan.intervals["other_class"].high < 0.7
-
-
 UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
 
 
@@ -333,3 +314,135 @@ def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
     samples = _of_table(np.random.default_rng(0).gamma(2.0, size=(400, 3)))
     assert set(OF_NUMBERS.report(samples, level="ratio").intervals) == OF_SAMPLES
     assert "alpha.pooled" in OF_NUMBERS.report(samples, level="interval").intervals
+
+
+OF_TAGS = KINDS["tags"]
+TAGS = range(1, 1 + len(OF_TAGS.classes))
+
+
+def _random(seed: int, n_samples: int = 30) -> list[Sample]:
+    return OF_TAGS.samples(seed, n_samples)
+
+
+def _sets(sample: Sample) -> list[set[int]]:
+    return [set(sample[r]) for r in sorted(sample)]
+
+
+def _jaccard(a: set, b: set) -> float:
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def _verdict(tag: int, sample: Sample) -> str | None:
+    sets = _sets(sample)
+    votes = sum(tag in tags for tags in sets)
+    if len(sets) < 2:
+        return None
+    return "agreed" if votes == len(sets) else "lone" if votes == 1 else "missed"
+
+
+@each_seed
+def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
+    samples = _random(seed)
+    found = computed_tags(samples)
+    expected = [mean([_jaccard(a, b) for a, b in combinations(_sets(sample), 2)]) for sample in samples]
+    assert_allclose(found.score, expected, rtol=0, atol=1e-14)
+    assert found.n_annotators.tolist() == [len(_sets(sample)) for sample in samples]
+    assert record_tags(found).column("n_units").tolist() == [len(set().union(*_sets(sample))) for sample in samples]
+    labels = [(k, tag) for k, sample in enumerate(samples) for r in sorted(sample) for tag in sample[r]]
+    verdicts = verdict_names(found.verdict[found.of_label]).tolist()
+    assert verdicts == [_verdict(tag, samples[k]) for k, tag in labels]
+    assert found.votes[found.of_label].tolist() == [sum(tag in tags for tags in _sets(samples[k])) for k, tag in labels]
+    disputed = [{tag for k, tag in labels if k == n and _verdict(tag, sample) in ("missed", "lone")}
+                for n, sample in enumerate(samples)]  # fmt: skip
+    assert record_tags(found).column("n_disputed").tolist() == [len(tags) for tags in disputed]
+
+
+@each_seed
+def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
+    samples = _random(seed)
+    report = OF_TAGS.report(samples, batch_size=7)
+    rated = [sample for sample in samples if len(_sets(sample)) >= 2]
+    assert (report.n_samples, report.n_rated) == (len(samples), len(rated))
+    assert report.n_objects == sum(len(tags) for sample in rated for tags in _sets(sample))
+    assert report.n_disputed == sum(len(set(map(frozenset, _sets(sample)))) > 1 for sample in rated)
+    full = [len(set(map(frozenset, _sets(sample)))) == 1 for sample in rated]
+    assert report.share_full_agreement == pytest.approx(mean(full), abs=1e-12)
+    equal = [mean([float(a == b) for a, b in combinations(_sets(sample), 2)]) for sample in rated]
+    assert report.alpha.percent_agreement == pytest.approx(mean(equal), abs=1e-12)
+    for pair in report.pairs:
+        a, b = NAMES[:3].index(pair.a), NAMES[:3].index(pair.b)
+        both = [(set(s[a]), set(s[b])) for s in samples if a in s and b in s]
+        assert pair.n_samples == len(both)
+        assert pair.score == pytest.approx(mean([_jaccard(*sets) for sets in both]), abs=1e-12)
+        assert pair.same_tags == pytest.approx(mean([first == second for first, second in both]), abs=1e-12)
+    for position, entry in enumerate(report.annotators):
+        own = [(sample, set(sample[position])) for sample in samples if position in sample]
+        assert (entry.n_assigned, entry.n_not_assigned) == (len(own), len(samples) - len(own))
+        assert entry.n_gave_nothing == sum(not tags for _, tags in own)
+        assert entry.classes == Counter(OF_TAGS.classes[tag - 1] for _, tags in own for tag in tags)
+        assert entry.n_objects == sum(len(tags) for _, tags in own)
+        verdicts = Counter(_verdict(tag, sample) for sample, tags in own for tag in tags)
+        assert Counter(entry.verdicts) == Counter({name: n for name, n in verdicts.items() if name})
+        missed = [tag for sample, tags in own for tag in TAGS
+                  if tag not in tags and sum(tag in other for other in _sets(sample)) >= 2]  # fmt: skip
+        assert entry.n_missed == len(missed)
+        others = [_jaccard(tags, set(sample[k])) for sample, tags in own for k in sample if k != position]
+        assert entry.score == pytest.approx(mean(others), abs=1e-12)
+
+
+@each_seed
+def test_every_tag_is_counted_and_has_the_alpha_of_its_presence(seed: int) -> None:
+    samples = _random(seed)
+    found = {entry.tag: entry for entry in OF_TAGS.report(samples, batch_size=5).tags}
+    rated = [sample for sample in samples if len(_sets(sample)) >= 2]
+    for tag, name in enumerate(OF_TAGS.classes[:4], 1):  # nobody gave the last one
+        on = [[tag in tags for tags in _sets(sample)] for sample in rated]
+        there = [votes for votes in on if any(votes)]
+        assert (found[name].n_samples, found[name].n_agreed) == (len(there), sum(map(all, there)))
+        assert found[name].votes == sum(map(sum, there))
+        assert found[name].share == pytest.approx(sum(map(sum, there)) / sum(map(len, there)), abs=1e-12)
+        table = np.array([[float(tag in sample[r]) if r in sample else NAN for r in range(3)] for sample in rated])
+        assert found[name].alpha == pytest.approx(krippendorff_alpha(table), abs=1e-12)
+    frequencies = [entry.n_samples for entry in found.values()]
+    assert frequencies == sorted(frequencies, reverse=True)
+
+
+def test_no_tag_is_an_answer_and_without_variation_alpha_is_what_the_user_says() -> None:
+    found = computed_tags([{0: [], 1: []}, {0: [], 1: [2]}, {0: []}])
+    assert_allclose(found.score, [1.0, 0.0, NAN])
+    assert found.n_annotators.tolist() == [2, 2, 1]
+    alone = computed_tags([{}])
+    assert (alone.n_annotators.tolist(), record_tags(alone).column("n_units").tolist()) == ([0], [0])
+    samples: list[Sample] = [{0: [2], 1: [2]}, {0: [2], 2: [2]}]
+    assert OF_TAGS.report(samples).alpha.pooled is None
+    assert OF_TAGS.report(samples, undefined="one").alpha.pooled == 1.0
+    assert OF_TAGS.report([{0: [2]}], undefined="one").alpha.pooled is None
+
+
+@pytest.mark.parametrize("batch_size", [0, 1, 3])
+def test_too_many_different_sets_are_not_compared(monkeypatch: pytest.MonkeyPatch, batch_size: int) -> None:
+    samples = _random(5)
+    different = {frozenset(tags) for sample in samples for tags in _sets(sample) if len(_sets(sample)) >= 2}
+    monkeypatch.setattr(tag_report, "MAX_DIFFERENT_SETS", len(different))
+    assert not OF_TAGS.report(samples, batch_size=batch_size).too_many_sets
+    monkeypatch.setattr(tag_report, "MAX_DIFFERENT_SETS", len(different) - 1)
+    report = OF_TAGS.report(samples, undefined="one", batch_size=batch_size)
+    assert report.too_many_sets
+    assert report.alpha.pooled is None
+    assert report.tags
+    report.print_report()
+
+
+ALWAYS = {"score.mean", "share_full_agreement", "alpha.percent_agreement"}
+
+
+def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tag_report, "MAX_RESAMPLED_SETS", 5)
+    assert set(OF_TAGS.report(_random(3, 70)).intervals) == ALWAYS
+
+
+def test_no_tags_have_intervals_too() -> None:
+    report = OF_TAGS.report([dict.fromkeys(sample, ()) for sample in _random(4, 70)])
+    assert set(report.intervals) == ALWAYS - {"score.mean"}  # it is no share of things, and never varies
+    for each in report.intervals.values():
+        assert (each.low, each.high) == pytest.approx((1 - proportion_of_none(report.n_rated), 1), abs=1e-12)

@@ -1,55 +1,64 @@
-"""The report against loops over samples, units and pairs, and its round trip through JSON."""
+"""The report and verdicts against loops over samples, units and pairs, and on data on which most is undefined."""
 
 from __future__ import annotations
 
+import functools
+import io
+import itertools
+import json
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.testing import assert_allclose
 
 from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
     NAMES,
     NAN,
     OPTIONS,
+    Found,
+    Label,
+    Sample,
     alpha_of,
     batch_of,
     best_iou,
     config_of,
     drawn,
+    found_in,
     mean,
+    object_report,
     object_verdicts,
     pair_score,
+    pair_table,
+    random_samples,
     report_of,
+    same,
     sample_alpha,
     sample_lists,
     score_of,
     table_of,
+    verdict_of,
 )
-from tests.agreement.found import Found, found, found_in
-from tests.chance import examples, some_seeds
+from tests.chance import FEW, examples, seeds
 from tests.dataset_io.same_values import assert_same
-from tests.metrics.golden_cases import GOLDEN, corners
+from tests.metrics.published import GOLDEN, corners
 
-from annotator_agreement.agreement.matching import VERDICTS, compute_agreement_of
+from annotator_agreement.agreement import make_config
+from annotator_agreement.agreement.matching import ALPHA_REASONS, NO_VERDICT, VERDICTS, compute_agreement_of
+from annotator_agreement.agreement.objects import ObjectReport
+from annotator_agreement.agreement.settings import OPTIONS as ALL_OPTIONS
+from annotator_agreement.charts.reports import report_markdown
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
+from annotator_agreement.metrics.matching import splits
 
-SETTINGS = examples(60)
-
-
-def _same(value: float | None, expected: float, tolerance: float = 1e-12) -> None:
-    if value is None or math.isnan(expected):
-        assert (value is None) == math.isnan(expected), (value, expected)
-    else:
-        assert value == pytest.approx(expected, rel=0, abs=tolerance)
-
-
-def _std(values: list[float]) -> float:
-    defined = [value for value in values if not math.isnan(value)]
-    return float(np.std(defined)) if defined else NAN
+_same = functools.partial(same, tolerance=1e-12)
 
 
 def _check_dataset(case: Found) -> None:
@@ -108,15 +117,7 @@ def _check_pairs(case: Found) -> None:
         alike = [unit.iou(a, b) for unit in matched if unit.members[a][0] == unit.members[b][0]]
         assert (pair.n_samples, pair.n_a, pair.n_b, pair.n_matched) == (len(shared), n_a, n_b, len(matched))
 
-        missing = 0.0 if config.missing == "category" else NAN
-        rows = [
-            [unit.members[r][0] if r in unit.members else missing for r in (a, b)]
-            for unit in units
-            if unit.sample in shared and (a in unit.members or b in unit.members)
-        ]
-        if config.empty == "agree":
-            rows += [[missing, missing] for s in shared if not drawn(samples[s])]
-        table = np.array(rows, dtype=float).reshape(-1, 2)
+        table = pair_table(samples, units, config, a, b)
         _same(pair.alpha, alpha_of(table, config.undefined))
         _same(pair.percent_agreement, percent_agreement(table))
 
@@ -138,7 +139,8 @@ def _check_pairs(case: Found) -> None:
         for name, values in (("a_to_b", forth), ("b_to_a", back), ("symmetric", both)):
             found = pair.mean_max_iou[name]
             _same(found.mean, mean(values))
-            _same(found.std, _std(values), tolerance=1e-7)
+            defined = [value for value in values if not math.isnan(value)]
+            _same(found.std, float(np.std(defined)) if defined else NAN, tolerance=1e-7)
             assert found.n == sum(not math.isnan(value) for value in values)
         assert (pair.alignment is None) == (config.method != "mutual_best")
 
@@ -162,27 +164,65 @@ def _check_annotators(case: Found) -> None:
         )
 
 
-def _check(case: Found) -> None:
-    _check_dataset(case)
-    _check_pairs(case)
-    _check_annotators(case)
+def _check_samples(case: Found) -> None:
+    samples, units, config = case.samples, case.units, case.config
+    agreement = compute_agreement_of(batch_of(samples, len(config.fields)), config)
+    own = [[unit for unit in units if unit.sample == s] for s in range(len(samples))]
+    iou = [[unit.iou(a, b) for unit in of_sample for a, b in unit.pairs()] for of_sample in own]
+    alphas = [sample_alpha(sample, of_sample, config) for sample, of_sample in zip(samples, own, strict=True)]
+    disputed = [[verdict_of(unit, sample) not in (None, "agreed") for unit in of_sample]
+                for sample, of_sample in zip(samples, own, strict=True)]  # fmt: skip
+    for found, expected in (
+        (agreement.score, [score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]),
+        (agreement.alpha, [alpha for alpha, _ in alphas]),
+        (agreement.iou, [mean(values) for values in iou]),
+        (agreement.dice, [mean([2 * v / (1 + v) for v in values]) for values in iou]),
+    ):
+        assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert [ALPHA_REASONS[code] for code in agreement.part["alpha_reason"]] == [reason for _, reason in alphas]
+    assert agreement.n_assigned.tolist() == [len(sample) for sample in samples]
+    assert agreement.n_objects.tolist() == [sum(map(len, sample.values())) for sample in samples]
+    assert agreement.n_units.tolist() == [len(of_sample) for of_sample in own]
+    assert agreement.n_disputed.tolist() == [sum(each) for each in disputed]
+    assert agreement.rated.tolist() == [len(sample) >= 2 for sample in samples]
+    assert agreement.units.votes.tolist() == [len(unit.members) for unit in units]
+    assert agreement.units.assigned.tolist() == [len(samples[unit.sample]) for unit in units]
+    verdicts = [None if code == NO_VERDICT else VERDICTS[code] for code in agreement.units.verdict]
+    assert verdicts == [verdict_of(unit, samples[unit.sample]) for unit in units]
+    verdicts = [None if code == NO_VERDICT else VERDICTS[code] for code in agreement.object_verdict]
+    assert verdicts == object_verdicts(samples, agreement, config.iou)
+    object_iou = {
+        (number, r): mean([unit.iou(min(r, q), max(r, q)) for q in unit.members if q != r])
+        for number, unit in enumerate(units)
+        for r in unit.members
+    }
+    keys = zip(agreement.matching.unit.tolist(), agreement.objects.annotator.tolist(), strict=True)
+    assert_allclose(agreement.object_iou, [object_iou[key] for key in keys], rtol=0, atol=1e-12)
+    pairs = agreement.sample_pairs
+    expected = [(s, a, b) for s, sample in enumerate(samples) for a in sample for b in sample if a < b]
+    assert list(zip(pairs.sample.tolist(), pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
+    scores = [pair_score(samples[s], own[s], a, b, config.empty) for s, a, b in expected]
+    assert_allclose(agreement.pair_score, scores, rtol=0, atol=1e-12)
+    for row, (s, a, b) in enumerate(expected):
+        assert (pairs.n_a[row], pairs.n_b[row]) == (len(samples[s][a]), len(samples[s][b]))
+        assert pairs.row(*(np.array([value]) for value in (s, a, b))).tolist() == [row]
 
 
-@SETTINGS
+@examples(60)
 @given(sample_lists(), OPTIONS)
-def test_numbers_are_those_of_loops_on_small_grids(samples_of: tuple, options: dict) -> None:
+def test_numbers_of_samples_labels_pairs_and_the_report_are_those_of_loops(samples_of: tuple, options: dict) -> None:
     n_annotators, samples = samples_of
-    _check(found_in(samples, n_annotators, **options))
+    case = found_in(samples, n_annotators, **options)
+    for check in (_check_samples, _check_dataset, _check_pairs, _check_annotators):
+        check(case)
 
 
-@pytest.mark.random
-@pytest.mark.parametrize("missing", ["category", "ignore"])
-@pytest.mark.parametrize("empty", ["skip", "agree"])
-@pytest.mark.parametrize("classes", ["prefer", "require"])
-@pytest.mark.few(3)
-def test_numbers_are_those_of_loops_on_noisy_samples(missing: str, empty: str, classes: str) -> None:
-    for seed in some_seeds(3):
-        _check(found(seed, {"missing": missing, "empty": empty, "classes": classes}))
+def test_batches_without_any_label_are_computed() -> None:
+    for samples in ([], [{}], [{0: []}, {0: [], 1: []}]):
+        for method in ("optimal", "recursive", "mutual_best"):
+            agreement = compute_agreement_of(batch_of(samples, 2), config_of(2, method=method))
+            assert agreement.n_units.tolist() == [0] * len(samples)
+            assert np.isnan(agreement.score).all()
 
 
 def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
@@ -227,3 +267,177 @@ def test_the_sequential_method_is_known_to_depend_on_the_order_of_annotators() -
         for order in ((0, 1, 2), (0, 2, 1))
     }
     assert n_units == {(0, 1, 2): 1, (0, 2, 1): 2}
+
+
+CAR, BUS = 1, 2
+
+
+def _label(x: float, y: float, width: float, height: float, category: int = CAR) -> tuple:
+    """A label in a grid of 40 by 25."""
+    return (category, x / 40, y / 25, (x + width) / 40, (y + height) / 25)
+
+
+def _verdicts(samples: list[Sample], n_annotators: int, **options: str | float) -> list[str | None]:
+    found = compute_agreement_of(batch_of(samples, n_annotators), config_of(n_annotators, **options))
+    return [None if code == NO_VERDICT else VERDICTS[code] for code in found.object_verdict.tolist()]
+
+
+WHOLE, LEFT, RIGHT = _label(2, 3, 20, 8), _label(2, 3, 9, 8), _label(12.5, 3, 9.5, 8)
+LARGE, SMALL = _label(2, 3, 14, 8), _label(16, 3, 6, 8)
+
+# (id, labels of every assigned annotator, verdict of every label)
+CASES = [
+    ("two parts of a whole", {0: [WHOLE], 1: [LEFT, RIGHT]}, ["split"] * 3),
+    (
+        "a class conflict stays one",
+        {0: [WHOLE], 1: [(BUS, *LARGE[1:]), SMALL]},
+        ["class_conflict", "class_conflict", "split"],
+    ),
+    ("an object within what both drew is none of its parts", {0: [WHOLE], 1: [_label(2, 3, 19, 8), LEFT]},
+     ["agreed", "agreed", "lone"]),
+    ("nine tenths, a bit less in relative coordinates", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.2)]},
+     ["lone", "duplicate"]),
+    ("less than nine tenths", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.19)]}, ["lone", "lone"]),
+]  # fmt: skip
+
+
+def test_verdicts_are_those_found_by_hand() -> None:
+    for name, sample, verdicts in CASES:
+        assert _verdicts([sample], 3) == verdicts, name
+    sample = {0: [WHOLE], 1: [_label(2, 3, 6, 8), _label(12, 3, 6, 8)]}  # 12 of 20 columns: the threshold of the run
+    assert _verdicts([sample], 2, iou=0.6) == ["split"] * 3
+    assert _verdicts([sample], 2, iou=0.61) == ["lone"] * 3
+    found = compute_agreement_of(batch_of([{0: [WHOLE], 1: [LEFT, RIGHT]}], 2), config_of(2))
+    assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3  # a split leaves units and scores alone
+    assert (found.n_units.tolist(), found.n_disputed.tolist(), found.score.tolist()) == ([3], [3], [0.0])
+
+
+def test_attributes_conflict_where_two_values_differ_by_more_than_the_tolerance() -> None:
+    numbers = np.array([np.nan, np.nan, 4.0, 4.5])  # of codes: not given, "left", 4 and 4.5
+    # values of two attributes of one object, by annotator; whether they conflict with tolerances of 0 and 0.5
+    cases = [
+        ([2, 3], [1, 1], (True, False)), ([1, 1], [2, 3], (True, False)), ([2, 2], [0, 1], (False, False)),
+        ([1, 2], [1, 1], (True, True)), ([1, 1], [1, 2], (True, True)), ([0, 0], [3, 3], (False, False)),
+    ]  # fmt: skip
+    batch = batch_of([{0: [WHOLE], 1: [WHOLE]}], 2)
+    for one, other, expected in cases:
+        given = replace(batch, attributes=(np.array(one), np.array(other)), attribute_numbers=(numbers, numbers))
+        for tolerance, conflict in zip((0.0, 0.5), expected, strict=True):
+            config = config_of(2, attributes=["a", "b"], tolerance=tolerance)
+            (verdict,) = compute_agreement_of(given, config).units.verdict
+            assert VERDICTS[verdict] == ("attribute_conflict" if conflict else "agreed"), (one, other, tolerance)
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_verdicts_are_those_of_loops_on_noisy_samples(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = _broken(random_samples(seed, n_samples=40, n_annotators=4), seed)
+    found = compute_agreement_of(batch_of(samples, 4), config_of(4))
+    expected = object_verdicts(samples, found, 0.5)
+    for at_once in (splits.MAX_PAIRS_AT_ONCE, 1):
+        monkeypatch.setattr(splits, "MAX_PAIRS_AT_ONCE", at_once)
+        assert _verdicts(samples, 4) == expected
+    assert min(expected.count("split"), expected.count("duplicate")) > 10
+
+
+def _broken(samples: list[Sample], seed: int) -> list[Sample]:
+    """The samples with some labels cut in two, and some labels drawn twice."""
+    rng = np.random.default_rng(seed)
+    changed = []
+    for sample in samples:
+        entry: Sample = {}
+        for annotator, labels in sample.items():
+            drawn = []
+            for category, x_min, y_min, x_max, y_max in labels:
+                cut = x_min + (x_max - x_min) * rng.uniform(0.3, 0.7)
+                cuts = [(category, x_min, y_min, cut, y_max), (category, cut, y_min, x_max, y_max)]
+                drawn += cuts if rng.random() < 0.2 else [(category, x_min, y_min, x_max, y_max)]
+                drawn += [drawn[-1]] if rng.random() < 0.1 else []
+            entry[annotator] = drawn
+        changed.append(entry)
+    return changed
+
+
+def box(category: int, place: int = 0) -> Label:
+    """A label in one of a hundred places that do not overlap."""
+    x, y = 0.1 * (place % 10), 0.1 * (place // 10)
+    return (category, x + 0.01, y + 0.02, x + 0.08, y + 0.07)
+
+
+def report_on(samples: Sequence[Sample], n_annotators: int = 2, n_classes: int = 2, **options: Any) -> ObjectReport:
+    """The report, which was printed and survived JSON."""
+    names = [f"annotator {k}" for k in range(n_annotators)]
+    config = make_config(names, **{"resamples": 20, **options})
+    classes = ["(missing)", *(f"class {k}" for k in range(1, n_classes + 1))]
+    report = object_report(batch_of(samples, n_annotators), config, classes)
+    values = report.to_dict()
+    assert ObjectReport.from_dict(json.loads(json.dumps(values, allow_nan=False))) == report
+    for full in (False, True):
+        text = io.StringIO()
+        report.print_report(full=full, file=text)
+        assert not printed_nan(text.getvalue())
+    assert not printed_nan(report_markdown(report))
+    return report
+
+
+def printed_nan(text: str) -> list[str]:
+    """The words of a text that are no number."""
+    return [word for word in text.split() if word.strip("()[],;:%|") in ("nan", "-nan", "None", "inf", "-inf")]
+
+
+SAMPLES: dict[str, tuple[int, list[Sample]]] = {
+    "no samples": (2, []),
+    "nobody assigned": (3, [{}, {}]),
+    "one annotator on every sample": (3, [{k % 3: [box(1), box(2, 1)]} for k in range(5)]),
+    "all images empty": (3, [{0: [], 1: [], 2: []} for _ in range(4)]),
+    "one class, agreed": (2, [{0: [box(1)], 1: [box(1)]} for _ in range(3)]),
+    "two classes, agreed": (2, [{0: [box(1), box(2, 1)], 1: [box(1), box(2, 1)]} for _ in range(3)]),
+    "one sample": (2, [{0: [box(1), box(2, 1)], 1: [box(2), box(2, 1)]}]),
+    "one object": (2, [{0: [box(1)], 1: []}]),
+    "only lone objects": (2, [{0: [box(1)], 1: [box(1, 1)]} for _ in range(3)]),
+    "one of the annotators is never assigned": (3, [{0: [box(1)], 1: [box(2)]} for _ in range(3)]),
+    "one of the annotators never draws": (3, [{0: [box(1)], 1: [box(1)], 2: []} for _ in range(3)]),
+    "pairs that share no sample": (4, [{0: [box(1)], 1: [box(1)]}, {2: [box(1)], 3: [box(1)]}]),
+}
+MATCHINGS = list(itertools.product(ALL_OPTIONS["method"].choices, ALL_OPTIONS["classes"].choices))
+RULES = list(itertools.product(*(ALL_OPTIONS[name].choices for name in ("missing", "undefined", "empty"))))
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("case", SAMPLES)
+@pytest.mark.few(4)
+def test_there_is_a_report_whatever_the_rules(case: str) -> None:
+    n_annotators, samples = SAMPLES[case]
+    combinations = list(zip(MATCHINGS, itertools.cycle(RULES)))
+    if FEW:  # others for every case
+        combinations = combinations[list(SAMPLES).index(case) % 3 :: 3]
+    for (method, classes), (missing, undefined, empty) in combinations:
+        rules = {"missing": missing, "undefined": undefined, "empty": empty}
+        report = report_on(samples, n_annotators, method=method, classes=classes, **rules)
+        assert report.n_samples == len(samples)
+
+
+def test_one_class_without_variation_has_no_alpha_and_says_why() -> None:
+    report = report_on(SAMPLES["one class, agreed"][1])
+    assert (report.alpha.pooled, report.alpha.mean, report.alpha.n_defined) == (None, None, 0)
+    assert {name: n for name, n in report.alpha.undefined.items() if n} == {"single_category": 3}
+    assert (report.score.mean, report.alpha.percent_agreement, report.existence.f1) == (1.0, 1.0, 1.0)
+    one = report_on(SAMPLES["one class, agreed"][1], undefined="one")
+    assert (one.alpha.pooled, one.alpha.mean, one.alpha.n_defined) == (1.0, 1.0, 3)
+
+
+def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero() -> None:
+    """FIELD 3.2, trap 2, measured with other programs."""
+    report = report_on([{0: [box(1, k) for k in range(10)], 1: [box(1, k) for k in range(9)]}])
+    assert report.alpha.pooled == pytest.approx(0.0, abs=1e-12)
+    assert report.existence.f1 == pytest.approx(18 / 19, rel=1e-12)
+
+
+def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
+    """FIELD 3.2, trap 5: with ``agree`` they are units that everybody missed, which have no variation either."""
+    n_annotators, samples = SAMPLES["all images empty"]
+    skipped = report_on(samples, n_annotators)
+    assert (skipped.score.mean, skipped.alpha.mean, skipped.alpha.pooled, skipped.n_empty) == (None, None, None, 4)
+    assert skipped.alpha.undefined["no_objects"] == 4
+    agreed = report_on(samples, n_annotators, empty="agree")
+    assert (agreed.score.mean, agreed.alpha.mean, agreed.alpha.pooled) == (1.0, 1.0, None)
+    assert report_on(samples, n_annotators, empty="agree", undefined="one").alpha.pooled == 1.0

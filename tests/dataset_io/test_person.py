@@ -24,7 +24,7 @@ PEOPLE = ["alice", "bob", "carol"]
 def labelled(make_dataset: Any) -> fo.Dataset:
     """Three careful annotators, a model that draws as they do, and one that misses a fifth more."""
     habits = [*(Habits(name, miss=0.04) for name in (*PEOPLE, "copy")), Habits("hasty", miss=0.24)]
-    drawn = simulate(habits, 45, np.random.default_rng(11), jitter=0.03)
+    drawn = simulate(habits, 45, np.random.default_rng(12), jitter=0.03)
     labels: dict[str, list[list[Any]]] = {name: [[] for _ in range(45)] for name in drawn.names}
     boxes = drawn.xyxy_rel.copy()
     boxes[:, 2:] -= boxes[:, :2]

@@ -1,7 +1,8 @@
-"""Krippendorff's alpha at all levels: published tables, an independent package, pair loops, stability, sums, groups."""
+"""Krippendorff's alpha, of sets too, and coefficients of counts: published tables, an independent package, pairs."""
 
 from __future__ import annotations
 
+import warnings
 from itertools import permutations
 
 import numpy as np
@@ -10,20 +11,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.agreement.families import KINDS
 from tests.chance import examples, seeds
-from tests.metrics.golden_cases import GOLDEN, fraction, rating_table
-from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, sparse, tables
+from tests.metrics.published import (
+    GOLDEN,
+    NAN,
+    PUBLISHED,
+    fraction,
+    published_ratings,
+    random_ratings,
+    rating_table,
+    sparse,
+)
 
 from annotator_agreement.metrics import (
     NominalTally,
-    alpha_by_group,
+    TagSets,
     alpha_of,
+    brennan_prediger,
+    cohen_kappa,
+    gwet_ac1,
     krippendorff_alpha,
-    nominal_alpha_of_sums,
+)
+from annotator_agreement.metrics.alpha import (
+    NominalCoefficients,
+    coefficients_by_pair,
+    kappas,
+    nominal_coefficients_of_sums,
+    sets,
+    unit_disagreement,
 )
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
-few = examples(100)
 
 
 def test_published_tables_have_the_published_alpha_and_are_not_changed() -> None:
@@ -44,39 +63,11 @@ def test_alpha_is_what_the_krippendorff_package_says(seed: int, level: str) -> N
         table -= np.nanmin(table)
     expected = krippendorff.alpha(reliability_data=table.T, level_of_measurement=level)
     assert_allclose(krippendorff_alpha(table, level=level), expected, rtol=0, atol=1e-12)
-
-
-def _ordinal(c: float, k: float, ratings: list[float], domain: list[float]) -> float:
-    low, high = sorted([domain.index(c), domain.index(k)])
-    between = sum(ratings.count(g) for g in domain[low : high + 1])
-    return (between - (ratings.count(c) + ratings.count(k)) / 2) ** 2
-
-
-def _by_pairs(table: np.ndarray, level: str, domain: list[float]) -> float:
-    """The definition: all ordered pairs of ratings of one unit, and of all units."""
-    units = [row[~np.isnan(row)].tolist() for row in table]
-    units = [row for row in units if len(row) >= 2]
-    ratings = [value for row in units for value in row]
-    difference = {
-        "nominal": lambda c, k: float(c != k),
-        "ordinal": lambda c, k: _ordinal(c, k, ratings, domain),
-        "interval": lambda c, k: (c - k) ** 2,
-        "ratio": lambda c, k: ((c - k) / (c + k)) ** 2 if c + k else 0.0,
-    }[level]
-    n = len(ratings)
-    observed = sum(sum(difference(*pair) for pair in permutations(row, 2)) / (len(row) - 1) for row in units)
-    expected = sum(difference(*pair) for pair in permutations(ratings, 2))
-    return 1 - (n - 1) * observed / expected if expected else NAN
-
-
-@few
-@given(tables([0.0, 1.0, 2.5, 6.0]), st.permutations([0.0, 1.0, 2.5, 6.0]))
-def test_alpha_is_its_definition_over_all_pairs_of_ratings(table: np.ndarray, domain: list) -> None:
-    for level in LEVELS:
-        expected = _by_pairs(table, level, [0.0, 1.0, 2.5, 6.0])
-        assert_allclose(krippendorff_alpha(table, level=level), expected, rtol=0, atol=1e-11, err_msg=level)
-    expected = _by_pairs(table, "ordinal", domain)  # whose order is that of the domain
-    assert_allclose(krippendorff_alpha(table, level="ordinal", domain=domain), expected, rtol=0, atol=1e-11)
+    if level == "ordinal":  # whose order is that of the domain
+        domain = np.random.default_rng(seed).permutation(np.unique(np.r_[table[~np.isnan(table)], 77.0]))
+        place = np.where(np.isnan(table), NAN, (table[..., None] == domain).argmax(axis=-1))
+        expected = krippendorff.alpha(reliability_data=place.T, level_of_measurement="ordinal")
+        assert_allclose(krippendorff_alpha(table, level="ordinal", domain=domain), expected, rtol=0, atol=1e-12)
 
 
 def test_a_large_mean_costs_no_digits_and_very_small_and_large_values_do_not_overflow() -> None:
@@ -178,26 +169,6 @@ def test_cases_of_the_source_documents_have_their_exact_alpha() -> None:
             assert_allclose(alpha, fraction(case[missing]), rtol=0, atol=1e-12, err_msg=case["name"])
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
-def test_alpha_of_sums_is_alpha_of_all_units_together(missing: float) -> None:
-    tables = [random_ratings(seed, missing) for seed in range(6)]
-    observed, counts = np.zeros(6), np.zeros((6, 8))
-    for k, table in enumerate(tables):
-        for row in table:
-            given = row[~np.isnan(row)].astype(int)
-            if len(given) >= 2:
-                observed[k] += sum(a != b for a in given for b in given) / (len(given) - 1)
-                counts[k] += np.bincount(given, minlength=8)
-    expected = [krippendorff_alpha(table) for table in tables]
-    assert_allclose(nominal_alpha_of_sums(observed, counts), expected, rtol=0, atol=1e-12)
-    both = nominal_alpha_of_sums((observed[:, None] + observed), counts[:, None] + counts)
-    table = np.full((len(tables[1]) + len(tables[4]), 5), NAN)
-    table[: len(tables[1]), : tables[1].shape[1]] = tables[1]
-    table[len(tables[1]) :, : tables[4].shape[1]] = tables[4]
-    assert both.shape == (6, 6)
-    assert_allclose(both[1, 4], krippendorff_alpha(table), rtol=0, atol=1e-12)
-
-
 #: differences observed and expected and the number of ratings, alpha, and alpha where `one` stands for undefined
 FORMULA = [
     ((0.0, 0.0, 0), NAN, NAN),
@@ -217,31 +188,216 @@ def test_the_closing_formula_says_what_alpha_is_without_variation() -> None:
         assert_array_equal(alpha_of(*many, rounding=1e-8, undefined="one"), np.full((3, 2), one))
 
 
-@pytest.mark.parametrize("seed", seeds(20))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_tallies_of_batches_add_up_to_the_last_bit(seed: int) -> None:
     table = random_ratings(seed)
-    whole = NominalTally.from_counts(*sparse(table))
-    cuts = np.sort(np.random.default_rng(seed + 100).integers(0, len(table), 3))
-    total = NominalTally.empty()
-    for part in np.split(table, cuts):
-        total = total + NominalTally.from_counts(*sparse(part))
-    assert_array_equal(total.alpha(), whole.alpha())
-    assert_array_equal(total.percent_agreement(), whole.percent_agreement())
+    whole, *parts = (NominalTally.from_counts(*sparse(part)) for part in (table, table[:3], table[3:3], table[3:]))
+    total = sum(parts, NominalTally.empty())
+    for of in ("alpha", "percent_agreement"):
+        assert_array_equal(getattr(total, of)(), getattr(whole, of)())
     assert (total.n_ratings, total.n_units) == (whole.n_ratings, whole.n_units)
     assert_allclose(whole.alpha(), krippendorff_alpha(table), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("seed", seeds(30))
-def test_alpha_by_group_is_the_alpha_of_every_group(seed: int) -> None:
-    parts = [random_ratings(seed * 10 + k, missing=0.4)[: k * k] for k in range(5)]  # the first group is empty
-    unit, category, count, group, expected = [], [], [], [], []
-    for k, table in enumerate(parts):
-        u, c, n = sparse(table)
-        unit.append(u + len(group))
-        category.append(c)
-        count.append(n)
-        group += [k] * len(table)
-        expected.append(krippendorff_alpha(table))
-    columns = [np.concatenate(column) for column in (unit, category, count)]
-    alpha = alpha_by_group(*columns, np.array(group), len(parts) + 1)
-    assert_allclose(alpha, [*expected, NAN], rtol=0, atol=1e-12)
+def coefficients_of(table: np.ndarray, n_categories: int | None = None) -> NominalCoefficients:
+    """The coefficients from sums over the units; as many categories as were given by default."""
+    unit, category, count = sparse(table)
+    m, differing = unit_disagreement(unit, count)
+    shares = np.zeros(category.max(initial=0) + 1)
+    np.add.at(shares, category, count / m[unit])
+    given = int((shares > 0).sum())
+    several = m >= 2
+    total = (differing[several] / (m * (m - 1))[several]).sum()
+    return nominal_coefficients_of_sums(total, several.sum(), shares, n_categories or given)
+
+
+#: ratings, and percent agreement, AC1, Brennan and Prediger's and Fleiss' coefficient
+EDGES = [
+    ([], (NAN, NAN, NAN, NAN)),
+    ([[1.0, NAN]], (NAN, NAN, NAN, NAN)),
+    ([[1.0, 1.0], [1.0, 1.0]], (1.0, NAN, NAN, NAN)),
+    ([[1.0, 2.0], [1.0, 2.0]], (0.0, -1.0, -1.0, -1.0)),
+    ([[1.0, 1.0], [2.0, 2.0]], (1.0, 1.0, 1.0, 1.0)),
+]
+
+
+def test_coefficients_are_undefined_where_they_should_be_and_more_categories_than_were_given_may_be_said() -> None:
+    for table, expected in EDGES:
+        found = coefficients_of(np.array(table, dtype=float).reshape(-1, 2))
+        assert_allclose(np.array(found), expected, rtol=0, atol=1e-12)
+    table = random_ratings(1)
+    table = table[(~np.isnan(table)).sum(axis=1) >= 2]
+    found, every = coefficients_of(table, 7), [1, 2, 3, 4, 5, 6, 7]
+    assert found.ac1 == pytest.approx(gwet_ac1(table, categories=every), abs=1e-12)
+    assert found.brennan_prediger == pytest.approx(brennan_prediger(table, categories=every), abs=1e-12)
+    of_one = coefficients_of(np.ones((4, 3)), 2)  # is perfect agreement beyond chance
+    assert (float(of_one.ac1), float(of_one.brennan_prediger)) == (1.0, 1.0)
+    assert np.isnan(of_one.fleiss_kappa)
+
+
+def test_neither_rows_at_once_nor_their_order_nor_counting_in_parts_change_coefficients_of_pairs(monkeypatch) -> None:
+    rng = np.random.default_rng(7)
+    pair, count = np.sort(rng.integers(0, 9, 40)), rng.integers(0, 3, 40)
+    a, b = rng.integers(0, 4, (2, 40))
+    expected = coefficients_by_pair(pair, a, b, count, 11)
+    assert np.isfinite(expected).any()
+    of_pair = pair == 3
+    table = np.repeat(np.column_stack([a, b])[of_pair], count[of_pair], axis=0).astype(float)
+    assert_allclose(np.array(expected)[:, 3], [cohen_kappa(*table.T), gwet_ac1(table)], rtol=0, atol=1e-12)
+    order = rng.permutation(40)
+    for at_once in (1, 3, 7, 1000):
+        monkeypatch.setattr(kappas, "_ROWS_AT_ONCE", at_once)
+        found = coefficients_by_pair(pair[order], a[order], b[order], count[order], 11)
+        np.testing.assert_array_equal(found, expected)
+
+
+few = examples(150)
+
+#: units; each has the set of every annotator, None where one did not rate
+Units = list[list[set[int] | None]]
+
+
+def _columns(units: Units) -> list[np.ndarray]:
+    rows = [
+        (u, annotator, tag)
+        for u, row in enumerate(units)
+        for annotator, tags in enumerate(row)
+        if tags is not None
+        for tag in (sorted(tags) or [-1])
+    ]
+    return list(np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+def _sets(units: Units) -> TagSets:
+    return TagSets.from_columns(*_columns(units), n_units=len(units), n_tags=4)
+
+
+def _set_alpha(units: Units, distance: str = "masi") -> float:
+    """Alpha of a report on these units of at most three annotators."""
+    samples = [{r: [tag + 1 for tag in tags] for r, tags in enumerate(row) if tags is not None} for row in units]
+    alpha = KINDS["tags"].report(samples, set_distance=distance, resamples=0).alpha.pooled
+    return NAN if alpha is None else alpha
+
+
+def _jaccard(a: set, b: set) -> float:
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def _masi(a: set, b: set) -> float:
+    if a == b:
+        return 1.0
+    if a < b or b < a:
+        return _jaccard(a, b) * 2 / 3
+    return _jaccard(a, b) / 3
+
+
+LIKENESS = {"jaccard": _jaccard, "masi": _masi}
+
+
+def _alpha_by_pairs(units: Units, distance: str) -> float:
+    rows = [[tags for tags in row if tags is not None] for row in units]
+    rated = [row for row in rows if len(row) >= 2]
+    every = [tags for row in rated for tags in row]
+    observed = sum(sum(1 - LIKENESS[distance](a, b) for a, b in permutations(row, 2)) / (len(row) - 1) for row in rated)
+    expected = sum(1 - LIKENESS[distance](a, b) for a, b in permutations(every, 2))
+    return 1 - (len(every) - 1) * observed / expected if expected else NAN
+
+
+tag_set = st.one_of(st.none(), st.sets(st.integers(0, 3), max_size=4))
+many_units = st.integers(1, 3).flatmap(
+    lambda n: st.lists(st.lists(tag_set, min_size=n, max_size=n), min_size=1, max_size=7)
+)
+
+
+@few
+@given(many_units)
+def test_alpha_of_sets_is_its_definition_over_all_pairs(units: Units) -> None:
+    for distance in LIKENESS:
+        assert_allclose(_set_alpha(units, distance), _alpha_by_pairs(units, distance), rtol=0, atol=1e-11)
+
+
+def _random_units(seed: int, least: int = 1) -> Units:
+    """Sets of at least so many tags by three annotators; some are missing."""
+    rng = np.random.default_rng(seed)
+    units: Units = []
+    for _ in range(25):
+        truth = set(rng.choice(4, int(rng.integers(max(least, 1), 4)), replace=False).tolist())
+        row = [truth ^ set(np.flatnonzero(rng.random(4) < 0.2).tolist()) for _ in range(3)]
+        units.append([None if rng.random() < 0.2 or len(tags) < least else tags for tags in row])
+    return units
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_alpha_of_sets_is_what_nltk_says(seed: int) -> None:
+    nltk = pytest.importorskip("nltk.metrics")
+    units = _random_units(seed)  # without empty sets: NLTK divides by zero
+    rows = [(f"annotator {r}", f"unit {u}", frozenset(tags)) for u, row in enumerate(units)
+            for r, tags in enumerate(row) if tags is not None]  # fmt: skip
+    for distance in ("jaccard", "masi"):
+        task = nltk.agreement.AnnotationTask(data=rows, distance=getattr(nltk, f"{distance}_distance"))
+        assert_allclose(_set_alpha(units, distance), task.alpha(), rtol=0, atol=1e-12)
+
+
+# (id, units, alpha with MASI, alpha with Jaccard), by hand
+CASES: list[tuple[str, Units, float, float]] = [
+    ("no units", [], NAN, NAN),
+    ("nobody rated", [[None, None]], NAN, NAN),
+    ("one annotator", [[{0}], [{1}]], NAN, NAN),
+    ("no unit with two sets", [[{0}, None], [None, {1}]], NAN, NAN),
+    ("all sets equal", [[{0, 1}, {1, 0}], [{0, 1}, {0, 1}]], NAN, NAN),
+    ("all sets empty", [[set(), set()], [set(), set()]], NAN, NAN),
+    ("equal where it counts", [[{0}, {0}], [{1}, None]], NAN, NAN),
+    ("empty against a tag", [[set(), {0}], [{0}, {0}]], 0.0, 0.0),
+    ("empty and tag, always the same", [[set(), set()], [{2}, {2}]], 1.0, 1.0),
+]
+
+
+def test_edge_cases_have_the_value_computed_by_hand() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, units, masi_alpha, jaccard_alpha in CASES:
+            assert_allclose(_set_alpha(units), masi_alpha, rtol=0, atol=1e-14, err_msg=name)
+            assert_allclose(_set_alpha(units, "jaccard"), jaccard_alpha, rtol=0, atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", seeds(10))
+def test_sets_are_told_apart_by_all_their_tags_and_neither_order_nor_duplicates_matter(seed: int) -> None:
+    units = _random_units(seed, least=0)
+    number, members = _sets(units).distinct()
+    rows = [frozenset(tags) for row in units for tags in row if tags is not None]
+    assert members.shape == (len(set(rows)), 4)
+    assert [frozenset(np.flatnonzero(members[[k]].toarray()[0]).tolist()) for k in number] == rows
+    columns = np.array(_columns(units))
+    again = columns[:, np.random.default_rng(0).permutation(np.r_[np.arange(columns.shape[1]), [2, 5, 5]])]
+    expected, mixed = _sets(units), TagSets.from_columns(*again, n_units=len(units), n_tags=4)
+    for name in ("unit", "row", "tag"):
+        assert_array_equal(getattr(mixed, name), getattr(expected, name))
+
+
+def test_expected_disagreement_is_that_of_all_pairs_of_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, members = _sets(_random_units(8, least=0)).distinct()
+    every = [set(np.flatnonzero(row).tolist()) for row in members.toarray()]
+    counts = np.random.default_rng(1).integers(0, 5, (2, 3, len(every))).astype(float)
+    for distance, alike in LIKENESS.items():
+        apart = np.array([[1 - alike(a, b) for b in every] for a in every])
+        expected = np.einsum("...a,ab,...b", counts, apart, counts)
+        for at_once in (1, 7, 10**6):
+            monkeypatch.setattr(sets, "MAX_PAIRS_AT_ONCE", at_once)
+            found = sets.expected_disagreement_of_sets(members, counts, distance)
+            assert_allclose(found, expected, rtol=1e-13, atol=1e-12)
+
+
+INTEGERS = np.array([0, 1])
+UNUSABLE = [
+    ((INTEGERS, np.array([0]), INTEGERS), r"`annotator` must have the shape \(2,\), got \(1,\)"),
+    ((np.zeros((2, 2), int),) * 3, r"`unit` must have the shape \(4,\), got \(2, 2\)"),
+    ((INTEGERS, INTEGERS, np.array([0, 1.0])), "`tag` must be integers >= -1, got float64 from 0.0"),
+    ((INTEGERS - 1, INTEGERS, INTEGERS), "`unit` must be integers >= 0, got int64 from -1"),
+    ((INTEGERS, INTEGERS, INTEGERS - 2), "`tag` must be integers >= -1, got int64 from -2"),
+]
+
+
+def test_columns_that_do_not_fit_are_an_error() -> None:
+    for columns, message in UNUSABLE:
+        with pytest.raises(ValueError, match=message):
+            TagSets.from_columns(*columns)

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import entropy
 
 from tests.chance import examples, seeds
-from tests.metrics.rating_tables import NAN, tables
+from tests.metrics.published import NAN, tables
 
 from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, percent_agreement, unit_votes
 from annotator_agreement.metrics.consensus import (
@@ -123,8 +123,6 @@ def test_a_score_is_the_share_of_votes_times_the_iou_and_one_vote_has_none() -> 
     score = consensus_score(np.array([3, 2, 1, 1]), np.array([3, 5, 1, 4]), np.array([0.5, 0.75, np.nan, np.nan]))
     np.testing.assert_allclose(score, [0.5, 0.3, np.nan, np.nan], rtol=1e-15)
 
-
-# ---- pixels ----
 
 SIZE = (13, 7)
 

@@ -1,9 +1,8 @@
-"""Instance masks: published cases, pycocotools, painted images, closed forms, pixels as shapely squares."""
+"""Instance masks: published cases, painted images, closed forms, pixels as shapely squares."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,16 +10,14 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from pycocotools import mask as coco
 
 from tests.chance import examples, seeds
-from tests.metrics.golden_cases import GOLDEN, fraction
+from tests.metrics.published import GOLDEN, fraction
 
 from annotator_agreement.metrics import (
     Alignment,
     MaskCrops,
     Objects,
-    Overlaps,
     boxes_as_polygons,
     mask_box_intersection,
     mask_intersection,
@@ -43,14 +40,6 @@ def cut_out(image: np.ndarray, margin: int = 0) -> Crop:
     return image[top : y.max() + 1 + margin, left : x.max() + 1 + margin], int(left), int(top)
 
 
-def paint(crop: Crop, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
-    """A rectangle of pixels on an image of its own; all of it must be within."""
-    pixels, left, top = crop
-    image = np.zeros((height, width), np.bool_)
-    image[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
-    return image
-
-
 def random_images(n: int, seed: int, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
     """Images of a few blots and some noise each, shape ``(n, height, width)``."""
     rng = np.random.default_rng(seed)
@@ -68,9 +57,6 @@ def random_images(n: int, seed: int, height: int = HEIGHT, width: int = WIDTH) -
 def every_pair(n: int) -> tuple[np.ndarray, np.ndarray]:
     i, j = np.divmod(np.arange(n * n), max(n, 1))
     return i, j
-
-
-# published cases
 
 
 @pytest.mark.parametrize("margin", [0, 2, 9])
@@ -105,23 +91,6 @@ def _symbols() -> tuple[Objects, list[Crop]]:
     return Objects(np.zeros(len(nodes), np.int64), annotator, category), crops
 
 
-def _overlaps(objects: Objects, masks: MaskCrops) -> Overlaps:
-    return find_overlaps(objects, masks.area, lambda i, j: mask_intersection(masks, i, j))
-
-
-def _alignment(classes: str) -> tuple[list[list[int]], Alignment]:
-    """The aligned pairs of the symbols, and how good they are."""
-    objects, crops = _symbols()
-    masks = MaskCrops.from_crops(crops)
-    overlaps = _overlaps(objects, masks)
-    aligned = match_objects(objects, overlaps, method="mutual_best", classes=classes).aligned
-    i, j = aligned
-    shared = overlaps.values_at(overlaps.intersection, i, j)
-    n_a = len(MUNG["truth"])
-    sums = [math.fsum(shared / masks.area[k]) for k in (i, j)]
-    return np.stack([i, j - n_a], axis=1).tolist(), Alignment(n_a, len(objects) - n_a, len(i), *sums)
-
-
 def test_symbols_of_the_source_document_overlap_as_printed() -> None:
     masks = MaskCrops.from_crops(_symbols()[1])
     n = len(MUNG["truth"])
@@ -136,39 +105,18 @@ def test_symbols_of_the_source_document_overlap_as_printed() -> None:
 
 
 def test_symbols_of_the_source_document_are_aligned_as_published() -> None:
+    objects, crops = _symbols()
+    masks = MaskCrops.from_crops(crops)
+    overlaps = find_overlaps(objects, masks.area, lambda i, j: mask_intersection(masks, i, j))
     for classes in ("require", "prefer"):
-        aligned, alignment = _alignment(classes)
-        assert aligned == MUNG["aligned"]
+        aligned = match_objects(objects, overlaps, method="mutual_best", classes=classes).aligned
+        shared, n_a = overlaps.values_at(overlaps.intersection, *aligned), len(MUNG["truth"])
+        sums = [math.fsum(shared / masks.area[k]) for k in aligned]
+        alignment = Alignment(n_a, len(objects) - n_a, aligned.shape[1], *sums)
+        assert (aligned.T - [0, n_a]).tolist() == MUNG["aligned"]
         assert alignment.n_a + alignment.n_b - 2 * alignment.n_aligned == MUNG["n_not_aligned"]
         found = [alignment.recall, alignment.precision, alignment.f_score]
         assert_allclose(found, [MUNG["total"][name] for name in ("recall", "precision", "fscore")], rtol=0, atol=1e-12)
-
-
-# mask against mask
-
-
-@pytest.mark.parametrize("seed", seeds(5))
-@pytest.mark.parametrize("margin", [0, 3])
-def test_masks_overlap_as_in_pycocotools(seed: int, margin: int) -> None:
-    images = random_images(12, seed)
-    images = images[images.any(axis=(1, 2))]
-    masks = MaskCrops.from_crops([cut_out(image, margin) for image in images])
-    encoded = coco.encode(np.asfortranarray(images.transpose(1, 2, 0).astype(np.uint8)))
-    n = len(images)
-    i, j = every_pair(n)
-    shared = mask_intersection(masks, i, j)
-    assert masks.area.tolist() == coco.area(encoded).tolist()
-    iou = iou_from_areas(shared, masks.area[i], masks.area[j]).reshape(n, n)
-    assert_allclose(iou, coco.iou(encoded, encoded, [0] * n), rtol=0, atol=1e-15)
-    # against a crowd region, pycocotools divides by the area of the first mask alone
-    of_first = (shared / masks.area[i]).reshape(n, n)
-    assert_allclose(of_first, coco.iou(encoded, encoded, [1] * n), rtol=0, atol=1e-15)
-    merged = [coco.area(coco.merge([encoded[a], encoded[b]], intersect=True)) for a, b in zip(i, j, strict=True)]
-    assert shared.tolist() == merged
-
-
-def _solid(height: int, width: int, left: int, top: int) -> Crop:
-    return np.ones((height, width), np.bool_), left, top
 
 
 @st.composite
@@ -190,11 +138,10 @@ def test_what_masks_share_is_symmetric_and_at_most_the_smaller_mask(drawn: list[
     assert (shared >= 0).all()
     assert (shared <= np.minimum(masks.area[i], masks.area[j])).all()
     assert_array_equal(shared[i == j], masks.area)
-    shifted = [paint((crop, left + 6, top + 4), 20, 30) for crop, left, top in drawn]
+    shifted = np.zeros((len(drawn), 20, 30), np.bool_)
+    for image, (crop, left, top) in zip(shifted, drawn, strict=True):
+        image[top + 4 : top + 4 + len(crop), left + 6 : left + 6 + crop.shape[1]] = crop
     assert shared.tolist() == [np.count_nonzero(shifted[a] & shifted[b]) for a, b in zip(i, j, strict=True)]
-
-
-# columns
 
 
 def test_some_of_the_masks_are_those_masks_and_none_are_empty_columns() -> None:
@@ -215,41 +162,6 @@ def test_some_of_the_masks_are_those_masks_and_none_are_empty_columns() -> None:
     assert mask_polygon_intersection(empty, none, np.empty(0, np.object_)).shape == (0,)
 
 
-# mask against box
-
-
-def _shared_with_box(image: np.ndarray, box: Sequence[float]) -> float:
-    """Pixel by pixel."""
-    x_min, y_min, x_max, y_max = box
-    return math.fsum(
-        max(0.0, min(x + 1, x_max) - max(x, x_min)) * max(0.0, min(y + 1, y_max) - max(y, y_min))
-        for y, x in zip(*np.nonzero(image), strict=True)
-    )
-
-
-@pytest.mark.long
-def test_masks_and_boxes_share_the_area_summed_pixel_by_pixel() -> None:
-    images = random_images(25, 5)
-    masks = MaskCrops.from_crops([cut_out(image, 2) for image in images])
-    rng = np.random.default_rng(5)
-    i = rng.integers(0, len(images), 300)
-    low = rng.uniform(-9, (WIDTH, HEIGHT), (300, 2))
-    boxes = np.hstack([low, low + rng.uniform(0, (WIDTH / 2, HEIGHT), (300, 2))])
-    boxes[::3] = np.round(boxes[::3])
-    expected = [_shared_with_box(images[row], box) for row, box in zip(i, boxes.tolist(), strict=True)]
-    assert np.count_nonzero(expected) > 150
-    assert_allclose(mask_box_intersection(masks, i, boxes), expected, rtol=0, atol=1e-10)
-
-
-# mask against polygon
-
-
-def _squares(image: np.ndarray) -> shapely.Geometry:
-    """The pixels of an image as one geometry."""
-    y, x = np.nonzero(image)
-    return shapely.union_all(shapely.box(x, y, x + 1, y + 1))
-
-
 def _stars(n: int, seed: int) -> np.ndarray:
     """Polygons of up to 25 vertices, some with a hole or in two parts, some of them outside the image."""
     rng = np.random.default_rng(seed)
@@ -268,7 +180,8 @@ def _stars(n: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("seed", seeds(3))
 def test_masks_and_polygons_share_the_area_that_shapely_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     images, stars = random_images(20, seed), _stars(15, seed)
-    squares = np.array([_squares(image) for image in images], dtype=np.object_)
+    pixels = [np.nonzero(image)[::-1] for image in images]
+    squares = np.array([shapely.union_all(shapely.box(x, y, x + 1, y + 1)) for x, y in pixels], np.object_)
     expected = shapely.area(shapely.intersection(squares[:, None], stars[None, :])).ravel()
     masks = MaskCrops.from_crops([cut_out(image, seed) for image in images])
     i, j = np.repeat(np.arange(20), 15), np.tile(np.arange(15), 20)
@@ -281,22 +194,9 @@ def test_masks_and_polygons_share_the_area_that_shapely_finds(seed: int, monkeyp
         assert ((shared > 0) == (expected > 1e-9)).all()
 
 
-def test_large_masks_and_polygons_share_the_pixels_counted() -> None:
-    rng = np.random.default_rng(13)
-    image = rng.random((500, 700)) < 0.5
-    masks = MaskCrops.from_crops([_solid(2, 2, 0, 0), (image, 40, 30)])
-    assert image.size > 10 * masks_module.BAND_PIXELS
-    frame = shapely.box(100, 90, 600, 501) - shapely.box(200, 100, 399, 480)
-    expected = np.count_nonzero(image[60:471, 60:560]) - np.count_nonzero(image[70:450, 160:359])
-    shared = mask_polygon_intersection(masks, np.array([1, 0, 1]), np.array([frame, frame, shapely.box(0, 0, 45, 999)]))
-    assert shared.tolist() == [expected, 0, np.count_nonzero(image[:, :5])]
-
-
-# errors
-
-
 def test_unusable_input_is_an_error_that_names_the_argument() -> None:
-    masks, zero, square = MaskCrops.from_crops([_solid(2, 3, 0, 0)]), np.array([0]), np.array([shapely.box(0, 0, 1, 1)])
+    masks, zero = MaskCrops.from_crops([(np.ones((2, 3), np.bool_), 0, 0)]), np.array([0])
+    square = np.array([shapely.box(0, 0, 1, 1)])
     with pytest.raises(ValueError, match=r"`crops` must have the shape \(H, W\), got \(4,\)"):
         MaskCrops.from_crops([(np.ones(4, np.bool_), 0, 0)])
     for function, other, message in (

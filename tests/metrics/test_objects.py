@@ -1,16 +1,30 @@
-"""Columns of objects and which of them overlap; of crowded samples the most similar are compared."""
+"""Columns of objects and which of them overlap; objects that one annotator drew in parts, or twice."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples
 from tests.metrics.matching_oracle import columns, compared_pairs, similarity_of, sorted_rows
 
-from annotator_agreement.metrics import Objects, box_overlaps
-from annotator_agreement.metrics.geometry import Boxes, box_area, box_intersection, iou_from_areas, near_pairs
+from annotator_agreement.metrics import (
+    Intervals,
+    Keypoints,
+    MaskCrops,
+    Objects,
+    Polygons,
+    Regions,
+    box_overlaps,
+    boxes_as_polygons,
+    lines_from_points,
+)
+from annotator_agreement.metrics.geometry import Boxes, Geometry, box_area, box_intersection, iou_from_areas, near_pairs
 from annotator_agreement.metrics.geometry import objects as objects_module
+from annotator_agreement.metrics.matching import find_duplicates, find_splits, splits
 
 ZERO = np.zeros(2, np.int64)
 ERRORS = [
@@ -151,3 +165,108 @@ def test_a_large_sample_between_others_has_the_same_overlaps_as_compared_pair_by
     crowded = boxes.overlaps(of).crowded
     assert crowded is not None
     assert set(sample[crowded].tolist()) == {1}
+
+
+WHOLE, LEFT, RIGHT = (2, 1, 22, 6), (2, 1, 11, 6), (12, 1, 22, 6)
+
+
+def _found(geometry: Geometry, annotators: list[int], asked: list[bool] | None = None, threshold: float = 0.5) -> list:
+    objects = Objects(np.zeros(len(annotators), int), np.array(annotators, int), np.ones(len(annotators), int))
+    candidates = np.ones(len(annotators), np.bool_) if asked is None else np.array(asked, np.bool_)
+    return find_splits(objects, candidates, geometry.overlaps(objects), geometry, threshold).tolist()
+
+
+# (id, boxes, annotators, what is split)
+CASES = [
+    ("nothing", [], [], []),
+    ("parts of the annotator who drew the whole", [WHOLE, LEFT, RIGHT], [0, 0, 0], [False] * 3),
+    ("seven tenths inside", [WHOLE, LEFT, (15, 1, 25, 6)], [0, 1, 1], [True] * 3),
+    ("less than seven tenths inside", [WHOLE, LEFT, (15.1, 1, 25.1, 6)], [0, 1, 1], [False] * 3),
+    ("half the whole", [WHOLE, (2, 1, 7, 6), (17, 1, 22, 6)], [0, 1, 1], [True] * 3),
+    ("less than half the whole", [WHOLE, (2, 1, 7, 6), (17.1, 1, 22, 6)], [0, 1, 1], [False] * 3),
+    ("a whole without area", [(2, 1, 2, 6), LEFT, RIGHT], [0, 1, 1], [False] * 3),
+]
+
+
+def test_splits_are_those_found_by_hand() -> None:
+    for name, boxes, annotators, expected in CASES:
+        assert _found(Boxes(np.array(boxes, float).reshape(-1, 4)), annotators) == expected, name
+    boxes = Boxes(np.array([WHOLE, LEFT, RIGHT], float))
+    # only candidates are found, whatever the rest of the split is
+    for asked in ([True, False, False], [False, True, False], [False, True, True], [False, False, False]):
+        assert _found(boxes, [0, 1, 1], asked) == asked
+    # the union, 19 of 20 columns, must reach the threshold
+    assert _found(boxes, [0, 1, 1], threshold=0.95) == [True] * 3
+    assert _found(boxes, [0, 1, 1], threshold=0.951) == [False] * 3
+
+
+def test_shapes_and_intervals_are_split_like_boxes_but_lines_and_points_never() -> None:
+    boxes = np.array([WHOLE, LEFT, RIGHT], float)
+    polygons = Polygons.from_geometry(boxes_as_polygons(boxes))
+    masks = Regions.of_masks(MaskCrops.from_crops([(np.ones((5, w), np.bool_), x, 1) for x, w in [(12, 10), (2, 20)]]))
+    mixed = masks.take(np.array([1])).joined([Regions.of_polygons(polygons.take(np.array([1]))), masks.take([0])])
+    frames = Intervals(boxes[:, 0].astype(int), boxes[:, 2].astype(int) - 1)
+    for geometry in (Regions.of_polygons(polygons), mixed, frames):
+        assert _found(geometry, [0, 1, 1]) == [True] * 3
+    ends = np.array([[x, 1] for x_min, _, x_max, _ in boxes for x in (x_min, x_max)])
+    lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.0)
+    points = Keypoints(np.array([[[x_min, y_min], [x_max, y_max]] for x_min, y_min, x_max, y_max in boxes]))
+    for geometry in (Regions.of_lines(lines), points):
+        assert _found(geometry, [0, 1, 1]) == [False] * 3
+
+
+def _objects(*rows: tuple[int, int, int]) -> Objects:
+    """Objects of (sample, annotator, class)."""
+    return Objects(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def _duplicates(geometry: Geometry, lone: list[bool], objects: Objects | None = None) -> list[bool]:
+    objects = objects or _objects(*[(0, 0, 1)] * len(lone))
+    area = geometry.overlaps(objects).area
+    return find_duplicates(objects, np.array(lone, np.bool_), geometry, area).tolist()
+
+
+LONE, MATCHED = True, False
+
+
+def test_objects_of_any_geometry_can_be_duplicates() -> None:
+    assert _duplicates(Boxes(np.array([(3, 1, 3, 6.0)] * 2)), [MATCHED, LONE]) == [False, False], "without area"
+    lone = [LONE, LONE, LONE]
+    crop, shorter = np.ones((5, 20), np.bool_), np.ones((5, 18), np.bool_)
+    masks = Regions.of_masks(MaskCrops.from_crops([(crop, 4, 2), (shorter, 4, 2), (crop, 7, 2)]))
+    assert _duplicates(masks, lone) == [False, True, False]
+    assert _duplicates(Intervals(np.array([1, 1, 3]), np.array([20, 18, 22])), lone) == [False, True, False]
+    points = np.array([[0, 0], [40, 0], [40, 20.0]])
+    assert _duplicates(Keypoints(np.stack([points, points + 0.1, points + 15])), lone) == [False, True, False]
+    ends = np.array([[0, 0], [20, 0], [0, 1], [19, 1], [0, 6], [20, 6.0]])
+    lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.5)
+    assert _duplicates(Regions.of_lines(lines), lone) == [False, True, False]
+
+
+rows = st.tuples(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(1, 2)),
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(9, 11), st.integers(9, 11)),
+    st.booleans(),
+)
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@examples(200)
+@given(drawn=st.lists(rows, max_size=12))
+def test_duplicates_are_those_of_sets_of_pixels(at_once: int, drawn: list) -> None:
+    drawn = sorted(drawn, key=lambda entry: entry[0][:2])
+    pixels = [{(x, y) for x in range(a, a + w) for y in range(b, b + h)} for _, (a, b, w, h), _ in drawn]
+    expected = [
+        lone
+        and any(
+            (other == own and n != k and (not other_lone or n < k))
+            and len(pixels[k] & pixels[n]) / len(pixels[k] | pixels[n]) >= 0.9
+            for n, (other, _, other_lone) in enumerate(drawn)
+        )
+        for k, (own, _, lone) in enumerate(drawn)
+    ]
+    boxes = np.array([(a, b, a + w, b + h) for _, (a, b, w, h), _ in drawn], float).reshape(-1, 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splits, "MAX_PAIRS_AT_ONCE", at_once)
+        found = _duplicates(Boxes(boxes), [lone for *_, lone in drawn], _objects(*(own for own, *_ in drawn)))
+    assert_array_equal(found, expected)

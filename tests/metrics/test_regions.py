@@ -1,8 +1,9 @@
-"""Overlaps between boxes, polygons, masks and lines, and of coarse outlines: counted pixels, shapely, closed forms."""
+"""Overlaps between boxes, polygons, masks and lines, of coarse outlines, and areas that several cover together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,15 +15,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.chance import examples, seeds
 
 from annotator_agreement.metrics import (
+    Intervals,
+    Keypoints,
     MaskCrops,
     Objects,
     Polygons,
     Regions,
     box_overlaps,
+    boxes_as_polygons,
     lines_from_points,
     polygons_from_rings,
 )
-from annotator_agreement.metrics.geometry import BOX, MASK, OUTLINE_BYTES, POLYGON, Boxes, Outlines, as_regions
+from annotator_agreement.metrics.geometry import BOX, OUTLINE_BYTES, POLYGON, Boxes, Geometry, Outlines, as_regions
+from annotator_agreement.metrics.geometry import boxes as geometry_module
 from annotator_agreement.metrics.geometry import objects as objects_module
 
 HEIGHT, WIDTH = 13, 29
@@ -61,59 +66,6 @@ def rectangle(x: float, y: float, width: float, height: float) -> Ring:
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
 
 
-def outline(image: np.ndarray) -> Regions:
-    """The polygon around the pixels of an image, as shapely draws it."""
-    squares = shapely.union_all([shapely.box(x, y, x + 1, y + 1) for y, x in zip(*np.nonzero(image), strict=True)])
-    rings = [
-        list(ring.coords)[:-1]
-        for part in shapely.get_parts(squares)
-        if not part.is_empty
-        for ring in (part.exterior, *part.interiors)
-    ]
-    return polygon(*rings)
-
-
-def painted(x_min: int, y_min: int, x_max: int, y_max: int) -> np.ndarray:
-    image = np.zeros((HEIGHT, WIDTH), np.bool_)
-    image[y_min:y_max, x_min:x_max] = True
-    return image
-
-
-# ---- the same pixels, whatever the kind ----
-
-
-def _forms(image: np.ndarray) -> list[Regions]:
-    """A set of pixels in every kind that can hold it."""
-    forms = [mask(image), outline(image)]
-    y, x = np.nonzero(image)
-    if len(y) and len(y) == (np.ptp(y) + 1) * (np.ptp(x) + 1):
-        forms.append(box(x.min(), y.min(), x.max() + 1, y.max() + 1))
-    return forms
-
-
-def _images(seed: int, n: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(seed)
-    images = []
-    for k in range(n):
-        x, y = np.sort(rng.integers(0, WIDTH + 1, 2)), np.sort(rng.integers(0, HEIGHT + 1, 2))
-        image = painted(x[0], y[0], x[1], y[1])
-        images.append(image if k % 3 == 0 else image & (rng.random(image.shape) < (0.5 if k % 3 == 1 else 0.9)))
-    return images
-
-
-@pytest.mark.parametrize("seed", seeds(6))
-def test_all_kinds_share_the_pixels_counted(seed: int) -> None:
-    images = _images(seed, 9)
-    forms = [(number, form) for number, image in enumerate(images) for form in _forms(image)]
-    assert {int(form.kind[0]) for _, form in forms} == {BOX, POLYGON, MASK}
-    every = forms[0][1].joined([form for _, form in forms[1:]])
-    i, j = np.divmod(np.arange(len(forms) ** 2), len(forms))
-    expected = [float((images[forms[p][0]] & images[forms[q][0]]).sum()) for p, q in zip(i, j, strict=True)]
-    # an edge list sums areas of opposite sign, so that of counted pixels the last digits may be lost
-    assert_allclose(every.intersection_of(i, j), expected, rtol=1e-12, atol=1e-12)
-    assert_allclose(every.area, [images[number].sum() for number, _ in forms], rtol=1e-12, atol=0)
-
-
 def test_shapes_agree_exactly_with_themselves_and_a_box_with_the_polygon_of_its_corners() -> None:
     rng = np.random.default_rng(4)
     shapes = [
@@ -131,9 +83,6 @@ def test_shapes_agree_exactly_with_themselves_and_a_box_with_the_polygon_of_its_
         both = box(x_min, y_min, x_max, y_max).joined([polygon(corners)])
         shared = both.intersection_of(np.array([0, 1]), np.array([1, 0]))
         assert_allclose(shared / (both.area.sum() - shared), 1.0, rtol=0, atol=1e-15)
-
-
-# ---- many at once ----
 
 
 def _mixed(seed: int, n: int, n_samples: int, n_annotators: int) -> tuple[Regions, list[shapely.Geometry], Objects]:
@@ -154,7 +103,8 @@ def _mixed(seed: int, n: int, n_samples: int, n_annotators: int) -> tuple[Region
             regions.append(polygon(ring.tolist()))
             geometry.append(shapely.make_valid(shapely.Polygon(ring)))
         else:
-            image = painted(int(x), int(y), int(x) + 7, int(y) + 4) & (rng.random((HEIGHT, WIDTH)) < 0.8)
+            image = np.zeros((HEIGHT, WIDTH), np.bool_)
+            image[int(y) : int(y) + 4, int(x) : int(x) + 7] = rng.random((4, 7)) < 0.8
             regions.append(mask(image))
             geometry.append(
                 shapely.union_all([shapely.box(c, r, c + 1, r + 1) for r, c in zip(*np.nonzero(image), strict=True)])
@@ -253,37 +203,23 @@ def _polygons(geometry: list[shapely.Geometry]) -> Regions:
     return Regions.of_polygons(Polygons.from_geometry(np.array(geometry, np.object_)))
 
 
-def _star(rng: np.random.Generator, kind: str) -> shapely.Geometry:
-    """A shape around the middle of an image of 640 x 480."""
-    angle, radius = np.linspace(0, 2 * np.pi, 40, endpoint=False), rng.uniform(90, 180) * rng.normal(1, 0.08, 40)
-    ring = np.stack([1.3 * radius * np.cos(angle), 0.8 * radius * np.sin(angle)], 1) + rng.normal([320, 240], 25)
-    blob = shapely.make_valid(shapely.Polygon(ring)).buffer(0)
-    if kind == "ring":
-        return blob.difference(shapely.affinity.scale(blob, 0.6, 0.6))
-    if kind == "two":
-        return blob.difference(shapely.box(300, 0, 330, 480))
-    if kind == "bar":
-        ends = shapely.LineString(rng.normal([[120, 80], [520, 400]], 12))
-        return ends.buffer(20)
-    return blob
-
-
-@pytest.mark.parametrize(
-    ("kind", "bias", "spread"), [("blob", 3e-3, 8e-3), ("ring", 6e-3, 0.02), ("two", 6e-3, 0.02), ("bar", 4e-3, 0.01)]
-)
-@pytest.mark.few(1)
-def test_the_iou_of_shapes_is_close_to_that_of_exact_areas(kind: str, bias: float, spread: float) -> None:
-    rng = np.random.default_rng(3)
-    shapes = [_star(rng, kind) for _ in range(60)]
-    i, j = np.triu_indices(len(shapes), 1)
+def test_the_iou_of_shapes_is_close_to_that_of_exact_areas() -> None:
+    rng, angle = np.random.default_rng(3), np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    shapes = []
+    for k in range(60):  # around the middle of an image of 640 x 480: whole ones, rings, and ones in two parts
+        radius = rng.uniform(90, 180) * rng.normal(1, 0.08, 40)
+        ring = np.stack([1.3 * radius * np.cos(angle), 0.8 * radius * np.sin(angle)], 1) + rng.normal([320, 240], 25)
+        blob = shapely.make_valid(shapely.Polygon(ring)).buffer(0)
+        gone = (shapely.Polygon(), shapely.affinity.scale(blob, 0.6, 0.6), shapely.box(300, 0, 330, 480))
+        shapes.append(blob.difference(gone[k % 3]))
+    i, j = np.triu_indices(60, 1)
     a, b = (np.array(shapes, np.object_)[rows] for rows in (i, j))
-    exact = shapely.area(shapely.intersection(a, b)) / shapely.area(shapely.union(a, b))
     found = _outlines(_polygons(shapes))
     shared = found.intersection_of(i, j)
-    error = shared / (found.area[i] + found.area[j] - shared) - exact
-    assert exact.mean() > 0.2
-    assert abs(error.mean()) < bias
-    assert error.std() < spread
+    error = shared / (found.area[i] + found.area[j] - shared)
+    error -= shapely.area(shapely.intersection(a, b)) / shapely.area(shapely.union(a, b))
+    assert abs(error.mean()) < 6e-3
+    assert error.std() < 0.02
     assert_allclose(found.intersection_of(j, i), shared, rtol=1e-12)
 
 
@@ -292,28 +228,11 @@ def test_rectangles_and_triangles_are_exact_up_to_the_255th_part_of_their_width_
     found = _outlines(_polygons([shapely.box(10, 20, 50, 100), shapely.box(30, 60, 90, 90), triangle]))
     assert_allclose(found.area, [3200, 1800, 3200], rtol=0.002)
     assert_allclose(found.intersection_of(np.array([0, 0, 1]), np.array([1, 2, 2])), [600, 2400, 200], rtol=0.01)
-    rng = np.random.default_rng(4)
-    shapes = [_star(rng, kind) for kind in ("blob", "ring", "bar")]
-    found = _outlines(_polygons([*shapes, *shapes, shapely.box(900, 0, 950, 50)]))
+    bar = shapely.LineString([(0, 0), (70, 40)]).buffer(20)
+    shapes = [triangle.buffer(9), triangle.difference(shapely.box(20, 30, 40, 50)), bar]
+    found = _outlines(_polygons(shapes)).joined([_outlines(_polygons([*shapes, shapely.box(900, 0, 950, 50)]))])
     assert_array_equal(found.intersection_of(np.arange(3), np.arange(3, 6)), found.area[:3])
     assert_array_equal(found.intersection_of(np.arange(3), np.full(3, 6)), 0.0)
-
-
-def test_a_mask_has_the_outline_of_a_polygon_of_its_shape() -> None:
-    rng = np.random.default_rng(5)
-    shapes = [_star(rng, kind) for kind in ("blob", "ring", "two") for _ in range(5)]
-    x, y = np.meshgrid(np.arange(640) + 0.5, np.arange(480) + 0.5)
-    crops = []
-    for shape in shapes:
-        image = shapely.contains_xy(shape, x, y)
-        (rows,), (columns,) = (np.nonzero(image.any(axis=axis)) for axis in (1, 0))
-        crops.append((image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1], int(columns[0]), int(rows[0])))
-    masks, polygons = _outlines(Regions.of_masks(MaskCrops.from_crops(crops))), _outlines(_polygons(shapes))
-    both = masks.joined([polygons])
-    i, j = np.arange(15), np.arange(15, 30)
-    shared = both.intersection_of(i, j)
-    assert_allclose(masks.area, polygons.area, rtol=0.03)
-    assert (shared / (both.area[i] + both.area[j] - shared) > 0.94).all()
 
 
 def test_boxes_lines_and_shapes_without_area_have_the_outline_of_a_box() -> None:
@@ -334,3 +253,127 @@ def test_the_overlapping_pairs_are_those_of_different_annotators() -> None:
     assert_array_equal([overlaps.i, overlaps.j], [[0, 0], [1, 2]])
     assert_allclose(overlaps.intersection, [2, 1], rtol=0.01)
     assert np.isnan(found.union_area(np.array([0, 1]), np.array([0, 0]), 1)).all()
+
+
+SETTINGS = examples(100)
+
+corners = st.tuples(st.integers(0, 12), st.integers(0, 7), st.integers(0, 6), st.integers(0, 4))
+grouped_boxes = st.lists(st.tuples(st.integers(0, 3), corners), max_size=24)
+
+
+def _columns(drawn: list) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes, and their groups in ascending order."""
+    table = np.array([(group, x, y, x + w, y + h) for group, (x, y, w, h) in sorted(drawn)], float).reshape(-1, 5)
+    return table[:, 1:], table[:, 0].astype(np.int64)
+
+
+def _mask(box: np.ndarray) -> tuple[np.ndarray, int, int]:
+    x_min, y_min, x_max, y_max = box.astype(int)
+    return np.ones((y_max - y_min, x_max - x_min), np.bool_), int(x_min), int(y_min)
+
+
+def _of_mixed_kinds(boxes: np.ndarray) -> Regions:
+    """The boxes as regions: every second one a mask, every third of the others a polygon."""
+    regions = []
+    for k, box in enumerate(boxes):
+        if k % 2:
+            regions.append(Regions.of_masks(MaskCrops.from_crops([_mask(box)])))
+        elif k % 3:
+            regions.append(Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(box[None]))))
+        else:
+            regions.append(Regions.of_boxes(box[None]))
+    return Regions.of_boxes(np.empty((0, 4))).joined(regions)
+
+
+KINDS = {
+    "boxes": Boxes,
+    "boxes among regions": Regions.of_boxes,
+    "polygons": lambda boxes: Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))),
+    "masks": lambda boxes: Regions.of_masks(MaskCrops.from_crops([_mask(box) for box in boxes])),
+    "mixed": _of_mixed_kinds,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@SETTINGS
+@given(grouped_boxes)
+def test_rectangles_of_any_kind_cover_as_many_pixels_as_are_counted(kind: str, drawn: list) -> None:
+    boxes, group = _columns(drawn)
+    geometry: Geometry = KINDS[kind](boxes)
+    area = geometry.union_area(np.arange(len(boxes)), group, 4)
+    pixels: list[set[tuple[int, int]]] = [set() for _ in range(4)]
+    for k, (x_min, y_min, x_max, y_max) in zip(group.tolist(), boxes.astype(int).tolist(), strict=True):
+        pixels[k] |= {*product(range(x_min, x_max), range(y_min, y_max))}
+    assert_allclose(area, [len(covered) for covered in pixels], rtol=0, atol=1e-9)
+
+
+def test_grids_and_polygons_give_the_same_areas_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    low = rng.uniform(0, 0.6, (60, 2))
+    boxes, group = np.hstack([low, low + rng.uniform(0, [0.4, 0.2], (60, 2))]), np.sort(rng.integers(0, 9, 60))
+    expected = [shapely.union_all(shapely.box(*boxes[group == k].T)).area for k in range(9)]
+    for most in (0, 2, 100):
+        monkeypatch.setattr(geometry_module, "MAX_IN_GRID", most)
+        assert_allclose(Boxes(boxes).union_area(np.arange(60), group, 9), expected, rtol=1e-12)
+
+
+def test_masks_and_polygons_with_holes_cover_what_shapely_says() -> None:
+    ring = np.ones((3, 5), np.bool_)
+    ring[1, 1:4] = False
+    masks = Regions.of_masks(MaskCrops.from_crops([(ring, 2, 1)]))
+    triangle = Polygons.from_geometry(shapely.polygons([[[2, 1], [7, 1], [2, 4.0]]]))
+    squares = [shapely.box(2 + x, 1 + y, 3 + x, 2 + y) for y, x in zip(*np.nonzero(ring), strict=True)]
+    frame = shapely.box(0, 0, 10, 6).difference(shapely.box(2, 1, 8, 5))
+    polygons = Polygons.from_geometry(np.array([frame, shapely.box(1, 2, 4, 3), shapely.box(3, 2, 5, 4)], object))
+    for regions, shapes in (
+        (masks.joined([Regions.of_polygons(triangle)]), [*squares, *triangle.geometry]),
+        (Regions.of_polygons(polygons), [*polygons.geometry]),
+    ):
+        area = regions.union_area(np.arange(len(regions)), np.zeros(len(regions), np.int64), 1)
+        assert_allclose(area, [shapely.union_all(shapes).area], rtol=1e-12)
+
+
+intervals = st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 12), st.integers(0, 6)), max_size=20)
+
+
+@SETTINGS
+@given(intervals)
+def test_intervals_cover_as_many_frames_as_are_counted(drawn: list) -> None:
+    rows = sorted(drawn, key=lambda entry: entry[0])
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    group, first, last = table[:, 0], table[:, 1], table[:, 1] + table[:, 2]
+    area = Intervals(first, last).union_area(np.arange(len(rows)), group, 4)
+    frames = [{f for k, a, n in rows if k == g for f in range(a, a + n + 1)} for g in range(4)]
+    assert_array_equal(area, [len(covered) for covered in frames])
+    # at the ends of all numbers they are added without wrapping
+    at_ends = Intervals(np.array([-(2**63), 2**63 - 2, 5]), np.array([-(2**63) + 1, 2**63 - 1, 2**63 - 1]))
+    for chosen, covered in (([0, 1], 4.0), ([2, 1], 2.0**63 - 5)):
+        assert_allclose(at_ends.union_area(np.array(chosen), np.zeros(2, np.int64), 1), [covered], rtol=1e-15)
+
+
+def test_lines_and_points_cover_no_area() -> None:
+    lines = lines_from_points(np.array([[0, 0], [5, 1.0]]), np.zeros(2, int), np.zeros(1, int), 1, tolerance_px=2.0)
+    points = Keypoints(np.array([[[0, 0], [5, 1.0]]]))
+    with_box = Regions.of_boxes(np.array([[0, 0, 3, 4.0]])).joined([Regions.of_lines(lines)])
+    zero = np.zeros(1, np.int64)
+    assert_array_equal(Regions.of_lines(lines).union_area(zero, zero, 1), [np.nan])
+    assert_array_equal(points.union_area(zero, zero, 1), [np.nan])
+    assert_array_equal(with_box.union_area(np.array([0, 0, 1]), np.array([0, 1, 1]), 3), [12, np.nan, 0])
+
+
+def test_boxes_around_objects_are_those_of_their_outermost_points() -> None:
+    lines = lines_from_points(
+        np.array([[4, 1], [0, 3], [7, 2.0]]), np.zeros(3, int), np.zeros(1, int), 2, tolerance_px=2.0
+    )
+    assert_array_equal(lines.boxes_xyxy(), [[0, 1, 7, 3], [0, 0, 0, 0]])
+    nan = np.nan
+    points = Keypoints(np.array([[[4, 1], [nan, nan], [2, 8]], [[nan, nan]] * 3, [[5, 6]] + [[nan, nan]] * 2]))
+    assert_array_equal(points.boxes_xyxy(), [[2, 1, 4, 8], [nan] * 4, [5, 6, 5, 6]])
+    assert Intervals(np.array([1]), np.array([3])).boxes_xyxy() is None
+    boxes = np.array([[0, 0, 2, 3], [1, 0, 4, 3.0]])
+    for kind in KINDS.values():
+        assert_array_equal(kind(boxes).boxes_xyxy(), boxes)
+        assert_array_equal(kind(boxes).area, [6, 9])
+    assert_array_equal(Intervals(np.array([1, 4]), np.array([3, 4])).area, [3, 1])
+    assert_array_equal(lines.length, [np.sqrt(20) + np.sqrt(50), 0])
+    assert_array_equal(points.area, [14, nan, 0])

@@ -1,11 +1,10 @@
-"""Resampling of samples: explicit loops, scipy's bootstrap, a published table, closed forms, degenerate data."""
+"""Resampling of samples and the delta method: published tables, closed forms, parts and blocks, degenerate data."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -19,11 +18,20 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
+    nominal_alpha_of_sums,
     sums_of_clusters,
 )
-from annotator_agreement.metrics.bootstrap import Columns, Part, bootstrap_parts, column_sums, draws
+from annotator_agreement.metrics.bootstrap import (
+    ColumnMoments,
+    Columns,
+    Part,
+    bootstrap_parts,
+    column_sums,
+    delta_intervals,
+    draws,
+    n_given,
+)
 
-NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high")
 ERRORS = ("standard_error", "jackknife_error")
 ALL = ("estimate", *ENDS, *ERRORS, "n_undefined")
@@ -62,34 +70,6 @@ def _columns(seed: int, n_samples: int = 23) -> np.ndarray:
     return np.column_stack([weight, skewed, rng.integers(0, 9, n_samples) * (rng.random(n_samples) < 0.3)])
 
 
-def _by_hand(statistic: Callable[[list[int]], float], n: int, options: Resampling) -> dict[str, float]:
-    """Every interval of a statistic of a list of samples, in loops, by the formulas of Efron and Tibshirani (1993)."""
-    everything = list(range(n))
-    estimate = statistic(everything)
-    values = [statistic(list(rows)) for rows in _drawn(n, options.resamples, options.seed)]
-    values = [value for value in values if not np.isnan(value)]
-    left_out = [statistic(everything[:i] + everything[i + 1 :]) for i in everything]
-    mean = sum(left_out) / n
-    squares, cubes = (sum((mean - value) ** power for value in left_out) for power in (2, 3))
-    error = ((n - 1) / n * squares) ** 0.5
-    low, high = 0.5 - options.level / 2, 0.5 + options.level / 2
-    ties = [abs(value - estimate) < 1e-12 for value in values]
-    below = sum(value < estimate and not tie for value, tie in zip(values, ties, strict=True))
-    z0 = NORMAL.inv_cdf((below + sum(ties) / 2) / len(values))
-    a = cubes / (6 * squares**1.5)
-    shifted = [z0 + NORMAL.inv_cdf(tail) for tail in (low, high)]
-    tails = [NORMAL.cdf(z0 + z / (1 - a * z)) for z in shifted]
-    return {
-        "estimate": estimate,
-        "percentile_low": float(np.quantile(values, low)),
-        "percentile_high": float(np.quantile(values, high)),
-        "bca_low": float(np.quantile(values, tails[0])),
-        "bca_high": float(np.quantile(values, tails[1])),
-        "standard_error": float(np.std(values, ddof=1)),
-        "jackknife_error": error,
-    }
-
-
 def test_every_resample_adds_up_the_samples_it_drew() -> None:
     columns = _columns(0)
     expected = [sum(columns[i] for i in rows) for rows in _drawn(23, 40, seed=7)]
@@ -111,18 +91,6 @@ def test_results_do_not_depend_on_the_size_of_chunks(form: Callable, monkeypatch
         monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
         assert_array_equal(resampled_sums(np.eye(23), resamples=200), weights)
         _assert_same(bootstrap(columns, _means, options), whole, *ALL)
-
-
-@both_forms
-@pytest.mark.parametrize("seed", seeds(5))
-def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> None:
-    columns, options = _columns(seed), Resampling(resamples=150, seed=seed, level=0.9)
-    found = bootstrap(form(columns), _means, options)
-    assert found.n_samples == 23
-    for k in range(3):
-        ratio = lambda rows, k=k: columns[rows, k + 1].sum() / columns[rows, 0].sum()  # noqa: E731
-        for name, value in _by_hand(ratio, 23, options).items():
-            assert_allclose(getattr(found, name)[k], value, rtol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("method", ["percentile", "BCa"])
@@ -165,17 +133,6 @@ def test_the_published_intervals_of_the_spatial_test_come_out() -> None:
     assert_allclose([found.bca_low[0], found.bca_high[0]], [115.8, 259.6], rtol=0, atol=noise)
 
 
-def test_the_jackknife_of_a_mean_is_its_textbook_standard_error() -> None:
-    values = np.random.default_rng(5).gamma(2.0, 3.0, (61, 3))
-    found = bootstrap(np.column_stack([np.ones(61), values]), _means, Resampling(level=0.8))
-    error = values.std(axis=0, ddof=1) / 61**0.5
-    assert_allclose(found.jackknife_error, error, rtol=1e-10)
-    assert_allclose(found.standard_error, error, rtol=0.1)  # the resamples say the same
-
-
-# ------------------------------------------------------------------------------------------------ clusters and pairs
-
-
 @both_forms
 def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
     columns = _columns(6, 60)
@@ -186,9 +143,6 @@ def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
     assert found.n_samples == 9
     assert type(found.n_samples) is int  # goes into JSON
     _assert_same(found, bootstrap(sums, _means), "estimate", *ENDS, *ERRORS)
-
-
-# ------------------------------------------------------------------------------------------------- degenerate samples
 
 
 def _is_undefined(found: ConfidenceIntervals, k: int = 0) -> bool:
@@ -347,22 +301,6 @@ def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multin
     assert_array_equal(resampled_sums(np.eye(40), resamples=50), weights[:50])
 
 
-@both_forms
-def test_parts_have_the_intervals_that_each_has_alone_also_in_several_blocks(
-    form: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(draws, "BLOCK", 5)
-    rows, samples, filled = _some_rows(1)
-    shuffled = np.random.default_rng(0).permutation(len(samples))
-    for chunk_bytes in (1, 5_000, 2**24):
-        monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
-        expected = [_means(sums) for sums in resampled_sums(np.eye(23), resamples=60) @ filled]
-        part = Part(form(rows[shuffled]), _means, samples[shuffled])
-        for found in bootstrap_parts([part, Part(form(filled), _means)], 23, Resampling(resamples=60)):
-            assert_allclose(found.percentile_low, np.quantile(expected, 0.025, axis=0), rtol=1e-11)
-            assert_allclose(found.standard_error, np.std(expected, axis=0, ddof=1), rtol=1e-11)
-
-
 @pytest.mark.parametrize("kept", [0, 2**26])
 def test_parts_of_the_same_samples_are_summed_together_and_whole_numbers_exactly(
     kept: int, monkeypatch: pytest.MonkeyPatch
@@ -397,3 +335,79 @@ def test_sums_of_columns_are_exact_and_do_not_depend_on_the_order_of_rows() -> N
         assert_allclose(sums, [math.fsum(column) for column in values.T], rtol=1e-13)
     assert column_sums(csr_array([[0.1, 1e-3, -2 / 3, 5.0]])).tolist() == [0.1, 1e-3, -2 / 3, 5.0]
     assert column_sums(csr_array((0, 2))).tolist() == [0.0, 0.0]
+
+
+N = 400
+
+
+def _ratio(sums: np.ndarray) -> np.ndarray:
+    return sums[..., 1:2] / sums[..., :1]
+
+
+def _alpha(sums: np.ndarray) -> np.ndarray:
+    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+
+
+def _intervals(columns: np.ndarray, statistic, n_used: int | None = None):
+    moments = ColumnMoments.of(csr_array(columns))
+    return delta_intervals(moments, statistic, len(columns), np.array([n_used or len(columns)]))
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_a_mean_has_the_interval_of_students_t(seed):
+    values = np.random.default_rng(seed).gamma(2.0, size=N)
+    found = _intervals(np.column_stack([np.ones(N), values]), _ratio)
+    expected = stats.t(N - 1, values.mean(), values.std(ddof=1) / np.sqrt(N)).interval(0.95)
+    assert_allclose(found.estimate, values.mean())
+    # the expansion is that of the bootstrap, whose variance has the divisor n
+    assert_allclose([found.bca_low[0], found.bca_high[0]], expected, rtol=0, atol=2e-3 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_a_ratio_has_the_error_of_linearised_residuals(seed):
+    """W. G. Cochran, "Sampling techniques", 3rd edition, 1977, equation 2.46, without the finite population."""
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 9, N).astype(float)
+    values = weight * rng.random(N)
+    ratio = values.sum() / weight.sum()
+    expected = np.sqrt(((values - ratio * weight) ** 2).sum() / (N - 1) / N) / weight.mean()
+    assert_allclose(_intervals(np.column_stack([weight, values]), _ratio).jackknife_error, expected, rtol=1e-7)
+
+
+def test_few_samples_that_say_anything_widen_the_interval():
+    columns = np.zeros((N, 2))
+    columns[:12] = np.column_stack([np.ones(12), np.random.default_rng(1).normal(size=12)])
+    of_few, of_all = _intervals(columns, _ratio, 12), _intervals(columns, _ratio)
+    assert (of_few.bca_high - of_few.bca_low)[0] > 1.1 * (of_all.bca_high - of_all.bca_low)[0]
+    assert of_few.jackknife_error == of_all.jackknife_error
+
+
+def test_what_does_not_vary_has_no_error():
+    third = np.column_stack([np.ones(N), np.full(N, 1 / 3)])
+    assert _intervals(third, _ratio).jackknife_error == 0.0
+    third[7, 1] += 1e-3
+    assert _intervals(third, _ratio).jackknife_error[0] == pytest.approx(1e-3 / N, rel=0.01)
+
+
+def test_undefined_statistics_have_no_interval():
+    nothing = np.zeros((N, 4))
+    nothing[:, 1] = 2.0  # one category alone
+    found = _intervals(nothing, _alpha)
+    assert np.isnan([found.estimate, found.bca_low, found.bca_high, found.jackknife_error]).all()
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_moments_add_up_and_columns_can_be_chosen(seed):
+    rng = np.random.default_rng(seed)
+    columns = csr_array(
+        np.where(rng.random((60, 5)) < 0.6, 0.0, rng.normal(size=(60, 5)) * 10.0 ** rng.integers(-6, 6))
+    )
+    whole, order = ColumnMoments.of(columns), rng.permutation(60)
+    parts = ColumnMoments.of(columns[order[:20]]) + ColumnMoments.of(columns[order[20:]])
+    assert column_sums(parts).tolist() == column_sums(columns).tolist()  # exactly
+    assert_allclose(parts.products.toarray(), columns.toarray().T @ columns.toarray(), rtol=1e-12, atol=1e-300)
+    chosen = np.array([3, 0])
+    of_chosen = ColumnMoments.of(columns[:, chosen])
+    assert_allclose(whole[:, chosen].products.toarray(), of_chosen.products.toarray(), rtol=1e-12)
+    assert column_sums(whole[:, chosen]).tolist() == column_sums(of_chosen).tolist()
+    assert n_given(whole[:, chosen]).tolist() == n_given(columns[:, chosen]).tolist()

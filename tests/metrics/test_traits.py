@@ -1,7 +1,10 @@
-"""Properties that hold for every metric: a registry of traits, and a test that no metric was forgotten."""
+"""Properties of every metric: a registry of traits, a test that none was forgotten, and the examples in docstrings."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,9 +42,9 @@ NOT_METRICS = {
 class Metric:
     """A metric as a function of what two annotators labelled, with its traits.
 
-    ``labels``: ``boxes`` (of one image), ``codes`` (a class for every unit), ``frames`` (first and last of every
-    interval), ``points`` (of every object) or ``masks`` (of one region). ``each``: the metric gives a value for every
-    pair of boxes (``all``) or every row (``row``) instead of one for the image.
+    ``labels``: ``boxes`` (of one image), ``codes`` (a class for every unit), ``points`` (of every object) or ``masks``
+    (of one region). ``each``: the metric gives a value for every pair of boxes (``all``) or every row (``row``) instead
+    of one for the image.
     """
 
     of: Callable[[Labels, Labels], np.ndarray | float]
@@ -67,10 +70,6 @@ def _alpha_by_group(a: Labels, b: Labels) -> np.ndarray:
     units, codes = np.r_[unit, unit[~same]], np.r_[a, b[~same]]
     counts = np.r_[np.where(same, 2, 1), np.ones((~same).sum(), np.int64)]
     return metrics.alpha_by_group(units, codes, counts, np.zeros(len(a), np.int64), 1)
-
-
-def _alpha_of_sums(a: Labels, b: Labels) -> np.ndarray:
-    return metrics.nominal_alpha_of_sums(2.0 * (a != b).sum(), np.bincount(np.r_[a, b]))
 
 
 def _alpha_of(a: Labels, b: Labels) -> np.ndarray:
@@ -104,13 +103,15 @@ METRICS = {
     "fleiss_kappa": Metric(lambda a, b: metrics.fleiss_kappa(_table(a, b)), "codes", lowest=-1.0),
     "gwet_ac1": Metric(lambda a, b: metrics.gwet_ac1(_table(a, b)), "codes", lowest=-1.0),
     "gwet_ac2": Metric(lambda a, b: metrics.gwet_ac2(_table(a, b), weights="identity"), "codes", lowest=-1.0),
-    "krippendorff_alpha": Metric(
-        lambda a, b: metrics.krippendorff_alpha(np.column_stack([a, b]).astype(float)), "codes", lowest=-np.inf
+    "krippendorff_alpha": Metric(lambda a, b: metrics.krippendorff_alpha(_table(a, b)), "codes", lowest=-np.inf),
+    "nominal_alpha_of_sums": Metric(
+        lambda a, b: metrics.nominal_alpha_of_sums(2.0 * (a != b).sum(), np.bincount(np.r_[a, b])),
+        "codes",
+        lowest=-np.inf,
     ),
-    "nominal_alpha_of_sums": Metric(_alpha_of_sums, "codes", lowest=-np.inf),
     "oks": Metric(metrics.oks, "points", each="row"),
     "panoptic_quality": Metric(lambda a, b: metrics.panoptic_quality(_matched(a, b)[0], len(a), len(b)), "boxes"),
-    "percent_agreement": Metric(lambda a, b: metrics.percent_agreement(np.column_stack([a, b]).astype(float)), "codes"),
+    "percent_agreement": Metric(lambda a, b: metrics.percent_agreement(_table(a, b)), "codes"),
     "scott_pi": Metric(metrics.scott_pi, "codes", lowest=-1.0),
     "segmentation_quality": Metric(lambda a, b: metrics.segmentation_quality(*_matched(a, b)), "boxes"),
     "visibility_agreement": Metric(metrics.visibility_agreement, "points", each="row"),
@@ -134,9 +135,6 @@ def _labels(kind: str, seed: int) -> tuple[Labels, Labels]:
     if kind == "codes":
         a = np.r_[1, 2, rng.integers(1, 5, n)]
         return a, np.where(rng.random(len(a)) < 0.6, a, rng.integers(1, 5, len(a)))
-    if kind == "frames":
-        frames = np.cumsum(rng.integers(0, [30, 9], (2, n, 2)), axis=2)
-        return frames[0], np.maximum.accumulate(frames[0] + rng.integers(-5, 6, (n, 2)), axis=1)
     if kind == "points":
         points = rng.uniform(0, [90.0, 30.0], (n, 5, 2)) + rng.normal(0, 2.0, (2, n, 5, 2))
         points[:, :, 1:][rng.random((2, n, 4)) < 0.3] = np.nan
@@ -154,35 +152,23 @@ def _labels(kind: str, seed: int) -> tuple[Labels, Labels]:
     return a, b
 
 
-each_seed = given(st.integers(0, 10_000))
-few = examples(25)
-
-
 @pytest.mark.parametrize("name", METRICS)
-@few
-@each_seed
-def test_values_are_symmetric_within_their_bounds_and_perfect_for_the_same_labels(name: str, seed: int) -> None:
+@examples(25)
+@given(st.integers(0, 10_000))
+def test_every_metric_has_its_traits(name: str, seed: int) -> None:
+    """Symmetric, within its bounds, perfect for the same labels; neither their order nor names nor units matter."""
     metric = METRICS[name]
     a, b = _labels(metric.labels, seed)
-    value, swapped, own = (np.asarray(metric.of(*labels)) for labels in ((a, b), (b, a), (a, a)))
+    expected, swapped, own = (np.asarray(metric.of(*labels)) for labels in ((a, b), (b, a), (a, a)))
     every = metric.each == "all"
     assert metric.symmetric
-    assert_allclose(swapped.T if every else swapped, value, rtol=0, atol=1e-12)
-    defined = value[~np.isnan(value)]
+    assert_allclose(swapped.T if every else swapped, expected, rtol=0, atol=1e-12)
+    defined = expected[~np.isnan(expected)]
     assert (defined >= metric.lowest).all()
     assert (defined <= metric.highest + 1e-12).all()
     assert_allclose(np.diag(own) if every else own, metric.identity, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", METRICS)
-@few
-@each_seed
-def test_neither_the_order_of_labels_nor_names_of_classes_nor_units_of_axes_matter(name: str, seed: int) -> None:
-    metric = METRICS[name]
-    a, b = _labels(metric.labels, seed)
     rng = np.random.default_rng(seed)
     p, q = rng.permutation(len(a)), rng.permutation(len(b))
-    expected = np.asarray(metric.of(a, b))
     if metric.each == "all":
         assert_allclose(metric.of(a[p], b[q]), expected[np.ix_(p, q)], rtol=0, atol=1e-12)
     elif metric.each == "row":
@@ -198,3 +184,22 @@ def test_neither_the_order_of_labels_nor_names_of_classes_nor_units_of_axes_matt
     elif metric.labels == "boxes":
         scale = np.array([1 / 640, 3.0, 1 / 640, 3.0])
         assert_allclose(metric.of(a * scale, b * scale), expected, rtol=0, atol=1e-9)
+
+
+MODULES = [module.name for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}.")]
+
+
+def _examples(name: str) -> list[doctest.DocTest]:
+    module = importlib.import_module(name)
+    return doctest.DocTestFinder(exclude_empty=True).find(module, globs={"np": np, **vars(module)})
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_the_module_give_what_they_show(name: str) -> None:
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for example in _examples(name):
+        assert runner.run(example).failed == 0, example.name
+
+
+def test_there_are_examples_to_run() -> None:
+    assert sum(len(example.examples) for name in MODULES for example in _examples(name)) >= 40

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
-from tests.agreement.habits import CLASSES, Habits, simulate
-from tests.agreement.models import context_of, with_model
+from tests.agreement.habits import CLASSES, Habits, context_of, simulate, with_model
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.panels.conftest import of_tab
 

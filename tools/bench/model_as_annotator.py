@@ -15,8 +15,7 @@ from tools.dev.plugin import load_plugin
 
 load_plugin()
 
-from tests.agreement.habits import Habits, simulate  # noqa: E402
-from tests.agreement.models import context_of, person_of  # noqa: E402
+from tests.agreement.habits import Habits, context_of, person_of, simulate  # noqa: E402
 
 from .output import say  # noqa: E402
 

@@ -1,16 +1,16 @@
-"""The main numbers at many thresholds and alpha under other rules, against loops over units of runs under these."""
+"""Numbers at many thresholds and alpha under other rules, by loops; the samples by which a threshold is estimated."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.agreement.agreement_oracle import (
     NAN,
@@ -22,37 +22,43 @@ from tests.agreement.agreement_oracle import (
     mean,
     random_samples,
     records_of,
+    same,
     sample_alpha,
     sample_lists,
     score_of,
     table_of,
     units_of,
 )
-from tests.agreement.found import same
 from tests.chance import examples, seeds
 
-from annotator_agreement.agreement import AgreementConfig
+from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
 from annotator_agreement.agreement.objects import (
+    MAX_SAMPLES,
+    MAX_SAMPLES_OF_SHAPES,
     Block,
     RuleAlpha,
     RuleNumbers,
     ThresholdNumbers,
     ThresholdPoint,
+    data_threshold,
     sensitivity,
     stored_blocks,
+    subsample,
 )
-from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha
+from annotator_agreement.metrics import (
+    THRESHOLDS,
+    MaskCrops,
+    Objects,
+    Polygons,
+    Regions,
+    boxes_as_polygons,
+    krippendorff_alpha,
+)
+from annotator_agreement.metrics.geometry import Boxes, Geometry
 
 SETTINGS = examples(25)
 WITH_THRESHOLD = OPTIONS.filter(lambda options: options["method"] != "mutual_best")
-
-
-def _points_of(blocks: Iterable[Block], config: AgreementConfig) -> list[ThresholdPoint]:
-    numbers = ThresholdNumbers(config)
-    for block in blocks:
-        numbers.add(block)
-    return numbers.points()
 
 
 def _assert_alike(points: list[ThresholdPoint], expected: list[ThresholdPoint]) -> None:
@@ -67,10 +73,12 @@ def _assert_alike(points: list[ThresholdPoint], expected: list[ThresholdPoint]) 
 
 def _points_of_batch(batch: Batch, config: AgreementConfig) -> list[ThresholdPoint]:
     """From what is stored of a batch, which is also what its labels give."""
-    points = _points_of(stored_blocks(records_of(batch, config)), config)
-    of_labels = _points_of([Block.of(batch, config)], config)
-    _assert_alike(points, of_labels)
-    return points
+    of_stored, of_labels = ThresholdNumbers(config), ThresholdNumbers(config)
+    for block in stored_blocks(records_of(batch, config)):
+        of_stored.add(block)
+    of_labels.add(Block.of(batch, config))
+    _assert_alike(of_stored.points(), of_labels.points())
+    return of_stored.points()
 
 
 def _points(samples: list[Sample], n_annotators: int, **options) -> list[ThresholdPoint]:
@@ -102,29 +110,6 @@ def _check(samples: list[Sample], n_annotators: int, **options) -> None:
 @given(sample_lists(), WITH_THRESHOLD)
 def test_every_point_is_that_of_loops_over_the_units_at_its_threshold(drawn: tuple, options: dict) -> None:
     _check(drawn[1], drawn[0], **options)
-
-
-@pytest.mark.parametrize("seed", seeds(6))
-@pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
-def test_points_of_noisy_labels_are_those_of_loops(seed: int, classes: str) -> None:
-    missing = ["category", "ignore"][seed % 2]
-    empty = ["skip", "agree"][seed // 2 % 2]
-    _check(random_samples(seed, n_annotators=2 + seed % 3), 2 + seed % 3, classes=classes, missing=missing, empty=empty)
-
-
-def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:
-    # three in a row, the outer two apart: at 0.1 the surplus 2 (1/3 - 0.1) - 0.1 joins them
-    row = [(1, 0.1 + shift, 0.2, 0.3 + shift, 0.3) for shift in (0.0, 0.1, 0.2)]
-    point = _points([{0: [row[0]], 1: [row[1]], 2: [row[2]]}, {0: [], 1: [(2, 0, 0, 1, 1)]}], 3)[0]
-    # three pairs of 3 x 2 + 1 labels of two annotators; ratings 1 1 1, and 2 and missing
-    assert (point.n_units, point.f1) == (2, pytest.approx(2 * 3 / 7))
-    assert point.alpha == pytest.approx(krippendorff_alpha([[1, 1, 1], [2, 0, NAN]]))
-
-
-@pytest.mark.parametrize("empty", ["skip", "agree"])
-def test_pairs_that_both_drew_nothing_count_at_all_thresholds_as_in_a_run(empty: str) -> None:
-    drawn = [(1, 0.1, 0.2, 0.3, 0.3)]
-    _check([{0: [], 1: [], 2: drawn}, {0: drawn, 1: drawn, 2: []}, {0: [], 1: [], 2: []}], 3, empty=empty)
 
 
 def test_what_a_crowd_region_explains_is_left_out_at_all_thresholds() -> None:
@@ -201,3 +186,123 @@ def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_
     assert combinations(method="recursive", classes="ignore") == [published, *optimal]
     assert combinations(method="mutual_best") == [("mutual_best", "prefer"), *optimal, published]
     assert len(_alphas(random_samples(3), 3)) == 4 * 2 * 2 * 2
+
+
+N_SAMPLES = MAX_SAMPLES + 700
+
+
+def _batch(n_samples: int, seed: int = 3) -> Batch:
+    """Up to two boxes an annotator, in pixels, 60 wide and 20 high; some annotators are not assigned."""
+    rng = np.random.default_rng(seed)
+    assigned = rng.random((n_samples, 3)) < 0.8
+    sample, place = np.nonzero(rng.random((n_samples, 2)) < 0.7)
+    low = np.floor(rng.uniform(0, [200.0, 100.0], (len(sample), 2)))
+    seen = (rng.random((len(sample), 3)) < 0.8) & assigned[sample]
+    row, annotator = np.nonzero(seen)
+    corner = low[row] + np.floor(rng.uniform(-4, 4, (len(row), 2)))
+    order = np.lexsort((place[row], annotator, sample[row]))
+    boxes = np.hstack([corner, corner + np.array([60.0, 20.0])])[order]
+    objects = Objects(sample[row][order], annotator[order], np.ones(len(row), np.int64))
+    return Batch(objects, Boxes(boxes), assigned)
+
+
+CONFIG = make_config(["a", "b", "c"])
+
+
+def _parts(batch: Batch, numbers: np.ndarray) -> Iterator[Batch]:
+    """The samples of a number together, as they are read."""
+    for number in np.unique(numbers):
+        yield batch.take(np.flatnonzero(numbers == number))
+
+
+def _whole(batch: Batch) -> Iterator[Batch]:
+    return _parts(batch, np.zeros(batch.n_samples))
+
+
+def _assert_same(found: Iterator[Batch], expected: Iterator[Batch]) -> None:
+    a, b = (asdict(data_threshold(parts, CONFIG)) for parts in (found, expected))
+    for name in ("threshold", "ks", "halves"):
+        assert a.pop(name) == pytest.approx(b.pop(name), rel=0, abs=1e-12)
+    assert a == b
+
+
+def test_the_first_rated_samples_are_taken() -> None:
+    batch = _batch(N_SAMPLES)
+    rated = batch.assigned.sum(axis=1) >= 2
+    assert rated.sum() > MAX_SAMPLES
+    chosen = rated & (np.cumsum(rated) <= MAX_SAMPLES)
+    found = subsample(_whole(batch))
+    assert len(found.assigned) == MAX_SAMPLES
+    _assert_same(_whole(batch), _whole(batch.take(np.flatnonzero(chosen))))
+    others = data_threshold(_whole(batch.take(np.flatnonzero(~chosen))), CONFIG)
+    assert data_threshold(_whole(batch), CONFIG).observed != others.observed
+
+
+@pytest.mark.parametrize("size", [1000, 2600])
+def test_batches_of_any_size_give_the_same_samples(size: int) -> None:
+    batch = _batch(N_SAMPLES)
+    _assert_same(_parts(batch, np.arange(N_SAMPLES) // size), _whole(batch))
+
+
+def test_no_more_is_read_than_needed() -> None:
+    batch, read = _batch(N_SAMPLES), []
+    for part in _parts(batch, np.arange(N_SAMPLES) // 100):
+        read.append(part)
+        if len(read) == 25:
+            break
+    given = iter(read)
+    assert len(subsample(given).assigned) == MAX_SAMPLES
+    rated = np.cumsum([(part.assigned.sum(axis=1) >= 2).sum() for part in read])
+    assert len(list(given)) == len(read) - 1 - np.searchsorted(rated, MAX_SAMPLES)
+
+
+@pytest.mark.parametrize("most", [0, 1, 40, 300])
+def test_no_more_values_are_kept_than_allowed_but_of_two_samples(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    batch = _batch(120)
+    every = subsample(_whole(batch))
+    monkeypatch.setattr(sensitivity, "MAX_OBSERVED", most)
+    n_kept = max(2, int(np.searchsorted(np.cumsum(sensitivity._n_compared(every)), most, side="right")))
+    assert n_kept < len(every.assigned)
+    for found in (subsample(_whole(batch)), subsample(_parts(batch, np.arange(120) // 7))):
+        assert_array_equal(found.assigned, every.assigned[:n_kept])
+        assert_array_equal(found.geometry.xyxy, every.geometry.xyxy[: len(found.objects)])
+
+
+def _as_regions(boxes: np.ndarray) -> tuple[Geometry, Geometry]:
+    """The same rectangles as polygons and as masks."""
+    crops = [(np.ones((int(y1 - y0), int(x1 - x0)), bool), int(x0), int(y0)) for x0, y0, x1, y1 in boxes.tolist()]
+    polygons = Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes)))
+    return polygons, Regions.of_masks(MaskCrops.from_crops(crops))
+
+
+def test_fewer_samples_of_shapes_are_kept() -> None:
+    batch = _batch(MAX_SAMPLES_OF_SHAPES + 150)
+    rated = batch.assigned.sum(axis=1) >= 2
+    of_boxes = data_threshold(
+        _whole(batch.take(np.flatnonzero(rated & (np.cumsum(rated) <= MAX_SAMPLES_OF_SHAPES)))), CONFIG
+    )
+    for geometry in _as_regions(batch.geometry.xyxy):
+        of_shapes = replace(batch, geometry=geometry)
+        found = subsample(_parts(of_shapes, np.arange(len(rated)) // 120))
+        assert len(found.assigned) == MAX_SAMPLES_OF_SHAPES
+        threshold = data_threshold(_parts(of_shapes, np.arange(len(rated)) // 120), CONFIG)
+        assert_array_equal(threshold.observed, of_boxes.observed)
+        assert threshold.ks == pytest.approx(of_boxes.ks, rel=0, abs=0.02)  # fewer samples are compared
+
+
+def test_boxes_polygons_masks_and_lines_of_one_field_stay_apart() -> None:
+    batch = _batch(60)
+    as_polygons, as_masks = _as_regions(batch.geometry.xyxy)
+    of_kind = np.arange(len(batch.objects)) % 3
+    boxes = Regions.of_boxes(batch.geometry.xyxy)
+    mixed = boxes.joined([as_polygons, as_masks]).take(np.arange(len(of_kind)) + of_kind * len(of_kind))
+    _assert_same(_parts(replace(batch, geometry=mixed), np.arange(60) // 7), _whole(batch))
+
+
+def test_without_rated_samples_there_is_no_threshold() -> None:
+    nothing = Objects(*np.zeros((3, 0), np.int64))
+    alone = Batch(nothing, Boxes(np.zeros((0, 4))), np.eye(3, dtype=bool)[np.zeros(5, np.int64)])
+    assert data_threshold(_whole(alone), CONFIG) is None
+    nothing_drawn = Batch(nothing, Boxes(np.zeros((0, 4))), np.ones((5, 3), bool))
+    assert data_threshold(_whole(nothing_drawn), CONFIG).reason == "too_few_values"
+    assert data_threshold(_whole(nothing_drawn), CONFIG).n_samples == 5
