@@ -9,11 +9,15 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from .annotation_set import (
@@ -382,7 +386,8 @@ def _labels(
             else:
                 drawn[owner].rings = [*(drawn[owner].rings or []), *(label.rings or [])]
     yield from drawn.values()
-    yield from _keypoints([*results, *relations], points, drawn)
+    if points:
+        yield from _keypoints([*results, *relations], points, drawn)
 
 
 def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:
@@ -462,35 +467,28 @@ def _keypoints(
     results: list[Result], points: dict[str, DrawnLabel], drawn: dict[str, DrawnLabel]
 ) -> Iterator[DrawnLabel]:
     """Keypoints that belong together (by their parent, or by relations) as one label each; others one by one."""
-    neighbours: dict[str, set[str]] = defaultdict(set)
     links = [(result.get("id"), result.get("parentID")) for result in results]
     links += [(result.get("from_id"), result.get("to_id")) for result in results if result.get("type") == "relation"]
-    for a, b in links:
-        if isinstance(a, str) and isinstance(b, str) and (a in points or b in points):
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    seen: set[str] = set()
-    for first in points:
-        group, queue = [], [first]
-        while queue:
-            region = queue.pop()
-            if region not in seen:
-                seen.add(region)
-                group.append(region)
-                queue += neighbours[region]
-        members = [points[region] for region in group if region in points]
-        parents = sorted(str(drawn[region].label) for region in group if region in drawn)
+    links = [(a, b) for a, b in links if isinstance(a, str) and isinstance(b, str) and (a in points or b in points)]
+    number = {region: k for k, region in enumerate(dict.fromkeys(chain(points, *links)))}
+    a, b = np.array([[number[region] for region in link] for link in links], np.int64).reshape(-1, 2).T
+    _, part = connected_components(coo_array((np.ones(len(links)), (a, b)), (len(number),) * 2))
+    groups: dict[int, list[str]] = defaultdict(list)
+    for region, group in zip(number, part.tolist(), strict=True):
+        groups[group].append(region)
+    for regions in groups.values():
+        members = [points[region] for region in regions if region in points]
+        parents = sorted(str(drawn[region].label) for region in regions if region in drawn)
         if not parents and len(members) == 1:
             yield members[0]
-        elif members:
-            named: dict[str, Point] = {}
-            counts: Counter[str] = Counter()
-            for member in members:
-                for point in member.points or ():
-                    counts[str(member.label)] += 1
-                    number = counts[str(member.label)]
-                    named[str(member.label) if number <= 1 else f"{member.label}#{number}"] = point
-            yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
+            continue
+        named: dict[str, Point] = {}
+        counts: Counter[str] = Counter()
+        for member in members:
+            for point in member.points or ():
+                counts[name := str(member.label)] += 1
+                named[name if counts[name] == 1 else f"{name}#{counts[name]}"] = point
+        yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
 
 
 def address_of(path: str) -> str:
