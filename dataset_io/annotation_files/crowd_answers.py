@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, as_number, stored_size
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels
+from .file_values import as_number, stored_size
 from .label_studio import decoded, name_in
 from .long_table import guessed_columns, read_table
 

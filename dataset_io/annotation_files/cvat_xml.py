@@ -9,17 +9,8 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
-from .annotation_set import (
-    OF_POINT,
-    AnnotationFile,
-    AnnotationSet,
-    DrawnLabel,
-    ImageLabels,
-    NotReadError,
-    Point,
-    ellipse_ring,
-    stored_size,
-)
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
+from .file_values import Point, ellipse_ring, stored_size
 from .run_length import cvat_mask
 
 #: frames of a video that can be read: a file cannot make us fill the memory
@@ -62,7 +53,6 @@ def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None
             page.size_px = stored_size(image.get("width"), image.get("height"))
             for element in image:
                 _add_shape(found, page, name, element, str(element.get("label")), types)
-    found.order_named_points()
 
 
 def text_in(element: Element | None, path: str) -> str:
@@ -171,7 +161,8 @@ def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[in
             last = int(following.attrib["frame"])
             n_points = sum(len(_numbers(part.attrib.get("points", "0"))) for part in shape.iter())
             n_between = len(range(first + step, last, step))
-            found.reserve(n_between * (_OF_BETWEEN + OF_POINT * n_points), "shapes between the key frames of tracks")
+            what = "shapes between the key frames of tracks"
+            found.reserve(n_between * _OF_BETWEEN, what, n_points=n_between * n_points)
             for frame in range(first + step, last, step):
                 yield frame, _between(shape, following, (frame - first) / (last - first))
 

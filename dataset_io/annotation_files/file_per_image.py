@@ -13,19 +13,9 @@ import pandas as pd
 import yaml
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import (
-    AnnotationFile,
-    AnnotationSet,
-    DrawnLabel,
-    ImageLabels,
-    NotReadError,
-    Point,
-    as_number,
-    ellipse_ring,
-    plain_attributes,
-    stored_size,
-)
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
 from .cvat_xml import text_in
+from .file_values import Point, as_number, ellipse_ring, plain_attributes, stored_size
 from .image_names import files_in
 
 #: folders that tools make for annotations, beside those of images
@@ -106,8 +96,8 @@ def _classes_in(file: Path) -> dict[int, str] | None:
         raise AgreementInputError(
             f"Labels of YOLO must be boxes or polygons, got poses (`kpt_shape` in {str(file)!r}); give them as COCO"
         )
-    names = {int(number): str(name) for number, name in (given if isinstance(given, dict) else dict(enumerate(given)))
-             .items()}  # fmt: skip
+    numbered = given.items() if isinstance(given, dict) else enumerate(given)
+    names = {int(number): str(name) for number, name in numbered}
     if isinstance(content.get("nc"), int) and content["nc"] != len(names):
         raise AgreementInputError(
             f"{str(file)!r} must name all classes, got {len(names)} names, and nc: {content['nc']}"
@@ -239,17 +229,15 @@ def _labelme_label(shape: dict[str, Any]) -> DrawnLabel:
 
 def via_entries(content: Any) -> dict[str, Any] | None:
     """The entries of images in VIA's JSON, of a project or of annotations alone, or in its CSV; None in others."""
-    if isinstance(content, pd.DataFrame):
-        table = content.rename(columns={"#filename": "filename"})
-        return _via_rows(table) if {*map(str, table.columns)} >= _VIA_COLUMNS else None
-    entries = content.get("_via_img_metadata", content) if isinstance(content, dict) else None
-    is_via = isinstance(entries, dict) and all(isinstance(entry, dict) and {"filename", "regions"} <= entry.keys()
-                                               for entry in entries.values())  # fmt: skip
-    return entries if is_via and (entries or "_via_img_metadata" in content) else None
-
-
-def _via_rows(table: pd.DataFrame) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
+    if not isinstance(content, pd.DataFrame):
+        entries = content.get("_via_img_metadata", content) if isinstance(content, dict) else None
+        is_via = isinstance(entries, dict) and all(isinstance(entry, dict) and {"filename", "regions"} <= entry.keys()
+                                                   for entry in entries.values())  # fmt: skip
+        return entries if is_via and (entries or "_via_img_metadata" in content) else None
+    table = content.rename(columns={"#filename": "filename"})
+    if not {*map(str, table.columns)} >= _VIA_COLUMNS:
+        return None
+    entries = {}
     for row in table.to_dict("records"):
         entry = {"filename": row["filename"], "regions": [], "file_attributes": json.loads(row["file_attributes"])}
         entry = entries.setdefault(f"{row['filename']}{row.get('file_size')}", entry)
