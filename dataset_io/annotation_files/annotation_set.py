@@ -282,13 +282,6 @@ class AnnotationSet:
         """Count the keys of a kind of thing in the files that are not used."""
         self.unused[thing].update(str(key) for key in keys if key not in used)
 
-    def unused_lines(self) -> Iterator[str]:
-        """A sentence for each kind of thing: which of its keys are not used, and how often they are there."""
-        for thing, counts in self.unused.items():
-            if counts:
-                keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
-                yield f"Not used of {thing}: {shown(keys, 12)}"
-
     def order_named_points(self) -> None:
         """Give keypoints that have names one order for each class: that of their names; nan where one is absent."""
         names: dict[str | None, set[str]] = defaultdict(set)

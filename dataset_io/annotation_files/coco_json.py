@@ -160,7 +160,12 @@ def _raters(
                 'annotator: {"alice": path, "bob": path}'
             )
         return {number: [file.owner] for number in images}, lambda entry, looked: file.owner, True
-    listed = {number: _listed(image.get(_RATER_LIST)) for number, image in images.items()}
+    listed: dict[str, list[tuple[str, str]]] = {}  # persons and their sessions by image
+    for number, image in images.items():
+        raters = image.get(_RATER_LIST) or ()
+        by_person = raters.items() if isinstance(raters, dict) else ((id_text(person), "") for person in raters)
+        listed[number] = [(str(person), id_text(session)) for person, own in by_person
+                          for session in (own if isinstance(own, list) else [own])]  # fmt: skip
     sessions: dict[str, set[str]] = defaultdict(set)
     drawn = [(id_text(entry[key]), id_text(entry.get("session_id") or "")) for entry in annotations if key in entry]
     for person, session in chain(*listed.values(), drawn):
@@ -196,14 +201,6 @@ def _raters(
         return called[id_text(entry[key]), id_text(entry.get("session_id") or "")]
 
     return looked, drawn_by, has_lists or image_key is not None
-
-
-def _listed(raters: Any) -> list[tuple[str, str]]:
-    """Persons and their sessions in the ``rater_list`` of an image."""
-    if isinstance(raters, dict):
-        return [(str(person), id_text(session)) for person, found in raters.items()
-                for session in (found if isinstance(found, list) else [found])]  # fmt: skip
-    return [(id_text(person), "") for person in raters or ()]
 
 
 def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel:

@@ -127,21 +127,16 @@ def _read_video(
         raise AgreementInputError(f"Frames of a video must be numbers from 0 to {MOST_FRAMES:,}, got up to {last:,}")
     every = range(int(start), int(stop) + 1, step) if start and stop else range(0)
     found.reserve(_OF_FRAME * len(every), "frames")
-    frames = set(every)
     shapes = [(track, list(_track(found, track, step))) for track in root.findall("track")]
-    frames |= {frame for _, track in shapes for frame, _ in track}
-    for frame in sorted(frames):
+    for frame in sorted({*every, *(frame for _, visible in shapes for frame, _ in visible)}):
         found.page(owner, name, frame + 1).size_px = size
     for number, (track, visible) in enumerate(shapes):
         index = int(track.get("id") or number)
         for frame, element in visible:
-            page = found.page(owner, name, frame + 1)
+            page, where = found.page(owner, name, frame + 1), f"{name}, frame {frame + 1}"
             if element is None:
-                what = "shapes between key frames with different numbers of points"
-                found.not_read(page, what, f"{name}, frame {frame + 1}")
-                continue
-            shape = _add_shape(found, page, f"{name}, frame {frame + 1}", element, str(track.get("label")), types)
-            if shape is not None:
+                found.not_read(page, "shapes between key frames with different numbers of points", where)
+            elif shape := _add_shape(found, page, where, element, str(track.get("label")), types):
                 shape.index = index
 
 

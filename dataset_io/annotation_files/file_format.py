@@ -339,12 +339,10 @@ def read_with_fiftyone(
             fields = [name for name in dataset.get_field_schema() if name not in default_fields(dataset)]
             for document in sample_collection(dataset).find({}):
                 # every image of the annotator's set was looked at, also those for which the importer says nothing
-                page = found.page(annotator, document["filepath"])
+                page, metadata = found.page(annotator, document["filepath"]), document.get("metadata") or {}
                 page.scale = (1.0, 1.0)
-                metadata = document.get("metadata") or {}
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
-                for name in fields:
-                    page.labels += _labels_in(name, document.get(name))
+                page.labels += [label for name in fields for label in _labels_in(name, document.get(name))]
         except AgreementInputError:
             raise
         except Exception as error:  # whatever the importer stumbles over is in the user's files

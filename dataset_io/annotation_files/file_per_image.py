@@ -49,12 +49,11 @@ def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLa
 
     Without a name that ends as one of an image it is called like the file, which has the name of its image.
     """
-    name = PureWindowsPath(name).name  # parts by both kinds of slashes
+    path = PureWindowsPath(name)  # parts by both kinds of slashes
+    name = path.name if path.suffix else file.path.name
     folders = file.path.relative_to(file.root).parts[:-1]
-    name = name if PureWindowsPath(name).suffix else file.path.name
-    plain, beside = ("/".join([*parts, name]) for parts in (
-        [part for part in folders if part.lower() not in _OF_LABELS],
-        ["images" if part.lower() in _OF_LABELS else part for part in folders]))  # fmt: skip
+    plain = "/".join([*(part for part in folders if part.lower() not in _OF_LABELS), name])
+    beside = "/".join([*("images" if part.lower() in _OF_LABELS else part for part in folders), name])
     found.other_names.setdefault(plain, (beside,))
     return found.page(file.owner, plain, is_new=True)
 
@@ -162,10 +161,9 @@ def read_voc(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
 
 def _voc_label(element: Element) -> DrawnLabel:
     """The label of an object."""
+    flags = {name: text_in(element, name) for name in ("truncated", "difficult", "occluded")}
     label = DrawnLabel(text_in(element, "name") or None)
-    for name in ("truncated", "difficult", "occluded"):
-        if text_in(element, name) in ("0", "1"):
-            label.attributes[name] = text_in(element, name) == "1"
+    label.attributes = {name: text == "1" for name, text in flags.items() if text in ("0", "1")}
     if text_in(element, "pose") not in ("", "Unspecified"):
         label.attributes["pose"] = text_in(element, "pose")
     for entry in element.findall("attributes/attribute"):

@@ -175,21 +175,17 @@ def _read(
         whole = AnnotationFile(Path("a DataFrame"), Path(), False, None, columns or {})
         read_content(found, source.copy(deep=False), whole, format)
         return found
-    if isinstance(source, Mapping):
-        if not source:
-            raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
-        paths = {str(name): Path(path_of("source", path)).absolute() for name, path in source.items()}
-    elif isinstance(source, str | os.PathLike):
-        paths = {}
-    else:
-        paths_of_several = source if isinstance(source, list | tuple) else ()
-        named = [
-            f"{Path(each).stem!r}: {str(each)!r}" for each in paths_of_several if isinstance(each, str | os.PathLike)
-        ]
+    if not isinstance(source, Mapping | str | os.PathLike):
+        several = source if isinstance(source, list | tuple) else ()
+        named = [f"{Path(each).stem!r}: {str(each)!r}" for each in several if isinstance(each, str | os.PathLike)]
         raise AgreementInputError(
             f"`source` must be a path, a mapping of annotators to paths, or a DataFrame, got {type(source).__name__}"
             + (f"; say who drew what, as {{{shown(named, 2)}}}" if named else "")
         )
+    if isinstance(source, Mapping) and not source:
+        raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
+    of_each = source.items() if isinstance(source, Mapping) else ()
+    paths = {str(name): Path(path_of("source", path)).absolute() for name, path in of_each}
     if not isinstance(format, str):
         if not paths:
             raise AgreementInputError(
@@ -337,22 +333,18 @@ class _Plan:
         if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
             metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
             target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
-        if target.size_px and page.size_px and target.size_px != page.size_px:
-            self._compare_sizes(page, target.size_px, image.name)
         if target.size_px is None and page.size_px is not None:
             target.size_px = target.new_size = page.size_px
-        page.size_px = page.size_px or target.size_px
-
-    def _compare_sizes(self, page: ImageLabels, size: tuple[int, int], name: str) -> None:
-        """Notice an image whose size in the file is not that of the sample: of another one, or before it was turned.
-
-        Tools show an image turned, as its EXIF says, and so do we; some write its size as it was before.
-        """
-        width, height = page.size_px or size
+        if target.size_px is None or page.size_px is None or page.size_px == target.size_px:
+            page.size_px = page.size_px or target.size_px
+            return
+        # of another image, or before it was turned: tools show an image turned, as its EXIF says, and so do we; some
+        # write its size as it was before
+        (width, height), size = page.size_px, target.size_px
         if (width, height) == size[::-1]:
             in_pixels = page.scale in (None, (width, height))
             if any(label.mask for label in page.labels) or (in_pixels and not _fits(page, size)):
-                self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", name)
+                self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", image.name)
                 page.n_unread += len(page.labels)
                 page.labels = []
             else:
@@ -480,7 +472,10 @@ class _Plan:
                 f"On {what} not all can be read ({whose}): where nothing "
                 "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
             )
-        yield from self._found.unused_lines()
+        for thing, counts in self._found.unused.items():
+            if counts:
+                keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
+                yield f"Not used of {thing}: {shown(keys, 12)}"
         for what, n in sorted(self._maker.converted.items()):
             yield f"{n} {what}; say `label_types` for others"
         if self._maker.n_reach_out:

@@ -66,18 +66,15 @@ class TargetField:
         stored: type of the field
         is_answer: whether it is about whole images
         list_name: name of the list in the field; None where it is one label
-        label_class: type of the labels
         own: names of the entries of their documents that FiftyOne knows
         template: what FiftyOne stores of every label, without id and tags
     """
 
     def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
         self.name, self.stored, self.is_answer = name, stored, is_answer
-        of_list = list_of(stored)
-        self.list_name = None if of_list is None else of_list[0]
-        self.label_class = stored if of_list is None else of_list[1]
-        self.own = {"_id", "_cls", *document_fields(self.label_class)}
-        self.template: Document = self.label_class().to_dict()
+        self.list_name, label_class = list_of(stored) or (None, stored)
+        self.own = {"_id", "_cls", *document_fields(label_class)}
+        self.template: Document = label_class().to_dict()
         del self.template["_id"], self.template["tags"]
 
     def fits(self, declared: fo.Field) -> bool:
@@ -115,7 +112,23 @@ def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None)
             types = [DETECTIONS, CLASSES]
         else:
             types = [*[kind for kind in LABEL_TYPES if kind in natural][: 1 if found.every_type else None], CLASSES]
-    answers = _questions(found) if CLASSES in types else []
+    counts_of: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)  # of the types of the answers, by question
+    several: set[str] = set()
+    for _, page in found.every_page() if CLASSES in types else ():
+        own = [label for label in page.labels if label.question]
+        several |= {question for question, n in Counter(label.question for label in own).items() if n > 1}
+        for label in own:
+            stored = fol.Classification if label.value is None else fol.Regression
+            counts_of[label.question][stored if label.document is None else getattr(fol, label.document["_cls"])] += 1
+    answers = []
+    for question, counts in sorted(counts_of.items()):
+        if len(counts) > 1 or (question in several and fol.Classification not in counts):
+            given = shown(f"{n} of type {kind.__name__}" for kind, n in counts.items())
+            raise AgreementInputError(
+                f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
+            )
+        stored = fol.Classifications if question in several else next(iter(counts))
+        answers.append(TargetField(question, stored, is_answer=True))
     is_drawn = bool(objects) or label_types is not None or not answers
     drawn = [TargetField(kind, _STORED[kind]) for kind in dict.fromkeys(types) if kind != CLASSES and is_drawn]
     if not drawn and not answers:
@@ -131,28 +144,6 @@ def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
         return (label.document_type,)
     drawn = (label.box is not None, label.mask is not None, bool(label.rings), label.points is not None)
     return tuple(itertools.compress(LABEL_TYPES, drawn))
-
-
-def _questions(found: AnnotationSet) -> list[TargetField]:
-    """The fields for the answers to every question: numbers, one class, or several classes."""
-    types: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)
-    several: set[str] = set()
-    for _, page in found.every_page():
-        answers = [label for label in page.labels if label.question]
-        several |= {question for question, n in Counter(label.question for label in answers).items() if n > 1}
-        for label in answers:
-            stored = fol.Classification if label.value is None else fol.Regression
-            types[label.question][stored if label.document is None else getattr(fol, label.document["_cls"])] += 1
-    slots = []
-    for question, counts in sorted(types.items()):
-        if len(counts) > 1 or (question in several and fol.Classification not in counts):
-            given = shown(f"{n} of type {kind.__name__}" for kind, n in counts.items())
-            raise AgreementInputError(
-                f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
-            )
-        stored = fol.Classifications if question in several else next(iter(counts))
-        slots.append(TargetField(question, stored, is_answer=True))
-    return slots
 
 
 class _HoldsNothing(ValueError):

@@ -440,9 +440,27 @@ def _evaluated(value: Any) -> list[Any]:
     """The list that a cell holds or spells: as JSON, as Python or numpy write it, as plain numbers, or as WKT."""
     text = value.strip() if isinstance(value, str) else ""
     if text[:1].isalpha():
-        return _of_wkt(text)
+        try:
+            shape = shapely.from_wkt(text)
+        except shapely.errors.GEOSException as error:
+            raise ValueError("no WKT") from error
+        if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString"):
+            raise ValueError(f"a {shape.geom_type}")
+        parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
+        lines = parts if shape.geom_type == "LineString" else [
+            ring for part in parts for ring in (part.exterior, *part.interiors)]  # fmt: skip
+        return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]]
+                for line in lines]  # fmt: skip
     if text and text[:1] not in ("[", "("):
-        return _of_plain_numbers(text)
+        # as in "10,10 60,10", "10,10;60,10" and "10 10, 60 10"; commas among blanks and semicolons are decimal ones
+        text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
+        is_decimal = ";" in text and bool(re.search(r"\s", text))
+        numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
+        if None in numbers:
+            raise ValueError("no numbers")
+        if not is_decimal and "," in text and len(numbers) > 4 and 1 in (len({*numbers[::2]}), len({*numbers[1::2]})):
+            raise ValueError("points on a line, as decimal commas are read as pairs")
+        return numbers
     if text:
         try:
             value = json.loads(text)
@@ -454,38 +472,10 @@ def _evaluated(value: Any) -> list[Any]:
                 value = ast.literal_eval(with_commas)
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 raise ValueError("no list") from None
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         raise ValueError("no list")
     return [each.tolist() if hasattr(each, "tolist") else each for each in value]
-
-
-def _of_wkt(text: str) -> list[Any]:
-    """The rings of a polygon in WKT, or the points of a line."""
-    try:
-        shape = shapely.from_wkt(text)
-    except shapely.errors.GEOSException as error:
-        raise ValueError("no WKT") from error
-    if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString"):
-        raise ValueError(f"a {shape.geom_type}")
-    parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
-    lines = parts if shape.geom_type == "LineString" else [
-        ring for part in parts for ring in (part.exterior, *part.interiors)]  # fmt: skip
-    return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]] for line in lines]
-
-
-def _of_plain_numbers(text: str) -> list[Any]:
-    """Numbers as in ``10,10 60,10``, ``10,10;60,10`` and ``10 10, 60 10``; commas among blanks and semicolons are
-    decimal ones."""
-    text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
-    is_decimal = ";" in text and bool(re.search(r"\s", text))
-    numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
-    if None in numbers:
-        raise ValueError("no numbers")
-    if not is_decimal and "," in text and len(numbers) > 4 and 1 in (len({*numbers[::2]}), len({*numbers[1::2]})):
-        raise ValueError("points on a line, as decimal commas are read as pairs")
-    return numbers
 
 
 def _rings(value: list[Any]) -> list[list[Point]]:

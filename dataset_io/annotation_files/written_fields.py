@@ -140,8 +140,15 @@ class FieldWriter:
         with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
         for key, path, value in self._values():
             entry = self.fields[path]
-            self._check_storable(entry, key, value)
             labels, known = entry.labels_of(value), set() if entry.slot is None else entry.slot.own
+            if _problem({"value": value}):
+                parts = enumerate(labels or value, 1)
+                number, part = next(((k, part) for k, part in parts if _problem({"": part})), (0, value))
+                what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
+                raise AgreementInputError(
+                    f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
+                    f"label {number} of {path!r} on {self.targets[key[0]].path!r}; correct the file"
+                )
             n_images[path] += 1
             n_labels[path] += len(labels)
             for label in labels:
@@ -180,17 +187,6 @@ class FieldWriter:
     def _values(self) -> Iterator[tuple[Key, str, Any]]:
         """Every value, with its place and path."""
         return ((key, path, value) for key, row in self.rows.items() for path, value in row.items())
-
-    def _check_storable(self, entry: NewField, key: Key, value: Any) -> None:
-        """Refuse a value that the database cannot hold."""
-        if _problem({"value": value}):
-            parts = entry.labels_of(value) or value
-            number, part = next(((k, part) for k, part in enumerate(parts, 1) if _problem({"": part})), (0, value))
-            what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
-            raise AgreementInputError(
-                f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
-                f"label {number} of {entry.path!r} on {self.targets[key[0]].path!r}; correct the file"
-            )
 
     def _convert(self, path: str, labels: list[Document], known: fo.Field | None) -> None:
         """Give an attribute values of one type: that of its field if it is declared; texts where types differ.
