@@ -129,31 +129,28 @@ def export_annotations(
     if run is not None and format == "label_studio":
         found.separate[f"{run.run_key}_consensus"] = _consensus(run, reader.paths, reader.images)
     # leave out and count the labels that the format cannot hold
-    without_size, n_kept, n_before = set(), 0, 0
+    without_size, n_before = set(), sum(1 for _ in found.labels())
     for key, page in found.every_page():
-        kept = []
-        for label in page.labels:
+        drawn, page.labels = page.labels, []
+        for label in drawn:
             reason = kind.objection(label)
             try:
-                reason = reason or ("masks without a pixel in their image" if label.mask and not
-                                    label.mask().pixels().size else "")  # fmt: skip
+                is_empty = not reason and label.mask is not None and not label.mask().pixels().size
+                reason = reason or ("masks without a pixel in their image" if is_empty else "")
             except ValueError:
                 reason = "masks that cannot be read"
             if reason:
                 found.left_out.add(reason, key.name)
             else:
-                kept.append(label)
-        if reader.images[key.name].size_px is None and not all(label.question for label in kept):
+                page.labels.append(label)
+        if reader.images[key.name].size_px is None and not all(label.question for label in page.labels):
             without_size.add(key.name)
-        n_before += len(page.labels)
-        n_kept += len(kept)
-        page.labels[:] = kept
     if without_size:
         raise AgreementInputError(
             f"Samples must have an image size to be exported, got {len(without_size)} without "
             f"({shown(sorted(without_size), 3)}); run dataset.compute_metadata() first"
         )
-    if n_before and not n_kept:
+    if n_before and not any(found.labels()):
         raise AgreementInputError(
             f"`format` must be one that can hold the labels, got {kind.title}: {shown(found.left_out.lines(), 3)}"
         )
@@ -175,9 +172,8 @@ def export_annotations(
         del content, text  # would fill the memory while the file is read again
         again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
         changed = _changed(found, again, kinds, types, called)
-    arguments = [repr(str(target))]
     read_as = sorted(set(types.values()))
-    arguments.append(f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}")
+    arguments = [repr(str(target)), f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}"]
     if is_shared or len(set(map(field_name, kinds))) < len(kinds):  # else each has a field of their own
         arguments.append("into='attribute'")
     if is_shared:
@@ -185,11 +181,8 @@ def export_annotations(
     if len({Path(image.name).name for image in images}) < len(images):
         arguments.append("match='path'")
     annotators_in, separate = (
-        tuple(
-            AnnotatorInFile.of(owner, (), (([types.get(owner, DETECTIONS)] * len(page.labels), False)
-                                           for page in pages.values()))
-            for owner, pages in sorted(entries.items())
-        )
+        tuple(AnnotatorInFile.of(owner, (), [([types.get(owner, DETECTIONS)] * len(page.labels), False)
+                                             for page in pages.values()]) for owner, pages in sorted(entries.items()))
         for entries in (found.pages, found.separate)
     )  # fmt: skip
     return ExportSummary(

@@ -443,11 +443,9 @@ class _Plan:
         for entry in self._writer.fields.values():
             if entry.slot is not None:
                 paths_by[entry.owner].append(entry.path)
-        annotators, separate = (
-            tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
-                  for owner in sorted(of_each))
-            for of_each in (self._found.pages, self._found.separate)
-        )  # fmt: skip
+        annotators, separate = (tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
+                                      for owner in sorted(of_each))
+                                for of_each in (self._found.pages, self._found.separate))  # fmt: skip
         return ImportSummary(
             dataset=self._writer.dataset.name,
             format=self._found.title,

@@ -72,7 +72,8 @@ class TargetField:
 
     def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
         self.name, self.stored, self.is_answer = name, stored, is_answer
-        self.list_name, label_class = list_of(stored) or (None, stored)
+        of_list: tuple[str | None, type[fol.Label]] = list_of(stored) or (None, stored)
+        self.list_name, label_class = of_list
         self.own = {"_id", "_cls", *document_fields(label_class)}
         self.template: Document = label_class().to_dict()
         del self.template["_id"], self.template["tags"]
@@ -165,7 +166,7 @@ class LabelMaker:
     n_reach_out: int = 0  #: of these, those that reach out of it
     has_open_lines: bool = False
     has_single_points: bool = False
-    _n_pixels: int = 0
+    _n_pixels: int = field(init=False, default=0)
 
     def documents(self, page: ImageLabels, place: str) -> dict[TargetField, list[Document]]:
         """Documents of the labels on an image, for every target field that gets a list, or has an answer."""

@@ -352,7 +352,8 @@ def _labels(
                 whole.points[position : position + 1] = one
     yield from drawn.values()
     links = [*((result.get("id"), result.get("parentID")) for result in results), *links]
-    yield from _keypoints(links, points, drawn)
+    if points:
+        yield from _keypoints(links, points, drawn)
 
 
 def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:

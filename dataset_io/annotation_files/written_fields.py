@@ -126,7 +126,7 @@ class FieldWriter:
     #: fields that must be declared anew, because they hold integers and get other numbers; and attributes without one
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
-    _emptied: tuple[str, ...] = ()  #: how paths in fields begin of which no label stays
+    _emptied: tuple[str, ...] = field(init=False, default=())  #: how paths in fields begin of which no label stays
 
     def check(self) -> list[FieldChange]:
         """Refuse fields that cannot be written, and give their attributes the types that their fields have.
