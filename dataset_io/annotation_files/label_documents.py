@@ -217,9 +217,13 @@ class LabelMaker:
             self.left_out.add(f"labels that cannot be used ({error})", place)
             page.n_unread += 1
             return None
-        said = (("label", label.label), ("confidence", label.confidence), ("index", label.index))
         document = {**slot.template, "_id": ObjectId(), "tags": [], **extent}
-        document |= {name: value for name, value in said if value is not None}
+        if label.label is not None:
+            document["label"] = label.label
+        if label.confidence is not None:
+            document["confidence"] = label.confidence
+        if label.index is not None:
+            document["index"] = label.index
         if slot.name == KEYPOINTS:  # which have a confidence for each point
             self.has_single_points |= len(extent["points"]) == 1
             document["confidence"] = [] if label.confidence is None else [label.confidence] * len(extent["points"])
