@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ...agreement.settings.errors import AgreementInputError, shown
+from .file_values import ABSENT, Point, turned, whole_characters
 from .run_length import Mask
 
-Point = tuple[float, float]
 Made = TypeVar("Made")
 
 #: what an export says of a label by a run: the id of its object, and its verdict; no attributes of the label
@@ -22,10 +21,6 @@ OF_RUN = ("unit_id", "verdict")
 QUESTION = "classes"
 #: names that tools give to all of their files: the folder tells whose they are
 _NAMES_OF_TOOLS = {"annotations", "instances_default", "labels", "result", "result_coco", "export", "data", "coco"}
-#: an ellipse becomes a polygon of so many corners, with 99.8 % of its area
-_CORNERS_OF_ELLIPSE = 64
-#: pixels of the longest side that an image can have
-_LONGEST_SIDE = 2**31
 #: bytes that may be made of a file, or, if that is more, of each of its bytes: its content, and what is made of that
 _MOST_MADE, _MOST_MADE_OF_A_BYTE = 640 << 20, 32
 #: pixels in the boxes of all masks of a file, or, if that is more, for each of its bytes
@@ -162,18 +157,18 @@ class AnnotationSet:
     most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
 
     @classmethod
-    def of_size(cls, title: str, n_bytes: int) -> AnnotationSet:
+    def of_size(cls, n_bytes: int) -> AnnotationSet:
         """An empty set for a file of so many bytes, with the limits of what may be made of it."""
         room = max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * n_bytes)
-        return cls(title, room=room, most_pixels=max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes))
+        return cls("", room=room, most_pixels=max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes))
 
-    def reserve(self, n_bytes: int, what: str) -> None:
-        """Account for the memory that something takes, before it is made.
+    def reserve(self, n_bytes: int, what: str, *, n_points: int = 0) -> None:
+        """Account for the memory that something and its points take, before it is made.
 
         Raises:
             AgreementInputError: if all together takes too much
         """
-        self.room -= n_bytes
+        self.room -= n_bytes + OF_POINT * n_points
         if self.room < 0:
             raise AgreementInputError(
                 f"What a file holds must fit into the memory ({_MOST_MADE >> 20} MB, or {_MOST_MADE_OF_A_BYTE} "
@@ -208,23 +203,10 @@ class AnnotationSet:
         refuse_repeated(annotator, merged.keys() & pages.keys())
         merged.update(pages)
 
-    def give_to(self, annotator: str) -> None:
-        """Give all labels to an annotator, for whom the file was given.
-
-        Raises:
-            AgreementInputError: if the file names several
-        """
-        if len(self.pages) > 1:
-            raise AgreementInputError(
-                f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a file "
-                f"of {shown(sorted(self.pages))}; give the path alone, and rename them with `annotators`"
-            )
-        self.pages = {annotator: next(iter(self.pages.values()), {})}
-
     def add_label(self, page: ImageLabels, label: DrawnLabel) -> None:
         """Add a label to an image, within the limits of the file."""
         points = sum(map(len, label.rings or ())) + len(label.points or ()) + len(label.named_points or ())
-        self.reserve(OF_LABEL + OF_POINT * points, "labels and their points")
+        self.reserve(OF_LABEL, "labels and their points", n_points=points)
         if label.box is not None and label.box[2:] == (0.0, 0.0):
             label.box = None
             if not (label.rings or label.mask or label.points):
@@ -269,13 +251,11 @@ class AnnotationSet:
 
     def every_page(self) -> Iterator[tuple[ImageKey, ImageLabels]]:
         """All images with their labels, also of labels that are nobody's."""
-        for pages in (*self.pages.values(), *self.separate.values()):
-            yield from pages.items()
+        return chain.from_iterable(pages.items() for pages in (*self.pages.values(), *self.separate.values()))
 
     def labels(self) -> Iterator[DrawnLabel]:
         """All labels."""
-        for _, page in self.every_page():
-            yield from page.labels
+        return (label for _, page in self.every_page() for label in page.labels)
 
     def add(self, other: AnnotationSet) -> None:
         """Add what another file says.
@@ -288,11 +268,10 @@ class AnnotationSet:
         for owner, pages in other.separate.items():  # every annotator's file has the predictions
             self.separate[owner] = pages | self.separate.get(owner, {})
         self.numbered |= other.numbered
-        self.other_names.update(other.other_names)
-        self.persons.update(other.persons)
-        self.room += other.room
-        self.most_pixels += other.most_pixels
         self.every_type |= other.every_type
+        self.other_names |= other.other_names
+        self.persons |= other.persons
+        self.room, self.most_pixels = self.room + other.room, self.most_pixels + other.most_pixels
         for what, examples in other.left_out.examples.items():
             self.left_out.examples[what] += examples
         for thing, counts in other.unused.items():
@@ -303,13 +282,6 @@ class AnnotationSet:
         """Count the keys of a kind of thing in the files that are not used."""
         self.unused[thing].update(str(key) for key in keys if key not in used)
 
-    def unused_lines(self) -> Iterator[str]:
-        """A sentence for each kind of thing: which of its keys are not used, and how often they are there."""
-        for thing, counts in self.unused.items():
-            if counts:
-                keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
-                yield f"Not used of {thing}: {shown(keys, 12)}"
-
     def order_named_points(self) -> None:
         """Give keypoints that have names one order for each class: that of their names; nan where one is absent."""
         names: dict[str | None, set[str]] = defaultdict(set)
@@ -317,9 +289,8 @@ class AnnotationSet:
             names[label.label].update(label.named_points or ())
         for label in self.labels():
             if label.named_points is not None:
-                self.reserve(OF_POINT * len(names[label.label]), "names of keypoints")
-                absent = (float("nan"), float("nan"))
-                label.points = [label.named_points.get(name, absent) for name in sorted(names[label.label])]
+                self.reserve(0, "names of keypoints", n_points=len(names[label.label]))
+                label.points = [label.named_points.get(name, ABSENT) for name in sorted(names[label.label])]
         for owner, found in sorted((str(owner), found) for owner, found in names.items() if found):
             self.notes.append(f"Points of {owner!r}, in this order: {shown(sorted(found), 40)}")
 
@@ -332,63 +303,3 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
             f"Every annotator must have one set of labels for an image, got more than one of {owner!r} for "
             f"{shown(map(repr, names))}; give each set a name of its own ({{name: path}}), or leave all but one out"
         )
-
-
-def whole_characters(text: str) -> str:
-    """A text that can be shown: halves of surrogate pairs become their codes."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def turned(offsets: Iterable[Point], x: float, y: float, degrees: float) -> list[Point]:
-    """Points at offsets from a centre, turned clockwise about it."""
-    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    return [(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in offsets]
-
-
-def ellipse_ring(x: float, y: float, radius_x: float, radius_y: float, degrees: float) -> list[Point]:
-    """The corners of a polygon for an ellipse that is turned clockwise about its centre."""
-    turns = (2 * math.pi * k / _CORNERS_OF_ELLIPSE for k in range(_CORNERS_OF_ELLIPSE))
-    return turned(((radius_x * math.cos(turn), radius_y * math.sin(turn)) for turn in turns), x, y, degrees)
-
-
-def as_number(value: object) -> float | None:
-    """A finite number; None for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
-        return float(value)
-    return None
-
-
-def number_in(value: object) -> float | None:
-    """A finite number, also one that is spelt as a text, with a point or a comma; None for anything else.
-
-    A comma before three digits may as well part thousands, and is no number.
-    """
-    if isinstance(value, str):
-        text = value.strip()
-        if re.fullmatch(r"[+-]?\d*,\d+", text) and not re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text):
-            text = text.replace(",", ".")
-        if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII) or len(text) > 400:
-            return None
-        value = float(text)
-    return as_number(value)
-
-
-def id_text(value: object) -> str:
-    """An id, which is the same whether it is spelt as a number or as a text."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def stored_size(width: object, height: object) -> tuple[int, int] | None:
-    """The size of an image in pixels, as a file says; None where it says none that an image can have."""
-    sides = [number_in(width) or 0.0, number_in(height) or 0.0]
-    return (int(sides[0]), int(sides[1])) if min(sides) >= 1 and max(sides) <= _LONGEST_SIDE else None
-
-
-def plain_attributes(values: dict[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
-    """The entries that labels can have as attributes: texts, numbers, true or false."""
-    left_out = set(without)
-    return {
-        str(name): value
-        for name, value in values.items()
-        if name not in left_out and (isinstance(value, str | bool) or as_number(value) is not None)
-    }

@@ -18,21 +18,8 @@ from scipy.sparse.csgraph import connected_components
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ..labels.checks import is_crowd
-from .annotation_set import (
-    OF_RUN,
-    AnnotationFile,
-    AnnotationSet,
-    DrawnLabel,
-    ImageKey,
-    ImageLabels,
-    NotReadError,
-    Point,
-    StoredImage,
-    id_text,
-    number_in,
-    plain_attributes,
-    stored_size,
-)
+from .annotation_set import OF_RUN, AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError, StoredImage
+from .file_values import ABSENT, Point, id_text, number_in, plain_attributes, stored_size
 from .run_length import coco_mask, column_runs
 
 Entry = dict[str, Any]
@@ -87,15 +74,14 @@ def read_coco(found: AnnotationSet, content: Entry, file: AnnotationFile) -> Non
         number = id_text(entry["image_id"])
         image = images[number]
         name, place = drawn_by(entry, looked[number]), f"{image['file_name']}: id {entry.get('id')}"
-        n_unlisted += ImageKey(str(image["file_name"])) not in found.pages.get(name, {})
+        n_pages = len(found.pages.get(name, ()))
         page = _page(found, name, image)
+        n_unlisted += len(found.pages[name]) - n_pages
         label = found.made(page, "annotations", place, _label, found, entry, classes, image)
-        if label is None:
-            continue
-        if label.box or label.rings or label.mask or label.points:
+        if label is not None and (label.box or label.rings or label.mask or label.points):
             n_turned += label.rotated
             found.add_label(page, label)
-        else:
+        elif label is not None:
             found.left_out.add("annotations without a box, polygon, mask or points", place)
     for thing, entries in (("images", images.values()), ("categories", categories.values()), ("the file", [content])):
         for entry in entries:
@@ -174,22 +160,25 @@ def _raters(
                 'annotator: {"alice": path, "bob": path}'
             )
         return {number: [file.owner] for number in images}, lambda entry, looked: file.owner, True
-    listed = {number: _listed(image.get(_RATER_LIST)) for number, image in images.items()}
+    listed: dict[str, list[tuple[str, str]]] = {}  # persons and their sessions by image
+    for number, image in images.items():
+        raters = image.get(_RATER_LIST) or ()
+        by_person = raters.items() if isinstance(raters, dict) else ((id_text(person), "") for person in raters)
+        listed[number] = [(str(person), id_text(session)) for person, own in by_person
+                          for session in (own if isinstance(own, list) else [own])]  # fmt: skip
     sessions: dict[str, set[str]] = defaultdict(set)
-    for person, session in chain.from_iterable(listed.values()):
+    drawn = [(id_text(entry[key]), id_text(entry.get("session_id") or "")) for entry in annotations if key in entry]
+    for person, session in chain(*listed.values(), drawn):
         sessions[person].add(session)
-    for entry in annotations:
-        if key is not None and key in entry:
-            sessions[id_text(entry[key])].add(id_text(entry.get("session_id") or ""))
     has_sessions = any(len(own) > 1 for own in sessions.values())
     called = {(person, session): f"{person}_{session}" if has_sessions and session else person
               for person, own in sessions.items() for session in own}  # fmt: skip
-    persons = {name: person for (person, _), name in called.items()}
-    found.persons = persons if has_sessions else {}
+    if has_sessions:
+        found.persons = {name: person for (person, _), name in called.items()}
     if has_lists:
         looked = {number: [called[each] for each in own] for number, own in listed.items()}
     elif image_key is None:
-        looked = dict.fromkeys(images, sorted(persons))
+        looked = dict.fromkeys(images, sorted({*called.values()}))
         found.notes.append(
             f"The images have no {_RATER_LIST}: everybody is taken to have looked at every image of the file"
         )
@@ -212,14 +201,6 @@ def _raters(
         return called[id_text(entry[key]), id_text(entry.get("session_id") or "")]
 
     return looked, drawn_by, has_lists or image_key is not None
-
-
-def _listed(raters: Any) -> list[tuple[str, str]]:
-    """Persons and their sessions in the ``rater_list`` of an image."""
-    if isinstance(raters, dict):
-        return [(str(person), id_text(session)) for person, found in raters.items()
-                for session in (found if isinstance(found, list) else [found])]  # fmt: skip
-    return [(id_text(person), "") for person in raters or ()]
 
 
 def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel:
@@ -259,7 +240,7 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
         label.mask = functools.partial(coco_mask, shape["counts"], int(width_px), int(height_px))
     if points and any(points[2::3]):
         x_y_v = [points[k : k + 3] for k in range(0, len(points), 3)]
-        label.points = [(float(x), float(y)) if v else (float("nan"),) * 2 for x, y, v in x_y_v]
+        label.points = [(float(x), float(y)) if v else ABSENT for x, y, v in x_y_v]
     return label
 
 
@@ -320,8 +301,8 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
         images: the images, whose sizes are known
         found: what was drawn on them, as shares of the image; labels that COCO can hold
     """
-    classes = {name: number for number, name in enumerate(sorted({str(label.label) for label in found.labels()
-                                                                  if label.label is not None}), 1)}  # fmt: skip
+    names = sorted({str(label.label) for label in found.labels() if label.label is not None})
+    classes = {name: number for number, name in enumerate(names, 1)}
     entries: dict[str, Entry] = {}
     for number, image in enumerate(images, 1):
         width, height = image.size_px or (1, 1)
@@ -334,15 +315,12 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
             entry["rater_list"].append(rater)
             for label in page.labels:
                 said: Entry = {"id": len(annotations) + 1, "image_id": entry["id"], "rater_id": rater}
-                if label.label is not None:
-                    said["category_id"] = classes[str(label.label)]
+                said |= {} if label.label is None else {"category_id": classes[str(label.label)]}
                 said |= _extent(label, entry["width"], entry["height"])
-                if label.confidence is not None:
-                    said["score"] = label.confidence
+                said |= {} if label.confidence is None else {"score": label.confidence}
                 if "iscrowd" in label.attributes:
                     said["iscrowd"] = int(is_crowd(label.attributes["iscrowd"]))
-                if label.attributes:
-                    said["attributes"] = label.attributes
+                said |= {"attributes": label.attributes} if label.attributes else {}
                 annotations.append(said | label.of_run)
     categories = [{"id": number, "name": name} for name, number in classes.items()]
     return {"images": list(entries.values()), "annotations": annotations, "categories": categories}
@@ -364,9 +342,8 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
     if label.box is not None:
         box = [value * side for value, side in zip(label.box, (width, height) * 2, strict=True)]
     else:
-        low, high = (tuple(map(end, zip(*(seen or (point for ring in rings for point in ring)), strict=True)))
-                     for end in (min, max))  # fmt: skip
-        box = [*low, high[0] - low[0], high[1] - low[1]]
+        x_s, y_s = zip(*(seen or chain.from_iterable(rings)), strict=True)
+        box = [min(x_s), min(y_s), max(x_s) - min(x_s), max(y_s) - min(y_s)]
     if mask is not None:
         area = float(mask.pixels().sum())
     elif region is not None:

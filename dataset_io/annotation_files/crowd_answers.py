@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, as_number, stored_size
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels
+from .file_values import as_number, stored_size
 from .label_studio import decoded, name_in
 from .long_table import guessed_columns, read_table
 
@@ -69,8 +69,8 @@ def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFi
             found.notes.append(
                 f'Their numbers are read as numbers; columns={{"label": {raters}}} reads them as classes'
             )
-        kept = {meaning: column for meaning, column in given.items() if isinstance(column, str)}
-        given = {**kept, "annotator": "annotator", **({answers: answers} if answers else {})}
+        given = {meaning: column for meaning, column in given.items() if isinstance(column, str)}
+        given |= {"annotator": "annotator", **({answers: answers} if answers else {})}
     read_table(found, table, file.annotator, given)
 
 
@@ -84,10 +84,8 @@ def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame
     names = list(map(str, table.columns))
     table = table.set_axis(names, axis=1)
     meant = {**guessed_columns(names), **{key: value for key, value in columns.items() if isinstance(value, str)}}
-    answers, given = next(
-        ((key, list(columns[key])) for key in ("label", "value") if isinstance(columns.get(key), list | tuple)),
-        ("", []),
-    )
+    lists = [(key, list(columns[key])) for key in ("label", "value") if isinstance(columns.get(key), list | tuple)]
+    answers, given = (*lists, ("", []))[0]
     missing = [repr(name) for name in given if name not in names]
     if missing:
         raise AgreementInputError(f"`columns` must name columns of the table ({shown(names, 20)}), got "
@@ -179,7 +177,20 @@ def read_sagemaker(found: AnnotationSet, content: Any, file: AnnotationFile) -> 
                 f"Answers of SageMaker Ground Truth must be those of workers, got {file.place!r}, a manifest with what "
                 "a job decided; give the job's folder `annotations/worker-response`, or `consolidation-request`"
             )
-        source = entry.get("dataObject") or _data_object(file.path)
+        source = entry.get("dataObject")
+        if not source:  # the line of the job's manifest: its number is the folder of the response of a worker
+            manifests = (folder / name for folder in file.path.parents[:6] for name in _MANIFESTS)
+            manifest = next((path for path in manifests if path.is_file()), None)
+            if manifest is None or not file.path.parent.name.isdecimal():
+                raise AgreementInputError(
+                    "Responses of workers must lie in the folders of their SageMaker job, with its output.manifest "
+                    f"above, which names the images, got {file.path.name!r} without; or give the files of its "
+                    "consolidation-request"
+                )
+            lines, line = manifest.read_text("utf-8-sig").splitlines(), int(file.path.parent.name)
+            if line >= len(lines):
+                raise AgreementInputError(f"{str(manifest)!r} must have an image number {line}, got {len(lines)} lines")
+            source = json.loads(lines[line])
         image = name_in(str(source.get("s3Uri") or source.get("source-ref")))
         for answer in entry.get("annotations") or entry.get("answers") or []:
             said = answer.get("answerContent") or decoded((answer.get("annotationData") or {}).get("content"))
@@ -188,20 +199,3 @@ def read_sagemaker(found: AnnotationSet, content: Any, file: AnnotationFile) -> 
                 _add_answer(found, page, said, where)
             else:
                 found.not_read(page, "answers without a content that can be read", where)
-
-
-def _data_object(file: Path) -> Answer:
-    """The line of the job's manifest that a worker's response is about: its number is the folder of the response."""
-    manifests = (folder / name for folder in file.parents[:6] for name in _MANIFESTS)
-    manifest = next((path for path in manifests if path.is_file()), None)
-    if manifest is None or not file.parent.name.isdecimal():
-        raise AgreementInputError(
-            "Responses of workers must lie in the folders of their SageMaker job, with its output.manifest above, "
-            f"which names the images, got {file.name!r} without; or give the files of its consolidation-request"
-        )
-    lines = manifest.read_text("utf-8-sig").splitlines()
-    number = int(file.parent.name)
-    if number >= len(lines):
-        raise AgreementInputError(f"{str(manifest)!r} must have an image number {number}, got {len(lines)} lines")
-    line: Answer = json.loads(lines[number])
-    return line

@@ -9,17 +9,8 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
-from .annotation_set import (
-    OF_POINT,
-    AnnotationFile,
-    AnnotationSet,
-    DrawnLabel,
-    ImageLabels,
-    NotReadError,
-    Point,
-    ellipse_ring,
-    stored_size,
-)
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
+from .file_values import Point, ellipse_ring, stored_size
 from .run_length import cvat_mask
 
 #: frames of a video that can be read: a file cannot make us fill the memory
@@ -62,7 +53,6 @@ def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None
             page.size_px = stored_size(image.get("width"), image.get("height"))
             for element in image:
                 _add_shape(found, page, name, element, str(element.get("label")), types)
-    found.order_named_points()
 
 
 def text_in(element: Element | None, path: str) -> str:
@@ -137,21 +127,16 @@ def _read_video(
         raise AgreementInputError(f"Frames of a video must be numbers from 0 to {MOST_FRAMES:,}, got up to {last:,}")
     every = range(int(start), int(stop) + 1, step) if start and stop else range(0)
     found.reserve(_OF_FRAME * len(every), "frames")
-    frames = set(every)
     shapes = [(track, list(_track(found, track, step))) for track in root.findall("track")]
-    frames |= {frame for _, track in shapes for frame, _ in track}
-    for frame in sorted(frames):
+    for frame in sorted({*every, *(frame for _, visible in shapes for frame, _ in visible)}):
         found.page(owner, name, frame + 1).size_px = size
     for number, (track, visible) in enumerate(shapes):
         index = int(track.get("id") or number)
         for frame, element in visible:
-            page = found.page(owner, name, frame + 1)
+            page, where = found.page(owner, name, frame + 1), f"{name}, frame {frame + 1}"
             if element is None:
-                what = "shapes between key frames with different numbers of points"
-                found.not_read(page, what, f"{name}, frame {frame + 1}")
-                continue
-            shape = _add_shape(found, page, f"{name}, frame {frame + 1}", element, str(track.get("label")), types)
-            if shape is not None:
+                found.not_read(page, "shapes between key frames with different numbers of points", where)
+            elif shape := _add_shape(found, page, where, element, str(track.get("label")), types):
                 shape.index = index
 
 
@@ -171,7 +156,8 @@ def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[in
             last = int(following.attrib["frame"])
             n_points = sum(len(_numbers(part.attrib.get("points", "0"))) for part in shape.iter())
             n_between = len(range(first + step, last, step))
-            found.reserve(n_between * (_OF_BETWEEN + OF_POINT * n_points), "shapes between the key frames of tracks")
+            what = "shapes between the key frames of tracks"
+            found.reserve(n_between * _OF_BETWEEN, what, n_points=n_between * n_points)
             for frame in range(first + step, last, step):
                 yield frame, _between(shape, following, (frame - first) / (last - first))
 

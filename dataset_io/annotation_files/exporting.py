@@ -32,32 +32,11 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..results.file_writing import checked_file, replacing
 from ..run.read import Progress, Reader, Rows, work_through
 from ..units.units_field import consensus_documents, open_units
-from .annotation_set import (
-    OF_RUN,
-    QUESTION,
-    AnnotationSet,
-    DrawnLabel,
-    ImageKey,
-    ImageLabels,
-    StoredImage,
-    Tally,
-    as_number,
-    stored_size,
-)
+from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, ImageLabels, StoredImage, Tally
 from .coco_json import coco_content, not_in_coco
 from .file_format import COCO, LABEL_STUDIO, TABLE, TITLES, read_annotations
-from .label_documents import (
-    CLASSES,
-    DETECTIONS,
-    LABEL_TYPES_OF,
-    MASKS,
-    Document,
-    LabelMaker,
-    TargetField,
-    drawn_label,
-    mask_of,
-    target_fields,
-)
+from .file_values import as_number, stored_size
+from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES_OF, MASKS, LabelMaker, drawn_label, mask_of, target_fields
 from .label_studio import address_of, label_studio_tasks, name_in
 from .long_table import not_in_table, table_text
 from .summaries import AnnotatorInFile, ExportSummary
@@ -133,40 +112,45 @@ def export_annotations(
     if target.suffix.lower() != kind.suffix:
         raise AgreementInputError(f"`path` must end in {kind.suffix} for the format {format!r}, got {str(path)!r}")
     asked = {"annotator_attribute": annotator_attribute, "assigned_field": assigned_field, "no_labels": no_labels}
-    source, run = _open(samples, labels, asked, annotators)
+    source, run = _open(samples, labels, {**asked, "annotators": annotators})
     reader = AnnotationReader(source, run)
-    reader.read_all(progress)
     found = reader.found
+    batches = Reader(reader)
+
+    def read(rows: Rows, *_: object) -> Callable[[], list[ObjectId]]:
+        changed = batches.columns(rows).changed
+        return lambda: changed
+
+    n_changed = work_through(batches, read, progress)
+    if n_changed:
+        found.left_out.add("samples that were edited or deleted meanwhile", n_changed)
     if not any(found.pages.values()):
         raise AgreementInputError(f"There must be labels to be exported, got none in {shown(source.config.fields)}")
     if run is not None and format == "label_studio":
         found.separate[f"{run.run_key}_consensus"] = _consensus(run, reader.paths, reader.images)
     # leave out and count the labels that the format cannot hold
-    without_size, n_kept, n_before = set(), 0, 0
+    without_size, n_before = set(), sum(1 for _ in found.labels())
     for key, page in found.every_page():
-        kept = []
-        for label in page.labels:
+        drawn, page.labels = page.labels, []
+        for label in drawn:
             reason = kind.objection(label)
             try:
-                reason = reason or ("masks without a pixel in their image" if label.mask and not
-                                    label.mask().pixels().size else "")  # fmt: skip
+                is_empty = not reason and label.mask is not None and not label.mask().pixels().size
+                reason = reason or ("masks without a pixel in their image" if is_empty else "")
             except ValueError:
                 reason = "masks that cannot be read"
             if reason:
                 found.left_out.add(reason, key.name)
             else:
-                kept.append(label)
-        if reader.images[key.name].size_px is None and not all(label.question for label in kept):
+                page.labels.append(label)
+        if reader.images[key.name].size_px is None and not all(label.question for label in page.labels):
             without_size.add(key.name)
-        n_before += len(page.labels)
-        n_kept += len(kept)
-        page.labels[:] = kept
     if without_size:
         raise AgreementInputError(
             f"Samples must have an image size to be exported, got {len(without_size)} without "
             f"({shown(sorted(without_size), 3)}); run dataset.compute_metadata() first"
         )
-    if n_before and not n_kept:
+    if n_before and not any(found.labels()):
         raise AgreementInputError(
             f"`format` must be one that can hold the labels, got {kind.title}: {shown(found.left_out.lines(), 3)}"
         )
@@ -188,9 +172,8 @@ def export_annotations(
         del content, text  # would fill the memory while the file is read again
         again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
         changed = _changed(found, again, kinds, types, called)
-    arguments = [repr(str(target))]
     read_as = sorted(set(types.values()))
-    arguments.append(f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}")
+    arguments = [repr(str(target)), f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}"]
     if is_shared or len(set(map(field_name, kinds))) < len(kinds):  # else each has a field of their own
         arguments.append("into='attribute'")
     if is_shared:
@@ -198,11 +181,8 @@ def export_annotations(
     if len({Path(image.name).name for image in images}) < len(images):
         arguments.append("match='path'")
     annotators_in, separate = (
-        tuple(
-            AnnotatorInFile.of(owner, (), (([types.get(owner, DETECTIONS)] * len(page.labels), False)
-                                           for page in pages.values()))
-            for owner, pages in sorted(entries.items())
-        )
+        tuple(AnnotatorInFile.of(owner, (), [([types.get(owner, DETECTIONS)] * len(page.labels), False)
+                                             for page in pages.values()]) for owner, pages in sorted(entries.items()))
         for entries in (found.pages, found.separate)
     )  # fmt: skip
     return ExportSummary(
@@ -236,18 +216,6 @@ class AnnotationReader:
         self._written = attributes_of_runs(source.dataset)
         known = [] if run is None else [f"{run.field_key}{suffix}" for suffix in ("_score", "_alpha", "_n_disputed")]
         self._numbers = [name for name in known if source.dataset.has_sample_field(name)]
-
-    def read_all(self, progress: Progress) -> None:
-        """Read all samples."""
-        reader = Reader(self)
-
-        def read(rows: Rows, *_: object) -> Callable[[], list[ObjectId]]:
-            changed = reader.columns(rows).changed
-            return lambda: changed
-
-        n_changed = work_through(reader, read, progress)
-        if n_changed:
-            self.found.left_out.add("samples that were edited or deleted meanwhile", n_changed)
 
     def projection(self) -> dict[str, Any]:
         """The whole labels, with the image."""
@@ -295,7 +263,7 @@ class AnnotationReader:
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
         return LabelsRead.of(None, len(rows))
 
-    def _owned(self, field: int, row: Document) -> Iterator[tuple[DrawnLabel | None, int]]:
+    def _owned(self, field: int, row: dict[str, Any]) -> Iterator[tuple[DrawnLabel | None, int]]:
         """Labels in a field of a sample as files have them, None where one cannot be used, and whose each is by number.
 
         Labels without an annotator are left out.
@@ -324,10 +292,8 @@ class AnnotationReader:
                 yield None, owner
 
 
-def _open(
-    samples: SampleCollection, labels: Any, asked: dict[str, Any], annotators: Any
-) -> tuple[Source, RunLabels | None]:
-    """The labels, of a run or in fields."""
+def _open(samples: SampleCollection, labels: Any, asked: dict[str, Any]) -> tuple[Source, RunLabels | None]:
+    """The labels, of a run or in fields, with what was asked for."""
     run = None
     if isinstance(labels, str) and asked["annotator_attribute"] is None:
         if labels not in list_agreements(samples):
@@ -335,14 +301,13 @@ def _open(
                 f"`labels` must be the key of a run, two or more fields, or one field with `annotator_attribute`, got "
                 f"{labels!r}; runs are {shown(list_agreements(samples)) or '(none)'}"
             )
-        given = [name for name, value in {**asked, "annotators": annotators}.items()
-                 if value not in (None, NOT_ASSIGNED)]  # fmt: skip
+        given = [name for name, value in asked.items() if value not in (None, NOT_ASSIGNED)]
         if given:
             raise AgreementInputError(f"`{given[0]}` has no effect with a run, which knows it; leave it out")
         run = open_run_labels(samples, labels)
         source = dataclasses.replace(run.source(), samples=run.samples)
     else:
-        source = open_source(samples, make_config(labels, annotators=annotators, **asked), writes=False)
+        source = open_source(samples, make_config(labels, **asked), writes=False)
     unknown = [kind.title for kind in source.kinds if kind.stored not in LABEL_TYPES_OF]
     if source.on_frames or unknown:
         what = "labels of frames" if source.on_frames else shown(dict.fromkeys(unknown))
@@ -401,13 +366,12 @@ def _changed(
         called: names of the images in the file, by path
     """
     changed = Tally()
-    slots: dict[str, list[TargetField]] = {}
-    for drawn_as in set(types.values()):
-        is_any = drawn_as != CLASSES or any(label.question for label in again.labels())
-        slots[drawn_as] = target_fields(again, drawn_as) if is_any else []
+    has_answers = any(label.question for label in again.labels())
+    slots = {drawn_as: target_fields(again, drawn_as) if drawn_as != CLASSES or has_answers else []
+             for drawn_as in set(types.values())}  # fmt: skip
     for owner, pages in found.pages.items():
         owner_slots = slots[types[owner]]
-        maker = LabelMaker(owner_slots, changed, every_type=again.every_type, clip=False, most_pixels=math.inf)
+        maker = LabelMaker(owner_slots, changed, again.every_type, clip=False, most_pixels=math.inf)
         for key, page in pages.items():
             returned = again.pages.get(owner, {}).get(ImageKey(called[key.name]))
             place = f"{owner}: {called[key.name]}"
@@ -430,7 +394,7 @@ def _changed(
     return changed
 
 
-def _comparable(document: Document) -> Document:
+def _comparable(document: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a label, masks as their pixels; neither ids nor attributes without a value."""
     values = {name: value for name, value in document.items() if name not in ("_id", "_cls")
               and value is not None and value != [] and value != {}}  # fmt: skip

@@ -21,11 +21,12 @@ from defusedxml.ElementTree import parse as parse_xml
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..database.fiftyone_private import default_fields, list_of, sample_collection
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, stored_size
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel
 from .coco_json import read_coco
 from .crowd_answers import is_sagemaker, read_any_table, read_sagemaker
 from .cvat_xml import read_cvat
 from .file_per_image import is_yolo_file, read_labelme, read_via, read_voc, read_yolo, via_entries, yolo_classes
+from .file_values import stored_size
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
 from .label_studio import are_records, read_label_studio
@@ -174,7 +175,7 @@ def _read_file(file: AnnotationFile, format: str) -> AnnotationSet:
             f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {file.place!r}; for a format that "
             "FiftyOne reads, such as KITTI, say `format=fo.types.…`"
         )
-    found = AnnotationSet.of_size("", size)
+    found = AnnotationSet.of_size(size)
     with file.path.open("rb") as opened:
         n_bytes = sum(part.count(sign) * n for part in iter(lambda: opened.read(1 << 20), b"")
                       for sign, n in _OF_SIGNS[kind].items())  # fmt: skip
@@ -212,8 +213,14 @@ def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, forma
                 + (f", in which there are {shown(below)}" if below else "")
             )
         _FORMATS[is_of].read(found, content, file)
+        found.order_named_points()
+        if file.annotator is not None and len(found.pages) > 1:
+            raise AgreementInputError(
+                f"A file that is given for one annotator must be that annotator's alone, got {file.annotator!r} for a "
+                f"file of {shown(sorted(found.pages))}; give the path alone, and rename them with `annotators`"
+            )
         if file.annotator is not None:
-            found.give_to(file.annotator)
+            found.pages = {file.annotator: next(iter(found.pages.values()), {})}
     except AgreementInputError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, ArithmeticError) as error:
@@ -332,12 +339,10 @@ def read_with_fiftyone(
             fields = [name for name in dataset.get_field_schema() if name not in default_fields(dataset)]
             for document in sample_collection(dataset).find({}):
                 # every image of the annotator's set was looked at, also those for which the importer says nothing
-                page = found.page(annotator, document["filepath"])
+                page, metadata = found.page(annotator, document["filepath"]), document.get("metadata") or {}
                 page.scale = (1.0, 1.0)
-                metadata = document.get("metadata") or {}
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
-                for name in fields:
-                    page.labels += _labels_in(name, document.get(name))
+                page.labels += [label for name in fields for label in _labels_in(name, document.get(name))]
         except AgreementInputError:
             raise
         except Exception as error:  # whatever the importer stumbles over is in the user's files

@@ -13,19 +13,9 @@ import pandas as pd
 import yaml
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import (
-    AnnotationFile,
-    AnnotationSet,
-    DrawnLabel,
-    ImageLabels,
-    NotReadError,
-    Point,
-    as_number,
-    ellipse_ring,
-    plain_attributes,
-    stored_size,
-)
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
 from .cvat_xml import text_in
+from .file_values import Point, as_number, ellipse_ring, plain_attributes, stored_size
 from .image_names import files_in
 
 #: folders that tools make for annotations, beside those of images
@@ -59,12 +49,11 @@ def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLa
 
     Without a name that ends as one of an image it is called like the file, which has the name of its image.
     """
-    name = PureWindowsPath(name).name  # parts by both kinds of slashes
+    path = PureWindowsPath(name)  # parts by both kinds of slashes
+    name = path.name if path.suffix else file.path.name
     folders = file.path.relative_to(file.root).parts[:-1]
-    name = name if PureWindowsPath(name).suffix else file.path.name
-    plain, beside = ("/".join([*parts, name]) for parts in (
-        [part for part in folders if part.lower() not in _OF_LABELS],
-        ["images" if part.lower() in _OF_LABELS else part for part in folders]))  # fmt: skip
+    plain = "/".join([*(part for part in folders if part.lower() not in _OF_LABELS), name])
+    beside = "/".join([*("images" if part.lower() in _OF_LABELS else part for part in folders), name])
     found.other_names.setdefault(plain, (beside,))
     return found.page(file.owner, plain, is_new=True)
 
@@ -106,8 +95,8 @@ def _classes_in(file: Path) -> dict[int, str] | None:
         raise AgreementInputError(
             f"Labels of YOLO must be boxes or polygons, got poses (`kpt_shape` in {str(file)!r}); give them as COCO"
         )
-    names = {int(number): str(name) for number, name in (given if isinstance(given, dict) else dict(enumerate(given)))
-             .items()}  # fmt: skip
+    numbered = given.items() if isinstance(given, dict) else enumerate(given)
+    names = {int(number): str(name) for number, name in numbered}
     if isinstance(content.get("nc"), int) and content["nc"] != len(names):
         raise AgreementInputError(
             f"{str(file)!r} must name all classes, got {len(names)} names, and nc: {content['nc']}"
@@ -172,10 +161,9 @@ def read_voc(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
 
 def _voc_label(element: Element) -> DrawnLabel:
     """The label of an object."""
+    flags = {name: text_in(element, name) for name in ("truncated", "difficult", "occluded")}
     label = DrawnLabel(text_in(element, "name") or None)
-    for name in ("truncated", "difficult", "occluded"):
-        if text_in(element, name) in ("0", "1"):
-            label.attributes[name] = text_in(element, name) == "1"
+    label.attributes = {name: text == "1" for name, text in flags.items() if text in ("0", "1")}
     if text_in(element, "pose") not in ("", "Unspecified"):
         label.attributes["pose"] = text_in(element, "pose")
     for entry in element.findall("attributes/attribute"):
@@ -239,17 +227,15 @@ def _labelme_label(shape: dict[str, Any]) -> DrawnLabel:
 
 def via_entries(content: Any) -> dict[str, Any] | None:
     """The entries of images in VIA's JSON, of a project or of annotations alone, or in its CSV; None in others."""
-    if isinstance(content, pd.DataFrame):
-        table = content.rename(columns={"#filename": "filename"})
-        return _via_rows(table) if {*map(str, table.columns)} >= _VIA_COLUMNS else None
-    entries = content.get("_via_img_metadata", content) if isinstance(content, dict) else None
-    is_via = isinstance(entries, dict) and all(isinstance(entry, dict) and {"filename", "regions"} <= entry.keys()
-                                               for entry in entries.values())  # fmt: skip
-    return entries if is_via and (entries or "_via_img_metadata" in content) else None
-
-
-def _via_rows(table: pd.DataFrame) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
+    if not isinstance(content, pd.DataFrame):
+        entries = content.get("_via_img_metadata", content) if isinstance(content, dict) else None
+        is_via = isinstance(entries, dict) and all(isinstance(entry, dict) and {"filename", "regions"} <= entry.keys()
+                                                   for entry in entries.values())  # fmt: skip
+        return entries if is_via and (entries or "_via_img_metadata" in content) else None
+    table = content.rename(columns={"#filename": "filename"})
+    if not {*map(str, table.columns)} >= _VIA_COLUMNS:
+        return None
+    entries = {}
     for row in table.to_dict("records"):
         entry = {"filename": row["filename"], "regions": [], "file_attributes": json.loads(row["file_attributes"])}
         entry = entries.setdefault(f"{row['filename']}{row.get('file_size')}", entry)

@@ -17,7 +17,8 @@ from bson import ObjectId
 from ...agreement.settings.arguments import one_of
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..database.fiftyone_private import sample_collection
-from .annotation_set import AnnotationSet, stored_size
+from .annotation_set import AnnotationSet
+from .file_values import stored_size
 
 #: endings of annotation files, which are called like their images
 _OF_ANNOTATIONS = {".txt", ".xml", ".json", ".csv", ".tsv", ".yaml", ".yml"}

@@ -21,17 +21,10 @@ from ...agreement.settings.options import OPTIONS
 from ...charts.text.words import counted
 from ..labels.source import field_schema
 from ..run.read import Progress
-from .annotation_set import (
-    AnnotationFile,
-    AnnotationSet,
-    ImageKey,
-    ImageLabels,
-    refuse_repeated,
-    stored_size,
-    whole_characters,
-)
+from .annotation_set import AnnotationFile, AnnotationSet, ImageKey, ImageLabels, refuse_repeated
 from .crowd_answers import MTURK, WIDE
 from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_content, read_with_fiftyone
+from .file_values import stored_size, whole_characters
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, LabelMaker, TargetField, target_fields
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
@@ -148,8 +141,10 @@ def import_annotations(
         found.left_out.add("images that the dataset does not have", name)
     if has_file_per_image:
         _add_without_file(found, targets, no_labels)
-    maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
-    plan = _Plan(dataset, found, slots, targets, maker)
+    maker = LabelMaker(slots, found.left_out, found.every_type, clip, found.most_pixels)
+    samples = list({id(target): target for target in targets.values()}.values())
+    writer = FieldWriter(dataset, samples, overwrite, remove_others)
+    plan = _Plan(writer, found, slots, targets, maker)
     plan.add_all(prefix, None if into == "fields" else field)
     if 2 * maker.n_far_outside > maker.n_drawn:
         raise AgreementInputError(
@@ -157,7 +152,6 @@ def import_annotations(
             "are in another unit than the format says (pixels, where shares of the image are expected), or the sizes "
             "of the images are wrong"
         )
-    writer = FieldWriter(dataset, plan.fields, plan.rows, plan.owners, plan.targets, overwrite, remove_others)
     changes = writer.check() if preview else writer.write(progress)
     return plan.summary(changes, is_written=not preview)
 
@@ -177,25 +171,21 @@ def _read(
     if isinstance(source, pd.DataFrame):
         if format not in ("auto", TABLE):
             raise AgreementInputError(f"A DataFrame is a table, got `format` {format!r}")
-        found = AnnotationSet.of_size("", int(source.memory_usage().sum()))
+        found = AnnotationSet.of_size(int(source.memory_usage().sum()))
         whole = AnnotationFile(Path("a DataFrame"), Path(), False, None, columns or {})
         read_content(found, source.copy(deep=False), whole, format)
         return found
-    if isinstance(source, Mapping):
-        if not source:
-            raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
-        paths = {str(name): Path(path_of("source", path)).absolute() for name, path in source.items()}
-    elif isinstance(source, str | os.PathLike):
-        paths = {}
-    else:
-        paths_of_several = source if isinstance(source, list | tuple) else ()
-        named = [
-            f"{Path(each).stem!r}: {str(each)!r}" for each in paths_of_several if isinstance(each, str | os.PathLike)
-        ]
+    if not isinstance(source, Mapping | str | os.PathLike):
+        several = source if isinstance(source, list | tuple) else ()
+        named = [f"{Path(each).stem!r}: {str(each)!r}" for each in several if isinstance(each, str | os.PathLike)]
         raise AgreementInputError(
             f"`source` must be a path, a mapping of annotators to paths, or a DataFrame, got {type(source).__name__}"
             + (f"; say who drew what, as {{{shown(named, 2)}}}" if named else "")
         )
+    if isinstance(source, Mapping) and not source:
+        raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
+    of_each = source.items() if isinstance(source, Mapping) else ()
+    paths = {str(name): Path(path_of("source", path)).absolute() for name, path in of_each}
     if not isinstance(format, str):
         if not paths:
             raise AgreementInputError(
@@ -293,62 +283,44 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None, aliases:
 
 
 class _Plan:
-    """What an import writes, and its summary for the user.
-
-    Attributes:
-        targets: the samples, which are meant by their place in this list
-        fields: the fields by path
-        rows: their values by path, of every sample or frame
-        owners: whose labels, or names, a field with those of all gets anew, by sample or frame
-    """
+    """Makes what an import writes, and its summary for the user."""
 
     def __init__(
         self,
-        dataset: fo.Dataset,
+        writer: FieldWriter,
         found: AnnotationSet,
         slots: list[TargetField],
         by_name: Mapping[str, Target],
         maker: LabelMaker,
     ) -> None:
-        self.targets = list({id(target): target for target in by_name.values()}.values())
-        self.fields: dict[str, NewField] = {}
-        self.rows: dict[Key, dict[str, Any]] = defaultdict(dict)
-        self.owners: dict[Key, list[str]] = defaultdict(list)
-        self._dataset = dataset
-        self._found = found
-        self._slots = slots
-        self._maker = maker
-        self._schema = field_schema(dataset)
-        self._n_new = sum(target.sample_id is None for target in self.targets)
+        self._writer, self._found, self._slots, self._maker = writer, found, slots, maker
+        self._schema = field_schema(writer.dataset)
+        self._n_new = sum(target.sample_id is None for target in writer.targets)
         self._sizes: Counter[str] = Counter()  #: images, by what is strange about their sizes
         #: of everybody, the label types of the labels on each of their images, and whether some cannot be read
         self._said: dict[str, list[tuple[list[str], bool]]] = {}
         self._unread: dict[str, set[Key]] = {}  #: images on which some labels cannot be read
         self._assigned: str | None = None  #: path of the field with the assigned annotators
-        number = {id(target): k for k, target in enumerate(self.targets)}
-        #: the sample and frame of every image that has one
-        self._keys: dict[ImageKey, Key] = {}
-        without = []
+        number = {id(target): k for k, target in enumerate(writer.targets)}
+        self._keys: dict[ImageKey, Key] = {}  #: the sample and frame of every image that has one
         for owner, pages in [*found.pages.items(), *found.separate.items()]:
             seen: set[Key] = set()
             for image, page in pages.items():
-                target = by_name.get(image.name)
-                if target is None:
-                    continue
-                key = self._keys.setdefault(image, (number[id(target)], image.frame))
-                if key in seen:
-                    refuse_repeated(owner, [image])
-                seen.add(key)
-                self._compare(page, target, image)
-        for image, page in found.every_page():
-            if image in self._keys and not (
-                page.scale or page.size_px or all(label.question or label.document for label in page.labels)
-            ):
-                without.append(self.targets[self._keys[image][0]].path)
+                if image.name in by_name:
+                    target = by_name[image.name]
+                    key = self._keys.setdefault(image, (number[id(target)], image.frame))
+                    if key in seen:
+                        refuse_repeated(owner, [image])
+                    seen.add(key)
+                    self._compare(page, target, image)
+        without = dict.fromkeys(
+            by_name[image.name].path for image, page in found.every_page() if image in self._keys
+            and not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
+        )  # fmt: skip
         if without:
             raise AgreementInputError(
-                f"Samples must have an image size to read coordinates in pixels, got {len(set(without))} without "
-                f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
+                f"Samples must have an image size to read coordinates in pixels, got {len(without)} without "
+                f"({shown(without, 3)}); run dataset.compute_metadata() first"
             )
         self._frames = names.FRAMES_PREFIX if any(image.frame for image in self._keys) else ""
 
@@ -361,22 +333,18 @@ class _Plan:
         if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
             metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
             target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
-        if target.size_px and page.size_px and target.size_px != page.size_px:
-            self._compare_sizes(page, target.size_px, image.name)
         if target.size_px is None and page.size_px is not None:
             target.size_px = target.new_size = page.size_px
-        page.size_px = page.size_px or target.size_px
-
-    def _compare_sizes(self, page: ImageLabels, size: tuple[int, int], name: str) -> None:
-        """Notice an image whose size in the file is not that of the sample: of another one, or before it was turned.
-
-        Tools show an image turned, as its EXIF says, and so do we; some write its size as it was before.
-        """
-        width, height = page.size_px or size
+        if target.size_px is None or page.size_px is None or page.size_px == target.size_px:
+            page.size_px = page.size_px or target.size_px
+            return
+        # of another image, or before it was turned: tools show an image turned, as its EXIF says, and so do we; some
+        # write its size as it was before
+        (width, height), size = page.size_px, target.size_px
         if (width, height) == size[::-1]:
             in_pixels = page.scale in (None, (width, height))
             if any(label.mask for label in page.labels) or (in_pixels and not _fits(page, size)):
-                self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", name)
+                self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", image.name)
                 page.n_unread += len(page.labels)
                 page.labels = []
             else:
@@ -393,7 +361,7 @@ class _Plan:
             together: name of the one field in which labels name their annotator, beside which there is one with the
                 assigned; None: one field for each annotator and slot
         """
-        found, slots = self._found, self._slots
+        found, slots, rows, owners = self._found, self._slots, self._writer.rows, self._writer.owners
         annotators, separate = sorted(found.pages.items()), sorted(found.separate.items())
         answers = [slot.name for slot in slots if slot.list_name is None]
         if together is not None and answers:
@@ -408,7 +376,7 @@ class _Plan:
             self._assigned = assigned_name(together)
             joined = [NewField(self._path(together, slot), slot) for slot in slots]
             new = [*joined, NewField(self._assigned, None), *new]
-        self.fields = _by_path(new)
+        self._declare(new)
         paths = {(entry.owner, entry.slot): entry.path for entry in new}
         for owner, pages in [*separate, *annotators]:
             said = self._said[owner] = []
@@ -417,7 +385,8 @@ class _Plan:
                 if image not in self._keys:
                     continue
                 key = self._keys[image]
-                made = self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
+                path = self._writer.targets[key[0]].path
+                made = self._maker.documents(page, f"{owner}: {os.path.basename(path)}")
                 page.labels = []  # would fill the memory
                 is_unread = page.n_unread > 0
                 said.append(([slot.name for slot, labels in made.items() for _ in labels], is_unread))
@@ -425,27 +394,27 @@ class _Plan:
                 if owner in found.separate or self._assigned is None:
                     for slot, labels in made.items():  # null where nothing could be read, which is not nothing drawn
                         is_null = is_unread and not (labels or slot.is_answer)
-                        self.rows[key][paths[owner, slot]] = None if is_null else slot.value(labels)
+                        rows[key][paths[owner, slot]] = None if is_null else slot.value(labels)
                     continue
                 for slot in slots:
-                    value = self.rows[key].setdefault(paths["", slot], slot.value([]))
+                    value = rows[key].setdefault(paths["", slot], slot.value([]))
                     value[slot.list_name] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
-                assigned = self.rows[key[0], 0].setdefault(self._assigned, [])
+                assigned = rows[key[0], 0].setdefault(self._assigned, [])
                 assigned += [owner] if assigned[-1:] != [owner] and (not is_unread or any(made.values())) else []
                 for place in {key, (key[0], 0)}:
-                    self.owners[place] += [owner] if self.owners[place][-1:] != [owner] else []
+                    owners[place] += [owner] if owners[place][-1:] != [owner] else []
         # the field that lists whose labels could not all be read on an image: their fields, or else their names
         path = self._frames + (f"{prefix}{NOT_READ}" if together is None else f"{together}_{NOT_READ}")
         of_all = annotators if together is not None else apart
         if path in self._schema or any(self._unread[owner] for owner, _ in of_all):
-            self.fields = _by_path([*new, NewField(path, None, is_unread=True)])
+            self._declare([*new, NewField(path, None, is_unread=True)])
             for owner, pages in of_all:
                 own = [owner] if together is not None else [
                     paths[owner, slot] for slot in slots if not slot.is_answer]  # fmt: skip
                 for key in (self._keys[image] for image in pages if image in self._keys):
-                    names_there = self.rows[key].setdefault(path, [])
+                    names_there = rows[key].setdefault(path, [])
                     names_there += own if key in self._unread[owner] else []
-                    self.owners[key] += own if together is None else []
+                    owners[key] += own if together is None else []
 
     def _path(self, name: str, slot: TargetField) -> str:
         """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
@@ -457,19 +426,28 @@ class _Plan:
                 return path
         return own if slot.is_answer and plain in self._schema else usual[0]
 
+    def _declare(self, fields: list[NewField]) -> None:
+        """Take these fields, whose paths must be those of one annotator alone."""
+        self._writer.fields = {entry.path: entry for entry in fields}
+        repeated = sorted(path for path, n in Counter(entry.path for entry in fields).items() if n > 1)
+        if repeated:
+            owners = shown(repr(entry.owner) for entry in fields if entry.path in repeated)
+            raise AgreementInputError(
+                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
+                "them other names with `annotators`, or import into='attribute'"
+            )
+
     def summary(self, changes: Sequence[FieldChange], *, is_written: bool) -> ImportSummary:
         """Summary of the import."""
         paths_by: dict[str, list[str]] = defaultdict(list)
-        for entry in self.fields.values():
+        for entry in self._writer.fields.values():
             if entry.slot is not None:
                 paths_by[entry.owner].append(entry.path)
-        annotators, separate = (
-            tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
-                  for owner in sorted(of_each))
-            for of_each in (self._found.pages, self._found.separate)
-        )  # fmt: skip
+        annotators, separate = (tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
+                                      for owner in sorted(of_each))
+                                for of_each in (self._found.pages, self._found.separate))  # fmt: skip
         return ImportSummary(
-            dataset=self._dataset.name,
+            dataset=self._writer.dataset.name,
             format=self._found.title,
             annotators=annotators,
             separate=separate,
@@ -492,7 +470,10 @@ class _Plan:
                 f"On {what} not all can be read ({whose}): where nothing "
                 "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
             )
-        yield from self._found.unused_lines()
+        for thing, counts in self._found.unused.items():
+            if counts:
+                keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
+                yield f"Not used of {thing}: {shown(keys, 12)}"
         for what, n in sorted(self._maker.converted.items()):
             yield f"{n} {what}; say `label_types` for others"
         if self._maker.n_reach_out:
@@ -500,7 +481,8 @@ class _Plan:
             yield f"{n_out} of {n_drawn} labels reach out of their image; clip=True cuts them"
         for what, n in self._sizes.items():
             yield f"{n} images of an annotator whose {what}"
-        n_sizes = sum(target.new_size is not None for target in self.targets if target.sample_id is not None)
+        targets = self._writer.targets
+        n_sizes = sum(target.new_size is not None for target in targets if target.sample_id is not None)
         if n_sizes:
             yield f"{n_sizes} samples had no image size and get that of the file"
         if self._assigned is None and n_annotators >= _MANY:
@@ -510,7 +492,7 @@ class _Plan:
         """The calls that compare the annotators, one for each slot."""
         persons = self._found.persons
         for slot in self._slots:
-            owners = {path: entry.owner for path, entry in self.fields.items()
+            owners = {path: entry.owner for path, entry in self._writer.fields.items()
                       if entry.slot == slot and entry.owner not in self._found.separate}  # fmt: skip
             if self._assigned is not None:
                 named = dict(persons)
@@ -527,18 +509,6 @@ class _Plan:
             if slot.name == KEYPOINTS and self._maker.has_single_points:
                 arguments.append("point_radius=10.0")
             yield f"aa.compute(dataset, {', '.join(arguments)})"
-
-
-def _by_path(fields: list[NewField]) -> dict[str, NewField]:
-    """The fields by path, which is that of one annotator alone."""
-    repeated = sorted(path for path, n in Counter(entry.path for entry in fields).items() if n > 1)
-    if repeated:
-        owners = shown(repr(entry.owner) for entry in fields if entry.path in repeated)
-        raise AgreementInputError(
-            f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
-            "them other names with `annotators`, or import into='attribute'"
-        )
-    return {entry.path: entry for entry in fields}
 
 
 def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import fiftyone as fo
@@ -27,7 +28,8 @@ from ..database.fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import LARGEST, is_finite, is_usable_box, lies_outside
 from ..labels.kinds import LabelKind
 from ..labels.shape_readers import decode_mask, placed_masks, read_mask_file
-from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Point, Tally, as_number, plain_attributes
+from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Tally
+from .file_values import Point, as_number, plain_attributes
 from .run_length import MOST_PIXELS, Mask, cut_out
 
 Document = dict[str, Any]
@@ -64,18 +66,16 @@ class TargetField:
         stored: type of the field
         is_answer: whether it is about whole images
         list_name: name of the list in the field; None where it is one label
-        label_class: type of the labels
         own: names of the entries of their documents that FiftyOne knows
         template: what FiftyOne stores of every label, without id and tags
     """
 
     def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
         self.name, self.stored, self.is_answer = name, stored, is_answer
-        of_list = list_of(stored)
-        self.list_name = None if of_list is None else of_list[0]
-        self.label_class = stored if of_list is None else of_list[1]
-        self.own = {"_id", "_cls", *document_fields(self.label_class)}
-        self.template: Document = self.label_class().to_dict()
+        of_list: tuple[str | None, type[fol.Label]] = list_of(stored) or (None, stored)
+        self.list_name, label_class = of_list
+        self.own = {"_id", "_cls", *document_fields(label_class)}
+        self.template: Document = label_class().to_dict()
         del self.template["_id"], self.template["tags"]
 
     def fits(self, declared: fo.Field) -> bool:
@@ -113,7 +113,23 @@ def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None)
             types = [DETECTIONS, CLASSES]
         else:
             types = [*[kind for kind in LABEL_TYPES if kind in natural][: 1 if found.every_type else None], CLASSES]
-    answers = _questions(found) if CLASSES in types else []
+    counts_of: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)  # of the types of the answers, by question
+    several: set[str] = set()
+    for _, page in found.every_page() if CLASSES in types else ():
+        own = [label for label in page.labels if label.question]
+        several |= {question for question, n in Counter(label.question for label in own).items() if n > 1}
+        for label in own:
+            stored = fol.Classification if label.value is None else fol.Regression
+            counts_of[label.question][stored if label.document is None else getattr(fol, label.document["_cls"])] += 1
+    answers = []
+    for question, counts in sorted(counts_of.items()):
+        if len(counts) > 1 or (question in several and fol.Classification not in counts):
+            given = shown(f"{n} of type {kind.__name__}" for kind, n in counts.items())
+            raise AgreementInputError(
+                f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
+            )
+        stored = fol.Classifications if question in several else next(iter(counts))
+        answers.append(TargetField(question, stored, is_answer=True))
     is_drawn = bool(objects) or label_types is not None or not answers
     drawn = [TargetField(kind, _STORED[kind]) for kind in dict.fromkeys(types) if kind != CLASSES and is_drawn]
     if not drawn and not answers:
@@ -131,56 +147,34 @@ def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
     return tuple(itertools.compress(LABEL_TYPES, drawn))
 
 
-def _questions(found: AnnotationSet) -> list[TargetField]:
-    """The fields for the answers to every question: numbers, one class, or several classes."""
-    types: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)
-    several: set[str] = set()
-    for _, page in found.every_page():
-        answers = [label for label in page.labels if label.question]
-        several |= {question for question, n in Counter(label.question for label in answers).items() if n > 1}
-        for label in answers:
-            stored = fol.Classification if label.value is None else fol.Regression
-            types[label.question][stored if label.document is None else getattr(fol, label.document["_cls"])] += 1
-    slots = []
-    for question, counts in sorted(types.items()):
-        if len(counts) > 1 or (question in several and fol.Classification not in counts):
-            given = shown(f"{n} of type {kind.__name__}" for kind, n in counts.items())
-            raise AgreementInputError(
-                f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
-            )
-        stored = fol.Classifications if question in several else next(iter(counts))
-        slots.append(TargetField(question, stored, is_answer=True))
-    return slots
-
-
 class _HoldsNothing(ValueError):
     """A label without any extent."""
 
 
+@dataclass(slots=True)
 class LabelMaker:
     """Makes the documents of an import, and counts what becomes of its labels."""
 
-    def __init__(
-        self, slots: list[TargetField], left_out: Tally, *, every_type: bool, clip: bool, most_pixels: float
-    ) -> None:
-        self._slots = slots
-        self._by_name = {slot.name: slot for slot in slots if not slot.is_answer}
-        self._answers = {slot.name: slot for slot in slots if slot.is_answer}
-        self._left_out = left_out
-        self._every_type = every_type
-        self._clip = clip
-        self.converted: Counter[str] = Counter()  #: labels that are given as another type than they were drawn
-        self.n_drawn = 0  #: labels with a place on the image
-        self.n_far_outside = 0  #: of these, those that lie outside of it
-        self.n_reach_out = 0  #: of these, those that reach out of it
-        self.has_open_lines = self.has_single_points = False
-        self._most_pixels = self._n_pixels = most_pixels
+    slots: list[TargetField]
+    left_out: Tally
+    every_type: bool
+    clip: bool
+    most_pixels: float  #: pixels that the boxes of all masks may have
+    converted: Counter[str] = field(default_factory=Counter)  #: labels given as another type than they were drawn
+    n_drawn: int = 0  #: labels with a place on the image
+    n_far_outside: int = 0  #: of these, those that lie outside of it
+    n_reach_out: int = 0  #: of these, those that reach out of it
+    has_open_lines: bool = False
+    has_single_points: bool = False
+    _n_pixels: int = field(init=False, default=0)
 
     def documents(self, page: ImageLabels, place: str) -> dict[TargetField, list[Document]]:
         """Documents of the labels on an image, for every target field that gets a list, or has an answer."""
-        made: dict[TargetField, list[Document]] = {slot: [] for slot in self._slots if slot.list_name}
+        made: dict[TargetField, list[Document]] = {slot: [] for slot in self.slots if slot.list_name}
+        drawn, answers = ({slot.name: slot for slot in self.slots if slot.is_answer == is_answer}
+                          for is_answer in (False, True))  # fmt: skip
         for label in page.labels:
-            for slot in self._chosen(label, place):
+            for slot in self._chosen(label, answers if label.question else drawn, place):
                 if label.document is not None:
                     self._count_box(label.document.get("bounding_box"))
                 document = label.document or self._document(slot, label, page, place)
@@ -188,22 +182,25 @@ class LabelMaker:
                     made.setdefault(slot, []).append(document)
         return made
 
-    def _chosen(self, label: DrawnLabel, place: str) -> list[TargetField]:
-        """Target fields of a label: of the types as which it was drawn, or else the first that it can be given as."""
+    def _chosen(self, label: DrawnLabel, by_name: dict[str, TargetField], place: str) -> list[TargetField]:
+        """Target fields of a label: of the types as which it was drawn, or else the first that it can be given as.
+
+        Args:
+            by_name: the fields that it may stand in, of drawn labels or of answers
+        """
         if label.question:
-            slot = self._answers.get(label.question)
-            if slot is None:
-                self._left_out.add(f"answers to {label.question!r}, which is not among the label types", place)
-            return [slot] if slot else []
+            if label.question not in by_name:
+                self.left_out.add(f"answers to {label.question!r}, which is not among the label types", place)
+            return [by_name[label.question]] if label.question in by_name else []
         natural = possible = _natural_types(label)
         if label.document is None and natural != (KEYPOINTS,):
             possible = (DETECTIONS, MASKS, POLYLINES, *natural)
-        fitting = [slot for name, slot in self._by_name.items() if name in (possible if self._every_type else natural)]
+        fitting = [slot for name, slot in by_name.items() if name in (possible if self.every_type else natural)]
         if fitting:
             return fitting
-        others = [slot for name, slot in self._by_name.items() if name in possible]
+        others = [slot for name, slot in by_name.items() if name in possible]
         if not others:
-            self._left_out.add(f"{natural[0]} that cannot be given as {shown(self._by_name) or 'such a field'}", place)
+            self.left_out.add(f"{natural[0]} that cannot be given as {shown(by_name) or 'such a field'}", place)
         elif label.document is None:
             self.converted[f"{natural[0]} given as {others[0].name}"] += 1
         return others[:1]
@@ -214,10 +211,10 @@ class LabelMaker:
         except AgreementInputError:
             raise  # the masks of the whole file are too large: that is no matter of this label
         except _HoldsNothing as error:
-            self._left_out.add(f"labels that hold nothing ({error})", place)
+            self.left_out.add(f"labels that hold nothing ({error})", place)
             return None
         except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
-            self._left_out.add(f"labels that cannot be used ({error})", place)
+            self.left_out.add(f"labels that cannot be used ({error})", place)
             page.n_unread += 1
             return None
         document = {**slot.template, "_id": ObjectId(), "tags": [], **extent}
@@ -247,14 +244,10 @@ class LabelMaker:
         mask: Mask | None = label.mask() if label.mask is not None else None
         if mask is not None and 0 in mask.shape:
             raise _HoldsNothing("the mask is empty")
-        is_polyline, is_mask = slot.name == POLYLINES, slot.name == MASKS
         x, y, width, height = label.box or (0.0,) * 4
-        is_filled = is_mask and mask is None and label.closed and page.size_px is not None
-        rings: list[FloatArray] = []
-        if label.rings and (is_polyline or is_filled or (label.box is None and mask is None)):
-            rings = [self._shares(ring, page) for ring in label.rings]
-        if is_polyline:
-            if rings:
+        if slot.name == POLYLINES:
+            if label.rings:
+                rings = [self._shares(ring, page) for ring in label.rings]
                 self.has_open_lines |= not label.closed
             elif mask is not None:
                 self._reserve(math.prod(mask.shape))
@@ -265,6 +258,10 @@ class LabelMaker:
                 rings = [self._shares(corners, page)]
             self._count_box(_bounds(rings))
             return {"points": [ring.tolist() for ring in rings], "closed": label.closed, "filled": label.closed}
+        is_filled = slot.name == MASKS and mask is None and label.closed and page.size_px is not None
+        rings = []
+        if label.rings and (is_filled or (label.box is None and mask is None)):
+            rings = [self._shares(ring, page) for ring in label.rings]
         if is_filled and rings:  # the pixels of the image whose centres are in the polygon
             size_px, points = np.array(page.size_px), np.concatenate(rings)
             low, high = (np.clip(ends, 0.0, 1.0) * size_px for ends in (points.min(axis=0), points.max(axis=0)))
@@ -273,7 +270,7 @@ class LabelMaker:
             polygons = polygons_from_rings(points * size_px, ring, np.zeros(len(rings), np.int64), 1)
             masks = region_pixels(Regions.of_polygons(polygons), size_px[None])
             mask = Mask.of_pixels(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
-        if is_mask and mask is not None and 0 not in mask.shape:
+        if slot.name == MASKS and mask is not None and 0 not in mask.shape:
             self._reserve(math.prod(mask.shape))
             return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels())}
         if label.box is not None:
@@ -284,36 +281,34 @@ class LabelMaker:
     def _shares(self, points: list[Point], page: ImageLabels, *, may_lack: bool = False) -> FloatArray:
         """Points as shares of the image; those that are not labelled, if some may lack, are nan."""
         found = np.array(points, np.float64).reshape(-1, 2)
-        is_finite = may_lack or bool((np.abs(found) <= LARGEST).all())
-        if is_finite:
+        numbers = found
+        if may_lack or (np.abs(found) <= LARGEST).all():
             found = found / _scale(page)
             numbers = found[~np.isnan(found)]
             if not len(numbers):
                 raise _HoldsNothing("no point is labelled")
-            is_finite = bool((np.abs(numbers) <= LARGEST).all())
-        if not is_finite:
+        if not (np.abs(numbers) <= LARGEST).all():
             raise ValueError("coordinates are not finite")
-        return np.clip(found, 0.0, 1.0) if self._clip else found
+        return np.clip(found, 0.0, 1.0) if self.clip else found
 
     def _box(self, box: list[float]) -> list[float]:
         if not all(map(is_finite, box)) or min(box[2:]) < 0:
             raise ValueError("the box is not four finite numbers with a width and height of at least 0")
         self._count_box(box)
-        if not self._clip:
+        if not self.clip:
             return box
-        left, top, right, bottom = (
-            min(max(value, 0.0), 1.0) for value in (box[0], box[1], box[0] + box[2], box[1] + box[3])
-        )
+        corners = (box[0], box[1], box[0] + box[2], box[1] + box[3])
+        left, top, right, bottom = (min(max(value, 0.0), 1.0) for value in corners)
         return [left, top, right - left, bottom - top]
 
     def _reserve(self, n_pixels: int) -> None:
         """Account for the pixels of a mask before they are made."""
         if n_pixels > MOST_PIXELS:
             raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
-        self._n_pixels -= n_pixels
-        if self._n_pixels < 0:
+        self._n_pixels += n_pixels
+        if self._n_pixels > self.most_pixels:
             raise AgreementInputError(
-                f"The masks of a file must have at most {self._most_pixels:,.0f} pixels in their boxes, got "
+                f"The masks of a file must have at most {self.most_pixels:,.0f} pixels in their boxes, got "
                 "more all together; split the file, or leave masks out with `label_types`"
             )
 

@@ -5,34 +5,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import (
-    OF_POINT,
-    AnnotationFile,
-    AnnotationSet,
-    DrawnLabel,
-    ImageKey,
-    ImageLabels,
-    NotReadError,
-    Point,
-    StoredImage,
-    as_number,
-    ellipse_ring,
-    id_text,
-    number_in,
-    stored_size,
-    turned,
-)
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageKey, ImageLabels, NotReadError, StoredImage
+from .file_values import ABSENT, Point, as_number, ellipse_ring, id_text, number_in, stored_size, turned
 from .run_length import brush_runs, label_studio_mask
 
 GROUND_TRUTH = "ground_truth"
@@ -65,8 +53,6 @@ _ANSWERS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "n
 _DRAWN = ("rectangle", "polygon", "keypoint", "brush", "ellipse")
 #: regions that we write as one label: a file cannot make us fill the memory
 _MOST_PARTS = 100_000
-#: a keypoint that is not labelled
-_ABSENT = (math.nan, math.nan)
 #: what Label Studio takes for the name of the control of regions that we write
 _CONTROL, _IMAGE = "label", "image"
 
@@ -87,12 +73,14 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
         tasks = _tasks_of_records(tasks)
     tasks = [task if isinstance(task, dict) else {} for task in tasks]
     data_of_tasks = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
-    results = [list(_every_result(task)) for task in tasks]
+    entries = [[*_dicts(task.get("annotations")), *_dicts(task.get("predictions"))] for task in tasks]
+    results = [[result for entry in own for result in _dicts(entry.get("result"))] for own in entries]
     controls = {str(result["to_name"]) for own in results for result in own if result.get("to_name")}
     keys_of: dict[tuple[str, ...], dict[str, str]] = {}
     videos, others = [], []
     for task, data, own in zip(tasks, data_of_tasks, results, strict=True):
         images = _images_of(data, image_key)
+        named = [text for text in data.values() if isinstance(text, str) and _VIDEO.search(text)]
         if images:
             keys = tuple(images)
             if keys not in keys_of:
@@ -101,9 +89,7 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
             found.say_unused("tasks", [f"data.{key}" for key in data if key not in meant.values()])
             found.say_unused("tasks", task, _OF_TASKS)
             _read_task(found, task, {control: images[key] for control, key in meant.items()})
-            continue
-        named = [text for text in data.values() if isinstance(text, str) and _VIDEO.search(text)]
-        if named or any(str(result.get("type")) in _OF_VIDEOS for result in own):
+        elif named or any(str(result.get("type")) in _OF_VIDEOS for result in own):
             videos += named[:1] or [task.get("id")]
             found.left_out.add("tasks of videos, which are not read", task.get("id"))
         else:
@@ -121,48 +107,38 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
             f"data has {shown(map(repr, named), 9) or 'nothing'}); if one of these is the image, say "
             "columns={'image': …}"
         )
-    found.order_named_points()
 
 
-def _every_result(task: Result) -> Iterator[Result]:
-    """The results of all annotations and predictions of a task."""
-    for kind in ("annotations", "predictions"):
-        for entry in task[kind] if isinstance(task.get(kind), list) else ():
-            results = entry.get("result") if isinstance(entry, dict) else None
-            yield from (result for result in (results if isinstance(results, list) else ()) if isinstance(result, dict))
+def _dicts(value: Any) -> list[Result]:
+    """The objects in a list; none in anything else."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _images_of(data: Result, image_key: str | None) -> dict[str, list[str]]:
     """The addresses of images in a task's data, by key; several of one key are pages."""
-    found = {}
-    for key, value in data.items():
-        texts = value if isinstance(value, list) else [value]
-        if image_key is None:
-            is_image = all(_is_image(text, is_named=key.lower() in _IMAGE_KEYS) for text in texts)
-        else:
-            is_image = key == image_key and all(isinstance(text, str) for text in texts)
-        if texts and is_image:
-            found[key] = texts
-    return found
+    found = {key: value if isinstance(value, list) else [value] for key, value in data.items()}
+    return {key: texts for key, texts in found.items() if texts and (
+        all(_is_image(text, key) for text in texts) if image_key is None
+        else key == image_key and all(isinstance(text, str) for text in texts))}  # fmt: skip
 
 
-def _is_image(text: Any, *, is_named: bool) -> bool:
+def _is_image(text: Any, key: str = "") -> bool:
     """True for the address of an image; under a name for images also without its ending."""
     if not isinstance(text, str) or _OTHER_FILE.search(text):
         return False
-    return bool(_IMAGE_FILE.search(text) or (is_named and text.strip() and not re.search(r"\s", text)))
+    is_named = key.lower() in _IMAGE_KEYS and text.strip() and not re.search(r"\s", text)
+    return bool(_IMAGE_FILE.search(text) or is_named)
 
 
 def _image_of_controls(keys: tuple[str, ...], controls: Collection[str]) -> dict[str, str]:
     """The key of the image that every control (``to_name``) draws on, where tasks have images under these keys."""
     if len(keys) == 1:
         return dict.fromkeys(controls or ("",), keys[0])
-    words = {key: _words(key) for key in keys}
+    usual = [key for key in keys if key.lower() in _IMAGE_KEYS[:2]]
     found = {}
     for control in controls or ("",):
-        fits = [(key == control, len(words[key] & _words(control)), key) for key in keys]
+        fits = [(key == control, len(_words(key) & _words(control)), key) for key in keys]
         best = max(fits)
-        usual = [key for key in keys if key.lower() in _IMAGE_KEYS[:2]]
         if sum(each[:2] == best[:2] for each in fits) == 1 and any(best[:2]):
             found[control] = best[2]
         elif len(usual) == 1 and not any(best[:2]):
@@ -184,11 +160,7 @@ def _words(name: str) -> set[str]:
 
 
 def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]]) -> None:
-    """Add what everybody said of a task.
-
-    Args:
-        images: the addresses of the images by the control that draws on them
-    """
+    """Add what everybody said of a task, whose images have these addresses by the control that draws on them."""
     names: dict[tuple[str, int], str] = {}
     is_single = len({address for addresses in images.values() for address in addresses}) == 1
     for control, addresses in images.items():
@@ -231,13 +203,8 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
 def _add(
     found: AnnotationSet, pages: dict[ImageKey, ImageLabels], names: dict[tuple[str, int], str], annotation: Result
 ) -> None:
-    """Add the results of an annotation to the images that they are on.
-
-    Args:
-        names: the images, by control and page
-    """
+    """Add the results of an annotation to the images that they are on, which have names by control and page."""
     results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
-    relations = [result for result in results if result.get("type") == "relation"]
     on_image: dict[str, list[Result]] = {name: [] for name in names.values()}
     any_control = next(iter(names))[0]
     for result in results:
@@ -247,17 +214,17 @@ def _add(
             found.left_out.add("results on a page that the task does not have", next(iter(names.values())))
         elif result.get("type") != "relation":
             on_image[name].append(result)
+    seconds = number_in(annotation.get("lead_time"))
+    links = [(result.get("from_id"), result.get("to_id")) for result in results if result.get("type") == "relation"]
     for name, own in on_image.items():
-        image = ImageKey(name)
-        if image in pages:
+        if ImageKey(name) in pages:
             found.left_out.add("annotations of somebody who has the image in another task, too", name)
             continue
-        page = found.page_in(pages, image)
+        page = found.page_in(pages, ImageKey(name))
         page.scale = (100.0, 100.0)  # coordinates are in percent
         sizes = (stored_size(result.get("original_width"), result.get("original_height")) for result in own)
         page.size_px = next(filter(None, sizes), None)
-        seconds = number_in(annotation.get("lead_time"))
-        for label in _labels(found, page, name, own, relations):
+        for label in _labels(found, page, name, own, links):
             if seconds is not None and seconds >= 0:  # what the annotator took for all labels of the task
                 label.attributes.setdefault("lead_time", seconds)
             found.add_label(page, label)
@@ -265,6 +232,8 @@ def _add(
 
 #: what JSON-MIN and CSV say of an annotation beside its data and its results
 _OF_RECORD = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "updated_by")
+#: what they say of the image of a region
+_OF_SIZES = ("original_width", "original_height", "image_rotation")
 #: keys of what a region says, and the type of its result
 _KEYS_OF_SHAPES = {"radiusX": "ellipse", "points": "polygon", "rle": "brush", "height": "rectangle", "x": "keypoint"}
 
@@ -284,15 +253,17 @@ def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
         first = names.index("id") + 1 if "id" in names[1:] else 0  # data stand before the id, and results after it
         for place, (name, value) in enumerate(values.items()):
             entries = value if isinstance(value, list) else [value]
-            is_answer = place >= first and not _is_image(value, is_named=name.lower() in _IMAGE_KEYS)
+            is_answer = place >= first and isinstance(value, str | int | float) and not _is_image(value, name)
             if entries and all(isinstance(entry, dict) for entry in entries):
-                results += [_result_of(name, entry) for entry in entries]
-            elif isinstance(value, list) and not all(_is_image(entry, is_named=False) for entry in value):
+                for entry in entries:
+                    sizes = {key: entry[key] for key in _OF_SIZES if key in entry}
+                    results.append({"type": _type_of(entry), "from_name": name, "value": entry, **sizes})
+            elif isinstance(value, list) and not all(map(_is_image, value)):
                 results += [{"type": "choices of regions", "from_name": name} for _ in value]
             elif name in _OF_RECORD:
                 continue
-            elif is_answer and isinstance(value, str | int | float) and not isinstance(value, bool):
-                results.append({**_answer(name, [value])})
+            elif is_answer and not isinstance(value, bool):
+                results.append(_answer(name, [value]))
             else:
                 data[name] = value
         key = id_text(values.get("id", json.dumps(data, default=str)))
@@ -309,9 +280,8 @@ def are_records(records: Iterable[Any]) -> bool:
         if isinstance(record, dict) and "annotator" in record:
             values = map(decoded, record.values())
             firsts = (value[0] if isinstance(value, list) and value else value for value in values)
-            if "annotation_id" in record or any(
-                isinstance(first, dict) and any(str(key).endswith("labels") for key in first) for first in firsts
-            ):
+            keys = (str(key) for first in firsts if isinstance(first, dict) for key in first)
+            if "annotation_id" in record or any(key.endswith("labels") for key in keys):
                 return True
     return False
 
@@ -324,15 +294,12 @@ def decoded(cell: Any) -> Any:
     return cell
 
 
-def _result_of(name: str, value: Result) -> Result:
-    """A result of JSON-MIN, with the type that its keys tell."""
+def _type_of(value: Result) -> str:
+    """The type of a result of JSON-MIN, which its keys tell."""
     kind = next((key for key in value if key.endswith("labels") or key in _ANSWERS), None)
     if kind is None or kind == "labels":
-        kind = next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
-    if kind in _ANSWERS and value.keys() & _KEYS_OF_SHAPES.keys():
-        kind = f"{kind} of regions"
-    sizes: Result = {key: value[key] for key in ("original_width", "original_height", "image_rotation") if key in value}
-    return {"type": kind, "from_name": name, "value": value, **sizes}
+        return next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
+    return f"{kind} of regions" if kind in _ANSWERS and value.keys() & _KEYS_OF_SHAPES.keys() else kind
 
 
 def name_in(address: str) -> str:
@@ -343,19 +310,18 @@ def name_in(address: str) -> str:
 
 
 def _labels(
-    found: AnnotationSet, page: ImageLabels, name: str, results: list[Result], relations: list[Result]
+    found: AnnotationSet, page: ImageLabels, name: str, results: list[Result], links: list[tuple[Any, Any]]
 ) -> Iterator[DrawnLabel]:
-    """The labels of an annotation; results of one id are of one region."""
+    """The labels of an annotation; results of one id are of one region, and some regions are linked."""
     regions: dict[str, list[Result]] = defaultdict(list)
     for number, result in enumerate(results):
         regions[str(result.get("id") or f"result {number}")].append(result)
     points: dict[str, DrawnLabel] = {}
     drawn: dict[str, DrawnLabel] = {}
     for region, entries in regions.items():
-        is_shape = [str(entry.get("type")).startswith(_DRAWN) for entry in entries]
-        shapes = [entry for entry, is_drawn in zip(entries, is_shape, strict=True) if is_drawn]
-        others = [entry for entry, is_drawn in zip(entries, is_shape, strict=True) if not is_drawn]
-        found.reserve(OF_POINT * len(shapes) * len(others), "results of one region")
+        shapes = [entry for entry in entries if str(entry.get("type")).startswith(_DRAWN)]
+        others = [entry for entry in entries if not str(entry.get("type")).startswith(_DRAWN)]
+        found.reserve(0, "results of one region", n_points=len(shapes) * len(others))
         for entry in others if not shapes else ():  # beside a shape a result is its class or an attribute
             kind = str(entry.get("type"))
             if kind.endswith(_OF_REGIONS) and "start" not in (entry.get("value") or ()):
@@ -367,22 +333,27 @@ def _labels(
             if made is None:
                 continue
             label, part = made
-            label.attributes.update(_region_attributes(found, name, others))
+            for entry in others:  # choices, ratings and numbers, by the name of the control
+                answers = [] if str(entry.get("type")).endswith("labels") else [*_answers(found, name, entry)]
+                values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
+                if values:
+                    label.attributes[answers[0].question] = values[0] if len(values) == 1 else _as_set(values)
             if part is None:
                 (points if label.points else drawn)[f"{region} {number}" if number else region] = label
                 continue
             owner, position, n_parts = part
-            if owner not in drawn:  # the first part makes the label
-                found.reserve(OF_POINT * n_parts, "parts of labels")
-                drawn[owner] = label
-                if label.points:
-                    label.points = [*([_ABSENT] * position), *label.points, *([_ABSENT] * (n_parts - position - 1))]
-            elif label.points:
-                (drawn[owner].points or [])[position : position + 1] = label.points
-            else:
-                drawn[owner].rings = [*(drawn[owner].rings or []), *(label.rings or [])]
+            whole, one = drawn.setdefault(owner, label), label.points
+            if whole is label:  # the first part makes the label
+                found.reserve(0, "parts of labels", n_points=n_parts)
+                whole.points = one and [ABSENT] * n_parts
+            elif not one:
+                whole.rings = [*(whole.rings or []), *(label.rings or [])]
+            if one and whole.points:
+                whole.points[position : position + 1] = one
     yield from drawn.values()
-    yield from _keypoints([*results, *relations], points, drawn)
+    links = [*((result.get("id"), result.get("parentID")) for result in results), *links]
+    if points:
+        yield from _keypoints(links, points, drawn)
 
 
 def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:
@@ -448,49 +419,30 @@ def _answers(found: AnnotationSet, name: str, entry: Result) -> Iterator[DrawnLa
         found.left_out.add(f"results of the type {kind}, which are not read", name)
 
 
-def _region_attributes(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
-    """Attributes of a region: its choices, ratings and numbers, by the name of the control."""
-    for entry in entries:
-        if not str(entry.get("type")).endswith("labels"):
-            answers = list(_answers(found, name, entry))
-            values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
-            if values:
-                yield answers[0].question, values[0] if len(values) == 1 else _as_set(values)
-
-
 def _keypoints(
-    results: list[Result], points: dict[str, DrawnLabel], drawn: dict[str, DrawnLabel]
+    links: list[tuple[Any, Any]], points: dict[str, DrawnLabel], drawn: dict[str, DrawnLabel]
 ) -> Iterator[DrawnLabel]:
     """Keypoints that belong together (by their parent, or by relations) as one label each; others one by one."""
-    neighbours: dict[str, set[str]] = defaultdict(set)
-    links = [(result.get("id"), result.get("parentID")) for result in results]
-    links += [(result.get("from_id"), result.get("to_id")) for result in results if result.get("type") == "relation"]
-    for a, b in links:
-        if isinstance(a, str) and isinstance(b, str) and (a in points or b in points):
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    seen: set[str] = set()
-    for first in points:
-        group, queue = [], [first]
-        while queue:
-            region = queue.pop()
-            if region not in seen:
-                seen.add(region)
-                group.append(region)
-                queue += neighbours[region]
-        members = [points[region] for region in group if region in points]
-        parents = sorted(str(drawn[region].label) for region in group if region in drawn)
+    links = [(a, b) for a, b in links if isinstance(a, str) and isinstance(b, str) and (a in points or b in points)]
+    number = {region: k for k, region in enumerate(dict.fromkeys(chain(points, *links)))}
+    a, b = np.array([[number[region] for region in link] for link in links], np.int64).reshape(-1, 2).T
+    _, part = connected_components(coo_array((np.ones(len(links)), (a, b)), (len(number),) * 2))
+    groups: dict[int, list[str]] = defaultdict(list)
+    for region, group in zip(number, part.tolist(), strict=True):
+        groups[group].append(region)
+    for regions in groups.values():
+        members = [points[region] for region in regions if region in points]
+        parents = sorted(str(drawn[region].label) for region in regions if region in drawn)
         if not parents and len(members) == 1:
             yield members[0]
-        elif members:
-            named: dict[str, Point] = {}
-            counts: Counter[str] = Counter()
-            for member in members:
-                for point in member.points or ():
-                    counts[str(member.label)] += 1
-                    number = counts[str(member.label)]
-                    named[str(member.label) if number <= 1 else f"{member.label}#{number}"] = point
-            yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
+            continue
+        named: dict[str, Point] = {}
+        counts: Counter[str] = Counter()
+        for member in members:
+            for point in member.points or ():
+                counts[name := str(member.label)] += 1
+                named[name if counts[name] == 1 else f"{name}#{counts[name]}"] = point
+        yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
 
 
 def address_of(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import csv
 import io
 import json
@@ -20,18 +21,9 @@ import shapely
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..results.export import as_it_was, not_a_formula
-from .annotation_set import (
-    OF_RUN,
-    QUESTION,
-    AnnotationSet,
-    DrawnLabel,
-    Point,
-    StoredImage,
-    id_text,
-    number_in,
-    stored_size,
-)
+from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, StoredImage
 from .coco_json import joined_rings
+from .file_values import Point, id_text, number_in, stored_size
 
 #: how a file of a table may end, and what separates its columns; None: no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
@@ -125,8 +117,7 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """How pandas is to read a file of text, as spreadsheets write it, and its columns.
 
     Returns:
-        encoding, separator, and the lines before the columns; and the columns as they are in the file, with what they
-        were before any became no formula
+        encoding, separator, and the lines before the columns; and the columns as they are in the file, with their names
     """
     with path.open("rb") as file:
         head = file.read(_MOST_OF_HEAD)
@@ -162,9 +153,8 @@ def _text_of(cell: str) -> str:
 def guessed_columns(columns: list[Any]) -> dict[str, str]:
     """The column of every meaning that is found, by usual names."""
     plain = {_plain(name): str(name) for name in reversed(columns)}
-    found = ((meaning, next((plain[name] for name in names.split() if name in plain), None))
-             for meaning, names in _NAMES.items())  # fmt: skip
-    return {meaning: name for meaning, name in found if name is not None}
+    found = {meaning: [plain[name] for name in names.split() if name in plain] for meaning, names in _NAMES.items()}
+    return {meaning: names[0] for meaning, names in found.items() if names}
 
 
 def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
@@ -196,15 +186,14 @@ def read_table(
         found.notes.append(f"The table is read with {table.attrs['read_as']}")
     meant = _meanings(table, columns, annotator)
     is_in_cells = bool(meant.keys() & {*_IN_CELLS})
-    of_box: tuple[str, ...] = next((names for names in _BOXES if set(names) <= meant.keys()), ())
-    if not of_box and not is_in_cells and {*_POINT} <= meant.keys():
-        of_box = _POINT
+    kinds: list[tuple[str, ...]] = [*_BOXES] if is_in_cells else [*_BOXES, _POINT]
+    of_box = next((names for names in kinds if set(names) <= meant.keys()), ())
     drawn = bool(of_box) or is_in_cells
     meant = {key: column for key, column in meant.items() if key in {*of_box, *_IN_CELLS} or key not in _PLACES}
     values = {meaning: _cells(table, column) for meaning, column in meant.items()}
     numbers = [number_in(cell) for cell in values.get("value", ())]
-    if all(number is not None or cell is None for number, cell in zip(numbers, values.get("value", ()), strict=True)):
-        values |= {"value": numbers} if numbers else {}  # also where they are spelt with a comma
+    if numbers and numbers.count(None) == values["value"].count(None):
+        values["value"] = numbers  # also where they are spelt with a comma
     if any(number_in(cell) is None for cell in values.get("confidence", ()) if cell is not None):
         del values["confidence"], meant["confidence"]  # words are an attribute
 
@@ -280,9 +269,10 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
     meant = {**guessed, **given}
     if annotator is not None:
         meant.pop("annotator", None)
-    missing = "label" if not meant.keys() & {*_PLACES, "label", "value"} else ""
-    missing = missing or next((key for key in ("image", "annotator") if key not in meant), "")
-    if missing and not (missing == "annotator" and annotator is not None):
+    needed = ("image", "annotator") if annotator is None else ("image",)
+    is_said = bool(meant.keys() & {*_PLACES, "label", "value"})
+    missing = next((key for key in needed if key not in meant), "") if is_said else "label"
+    if missing:
         raise AgreementInputError(
             f"A table must have a column for the {missing}, got the columns {shown(names, 20)}; say which it is with "
             f'columns={{{missing!r}: …}}, or one for each annotator: columns={{"label": ["alice", "bob"]}}'
@@ -365,14 +355,11 @@ def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> 
     sizes = (values.get(name) or [None] * len(values["boxes"]) for name in ("image_width", "image_height"))
     for cell, *size in zip(values["boxes"], *sizes, strict=True):
         width, height = (number_in(side) or math.inf for side in size)
-        try:
-            boxes = _boxes_in(cell)
-        except (ValueError, TypeError):
-            continue  # the row is not read
-        for x, y, a, b in (box for box in boxes if len(box) == 4):
-            n_flat += 1
-            no_corners |= a < x or b < y
-            no_sizes |= a < 0 or b < 0 or x + a > width + 1 or y + b > height + 1
+        with contextlib.suppress(ValueError, TypeError):  # the row is not read
+            for x, y, a, b in (box for box in _boxes_in(cell) if len(box) == 4):
+                n_flat += 1
+                no_corners |= a < x or b < y
+                no_sizes |= a < 0 or b < 0 or x + a > width + 1 or y + b > height + 1
     if n_flat and no_corners == no_sizes:
         which = "neither" if no_corners else "either"
         raise AgreementInputError(
@@ -453,9 +440,27 @@ def _evaluated(value: Any) -> list[Any]:
     """The list that a cell holds or spells: as JSON, as Python or numpy write it, as plain numbers, or as WKT."""
     text = value.strip() if isinstance(value, str) else ""
     if text[:1].isalpha():
-        return _of_wkt(text)
+        try:
+            shape = shapely.from_wkt(text)
+        except shapely.errors.GEOSException as error:
+            raise ValueError("no WKT") from error
+        if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString"):
+            raise ValueError(f"a {shape.geom_type}")
+        parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
+        lines = parts if shape.geom_type == "LineString" else [
+            ring for part in parts for ring in (part.exterior, *part.interiors)]  # fmt: skip
+        return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]]
+                for line in lines]  # fmt: skip
     if text and text[:1] not in ("[", "("):
-        return _of_plain_numbers(text)
+        # as in "10,10 60,10", "10,10;60,10" and "10 10, 60 10"; commas among blanks and semicolons are decimal ones
+        text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
+        is_decimal = ";" in text and bool(re.search(r"\s", text))
+        numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
+        if None in numbers:
+            raise ValueError("no numbers")
+        if not is_decimal and "," in text and len(numbers) > 4 and 1 in (len({*numbers[::2]}), len({*numbers[1::2]})):
+            raise ValueError("points on a line, as decimal commas are read as pairs")
+        return numbers
     if text:
         try:
             value = json.loads(text)
@@ -467,38 +472,10 @@ def _evaluated(value: Any) -> list[Any]:
                 value = ast.literal_eval(with_commas)
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 raise ValueError("no list") from None
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         raise ValueError("no list")
     return [each.tolist() if hasattr(each, "tolist") else each for each in value]
-
-
-def _of_wkt(text: str) -> list[Any]:
-    """The rings of a polygon in WKT, or the points of a line."""
-    try:
-        shape = shapely.from_wkt(text)
-    except shapely.errors.GEOSException as error:
-        raise ValueError("no WKT") from error
-    if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString"):
-        raise ValueError(f"a {shape.geom_type}")
-    parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
-    lines = parts if shape.geom_type == "LineString" else [
-        ring for part in parts for ring in (part.exterior, *part.interiors)]  # fmt: skip
-    return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]] for line in lines]
-
-
-def _of_plain_numbers(text: str) -> list[Any]:
-    """Numbers as in ``10,10 60,10``, ``10,10;60,10`` and ``10 10, 60 10``; commas among blanks and semicolons are
-    decimal ones."""
-    text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
-    is_decimal = ";" in text and bool(re.search(r"\s", text))
-    numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
-    if None in numbers:
-        raise ValueError("no numbers")
-    if not is_decimal and "," in text and len(numbers) > 4 and 1 in (len({*numbers[::2]}), len({*numbers[1::2]})):
-        raise ValueError("points on a line, as decimal commas are read as pairs")
-    return numbers
 
 
 def _rings(value: list[Any]) -> list[list[Point]]:
@@ -519,13 +496,9 @@ def _numbers(shape: DrawnLabel) -> Iterator[float]:
 
 
 def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
-    """True if all coordinates are shares of the image: none is beyond 1."""
-    is_any = False
-    for shape in shapes:
-        is_any = True
-        if not all(abs(value) <= 1.0 + 1e-6 for value in _numbers(shape)):
-            return False
-    return is_any
+    """True if all coordinates are shares of the image: there are some, and none is beyond 1."""
+    are_shares = (all(abs(value) <= 1.0 + 1e-6 for value in _numbers(shape)) for shape in shapes)
+    return next(are_shares, False) and all(are_shares)
 
 
 def not_in_table(label: DrawnLabel) -> str:

@@ -46,12 +46,12 @@ class FieldChange:
     field: str
     n_images: int  #: images that get labels of the file
     n_labels: int  #: labels of the file
-    n_images_replaced: int  #: of these images, those that had labels (or an empty list) of the same annotator
-    n_labels_replaced: int  #: labels that the labels of the file replace
-    n_images_removed: int  #: images of which labels are removed that the file does not replace
-    n_labels_removed: int  #: these labels
-    n_images_kept: int  #: images on which labels stay
-    n_labels_kept: int  #: these labels
+    n_images_replaced: int = 0  #: of these images, those that had labels (or an empty list) of the same annotator
+    n_labels_replaced: int = 0  #: labels that the labels of the file replace
+    n_images_removed: int = 0  #: images of which labels are removed that the file does not replace
+    n_labels_removed: int = 0  #: these labels
+    n_images_kept: int = 0  #: images on which labels stay
+    n_labels_kept: int = 0  #: these labels
 
 
 class _Summary:
@@ -115,14 +115,13 @@ class ImportSummary(_Summary):
     @property
     def lost(self) -> str:
         """A sentence on the labels that are replaced or removed; empty if none are."""
-        replaced = sum(change.n_labels_replaced for change in self.changes)
-        removed = sum(change.n_labels_removed for change in self.changes)
         if not any(change.n_images_replaced or change.n_images_removed for change in self.changes):
             return ""
+        replaced = sum(change.n_labels_replaced for change in self.changes)
+        removed = sum(change.n_labels_removed for change in self.changes)
         verb = "were" if self.is_written else "will be"
-        parts = [f"{counted(replaced, 'label')} on images of the file {verb} replaced"]
-        parts += [f"{counted(removed, 'other label')} {verb} removed"] if removed else []
-        return f"{' and '.join(parts)}; this cannot be undone"
+        others = f" and {counted(removed, 'other label')} {verb} removed" if removed else ""
+        return f"{counted(replaced, 'label')} on images of the file {verb} replaced{others}; this cannot be undone"
 
     def _sections(self) -> list[Section]:
         what = self._extent() + (f", {self.n_new:,} of them new samples" if self.n_new else "")

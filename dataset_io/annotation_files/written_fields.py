@@ -48,13 +48,8 @@ _IMPORT = "agreement_import_"
 #: the annotators of an image, beside values of fields with the labels of all annotators
 _OWNERS = "_annotators"
 #: fields for attributes by the type of their values, and BSON types that they can have
-_FIELD_TYPES: dict[type, type[fo.Field]] = {
-    str: fo.StringField,
-    int: fo.IntField,
-    float: fo.FloatField,
-    bool: fo.BooleanField,
-}
-_READABLE: dict[type[fo.Field], set[str]] = {
+_FIELD_TYPES = {str: fo.StringField, int: fo.IntField, float: fo.FloatField, bool: fo.BooleanField}
+_READABLE = {
     fo.StringField: {"string"},
     fo.IntField: {"int", "long"},
     fo.FloatField: {"int", "long", "double"},
@@ -101,12 +96,12 @@ class NewField:
 
     def declaration(self) -> fo.Field:
         """The field as it is declared."""
+        if self.slot is not None:
+            return fo.EmbeddedDocumentField(self.slot.stored)
+        what, info = "The annotators who were assigned to the image", None
         if self.is_unread:
-            info = {names.UNREAD_MARK: True}
-            return fo.ListField(fo.StringField(), description="Whose labels could not all be read", info=info)
-        if self.slot is None:
-            return fo.ListField(fo.StringField(), description="The annotators who were assigned to the image")
-        return fo.EmbeddedDocumentField(self.slot.stored)
+            what, info = "Whose labels could not all be read", {names.UNREAD_MARK: True}
+        return fo.ListField(fo.StringField(), description=what, info=info)
 
     def fits(self, declared: fo.Field) -> bool:
         """True if a field of the dataset can hold its values."""
@@ -120,13 +115,14 @@ class FieldWriter:
     """Writes the fields of an import: samples, schema and labels, in bulk."""
 
     dataset: fo.Dataset
-    fields: Mapping[str, NewField]  #: by path
-    #: the values by path, of every sample and frame; None where nothing could be read, which is not nothing drawn
-    rows: Mapping[Key, Mapping[str, Any]]
-    owners: Mapping[Key, list[str]]  #: whose labels, or names, a field with those of all gets anew
-    targets: Sequence[Target]  #: the samples
+    targets: Sequence[Target]  #: the samples, which are meant by their place in this list
     overwrite: bool  #: whether labels on images of the file may be replaced
     remove_others: bool  #: whether all other labels in the fields are removed
+    fields: dict[str, NewField] = field(default_factory=dict)  #: by path
+    #: the values by path, of every sample and frame; None where nothing could be read, which is not nothing drawn
+    rows: dict[Key, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    #: whose labels, or names, a field with those of all gets anew
+    owners: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
     #: fields that must be declared anew, because they hold integers and get other numbers; and attributes without one
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
@@ -144,8 +140,15 @@ class FieldWriter:
         with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
         for key, path, value in self._values():
             entry = self.fields[path]
-            self._check_storable(entry, key, value)
             labels, known = entry.labels_of(value), set() if entry.slot is None else entry.slot.own
+            if _problem({"value": value}):
+                parts = enumerate(labels or value, 1)
+                number, part = next(((k, part) for k, part in parts if _problem({"": part})), (0, value))
+                what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
+                raise AgreementInputError(
+                    f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
+                    f"label {number} of {path!r} on {self.targets[key[0]].path!r}; correct the file"
+                )
             n_images[path] += 1
             n_labels[path] += len(labels)
             for label in labels:
@@ -168,7 +171,9 @@ class FieldWriter:
             if gold_of(schema.get(path)) is not None:
                 raise AgreementInputError(f"Labels must not be imported among decisions, got the field {path!r}; "
                                           "choose others with `prefix` or `field`")  # fmt: skip
-        changes = self._changes(schema, n_images, n_labels)
+        changes = [self._change_of(entry, schema, n_images[path], n_labels[path])
+                   for path, entry in self.fields.items() if entry.slot is not None]  # fmt: skip
+        self._refuse_lost(changes, schema)
         refuse_read_only(self.dataset, [path for path in self.fields if path in schema])
         self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
         self._wider, self._attributes = {}, {}
@@ -182,17 +187,6 @@ class FieldWriter:
     def _values(self) -> Iterator[tuple[Key, str, Any]]:
         """Every value, with its place and path."""
         return ((key, path, value) for key, row in self.rows.items() for path, value in row.items())
-
-    def _check_storable(self, entry: NewField, key: Key, value: Any) -> None:
-        """Refuse a value that the database cannot hold."""
-        if _problem({"value": value}):
-            parts = entry.labels_of(value) or value
-            number, part = next(((k, part) for k, part in enumerate(parts, 1) if _problem({"": part})), (0, value))
-            what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
-            raise AgreementInputError(
-                f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
-                f"label {number} of {entry.path!r} on {self.targets[key[0]].path!r}; correct the file"
-            )
 
     def _convert(self, path: str, labels: list[Document], known: fo.Field | None) -> None:
         """Give an attribute values of one type: that of its field if it is declared; texts where types differ.
@@ -223,23 +217,9 @@ class FieldWriter:
                 "`prefix` or `field`"
             ) from None
 
-    def _changes(
-        self, schema: Mapping[str, fo.Field], n_images: Counter[str], n_labels: Counter[str]
-    ) -> list[FieldChange]:
-        """Effects of an import on the labels that its fields hold already.
-
-        Args:
-            n_images: on how many images every field gets a value
-            n_labels: and how many labels
-        """
-        listed_in = next((path for path, entry in self.fields.items()
-                          if entry.slot is None and not entry.is_unread and path in schema), None)  # fmt: skip
-        changes = {}
-        for path, entry in self.fields.items():
-            if entry.slot is not None:
-                before = self._labels_before(entry, schema.get(path), listed_in)
-                changes[path] = FieldChange(path, n_images[path], n_labels[path], *before)
-        replaced = [change for change in changes.values() if change.n_images_replaced]
+    def _refuse_lost(self, changes: Sequence[FieldChange], schema: Mapping[str, fo.Field]) -> None:
+        """Refuse to replace labels unless that is asked for, and fields whose type the new labels do not have."""
+        replaced = [change for change in changes if change.n_images_replaced]
         if replaced and not self.overwrite:
             found = shown(
                 f"{change.field!r} ({change.n_labels_replaced:,} labels on {change.n_images_replaced:,} images)"
@@ -250,69 +230,60 @@ class FieldWriter:
                 "overwrite=True to replace the labels on these images alone, or choose other fields with `prefix` or "
                 "`field`"
             )
+        kept = {change.field: change.n_labels_kept for change in changes if not self.overwrite or change.n_images_kept}
         for path, entry in self.fields.items():
-            change, declared = changes.get(path), schema.get(path)
-            if declared is None or entry.fits(declared):
+            declared = schema.get(path)
+            if declared is None or entry.fits(declared) or (entry.slot is not None and path not in kept):
                 continue
             advice = "choose another one with `prefix` or `field`"
-            if change is not None:
-                if self.overwrite and not change.n_images_kept:
-                    continue
-                n_kept = change.n_labels_kept
+            if path in kept:
                 advice += ", or say overwrite=True"
-                advice += f", remove_others=True, which removes {n_kept:,} labels" if n_kept else ""
+                advice += f", remove_others=True, which removes {kept[path]:,} labels" if kept[path] else ""
             wanted = "a list of names" if entry.slot is None else entry.slot.stored.__name__
             document_type = getattr(declared, "document_type", None) or type(declared)
             raise AgreementInputError(
                 f"The field {path!r} must be of the type of its new labels, {wanted}, got "
                 f"{document_type.__name__}; {advice}"
             )
-        return list(changes.values())
 
-    def _labels_before(
-        self, entry: NewField, declared: fo.Field | None, listed_in: str | None
-    ) -> tuple[int, int, int, int, int, int]:
-        """Images and labels of a field that are replaced, those that are removed, and those that stay.
-
-        Args:
-            declared: the field as the dataset has it, if it has it
-            listed_in: the sample field with the assigned annotators, if the dataset has it
-        """
-        if declared is None:
-            return (0,) * 6
+    def _change_of(self, entry: NewField, schema: Mapping[str, fo.Field], n_images: int, n_labels: int) -> FieldChange:
+        """What becomes of the labels of a field, which gets so many new ones on so many images."""
+        counts = Counter[str]()
+        if entry.path not in schema:
+            return FieldChange(entry.path, n_images, n_labels)
         (place,) = places(self.dataset, [entry.path])
         (name,) = place.paths
-        names_listed = [listed_in] if listed_in is not None and not entry.owner and not place.prefix else []
-        document_type = getattr(declared, "document_type", None)
+        # the sample field with the assigned annotators, if the dataset has it
+        listed_in = [path for path, other in self.fields.items() if path in schema and other.slot is None
+                     and not (other.is_unread or entry.owner or place.prefix)]  # fmt: skip
+        document_type = getattr(schema[entry.path], "document_type", None)
         found = None if document_type is None else list_of(document_type)
         # the annotator of each label, and the assigned annotators, by sample and frame
         labels: Any = {"$cond": [{"$eq": [{"$ifNull": [f"${name}", None]}, None]}, [], [None]]}
         if found is not None:
             array, owner = f"${name}.{found[0]}", {"$ifNull": [f"$$this.{ANNOTATOR_ATTRIBUTE}", None]}
             labels = {"$cond": [{"$isArray": array}, {"$map": {"input": array, "as": "this", "in": owner}}, []]}
-        wanted = {"labels": labels, "_sample_id": 1, "frame_number": 1, **dict.fromkeys(names_listed, 1)}
-        query = {"$or": [{path: {"$ne": None}} for path in (name, *names_listed)]}
+        wanted = {"labels": labels, "_sample_id": 1, "frame_number": 1, **dict.fromkeys(listed_in, 1)}
+        query = {"$or": [{path: {"$ne": None}} for path in (name, *listed_in)]}
         number = {target.sample_id: k for k, target in enumerate(self.targets) if target.sample_id is not None}
-        n_images = n_labels = n_other_images = n_other_labels = 0
+        others = "removed" if self.remove_others else "kept"
         for row in place.collection.aggregate([{"$match": query}, {"$project": wanted}]):
             frame = int(row["frame_number"]) if place.prefix else 0
             key = (number.get(row["_sample_id"] if place.prefix else row["_id"], -1), frame)
-            annotators, listed = row["labels"], row.get(str(listed_in))
+            annotators = row["labels"]
             if entry.owner:
                 is_same = entry.path in self.rows.get(key, ())
                 n_same = len(annotators) * is_same
             else:
                 owners = set(self.owners.get(key, ()))
                 n_same = sum(isinstance(owner, str) and owner in owners for owner in annotators)
-                named = listed if isinstance(listed, list) else []
-                is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in named)
-            n_images += is_same
-            n_labels += n_same
-            n_other_images += n_same < len(annotators) or not is_same
-            n_other_labels += len(annotators) - n_same
-        if self.remove_others:
-            return n_images, n_labels, n_other_images, n_other_labels, 0, 0
-        return n_images, n_labels, 0, 0, n_other_images, n_other_labels
+                listed = (name for path in listed_in if isinstance(row.get(path), list) for name in row[path])
+                is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
+            counts["n_images_replaced"] += is_same
+            counts["n_labels_replaced"] += n_same
+            counts[f"n_images_{others}"] += n_same < len(annotators) or not is_same
+            counts[f"n_labels_{others}"] += len(annotators) - n_same
+        return FieldChange(entry.path, n_images, n_labels, **counts)
 
     def write(self, progress: Progress) -> list[FieldChange]:
         """Write all fields; where that fails, or the process is killed, all labels are as they were.

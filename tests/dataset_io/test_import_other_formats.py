@@ -391,6 +391,18 @@ def test_keypoints_of_one_parent_are_one_label_in_the_order_of_their_names(tmp_p
     assert len(sample.annotator_1_detections.detections) == 1
 
 
+def test_keypoints_of_one_class_and_parent_are_in_the_order_of_the_file(tmp_path):
+    def point(x):
+        value = {"x": x, "y": 50, "width": 1, "keypointlabels": ["tip"]}
+        return region("keypointlabels", value, f"p{x}", parentID="b")
+
+    task = label_studio_task("1.jpg", by(1, *map(point, range(10, 70, 10)), ls_box(0, 0, 50, 50, "hand", name="b")))
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types="keypoints")
+    (hand,) = dataset.first().annotator_1.keypoints
+    assert [x for x, _ in hand.points] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+
+
 def test_answers_about_images_and_about_regions(tmp_path):
     def answer(kind, name, value, **more):
         return {"id": f"{name}-id", "type": kind, "from_name": name, "to_name": "image", "value": value, **more}
