@@ -399,7 +399,7 @@ def test_units_are_as_many_as_published(report_on: Callable, classes: str, n_uni
         assert votes == {(2, 1): n_units - n_shared, (2, 2): n_shared}
 
 
-# method and classes, missing, empty, undefined, mean, pooled: the numbers of DESIGN 2 and FIELD 3.1
+# method and classes, missing, empty, undefined, mean, pooled: as other programs give them
 PUBLISHED = [
     ("optimal", "ignore", "category", "agree", "one", 0.679026, 0.635151),
     ("optimal", "prefer", "category", "agree", "one", 0.688879, 0.648286),

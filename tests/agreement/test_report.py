@@ -426,14 +426,14 @@ def test_one_class_without_variation_has_no_alpha_and_says_why() -> None:
 
 
 def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero() -> None:
-    """FIELD 3.2, trap 2, measured with other programs."""
+    """As measured with other programs."""
     report = report_on([{0: [box(1, k) for k in range(10)], 1: [box(1, k) for k in range(9)]}])
     assert report.alpha.pooled == pytest.approx(0.0, abs=1e-12)
     assert report.existence.f1 == pytest.approx(18 / 19, rel=1e-12)
 
 
 def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
-    """FIELD 3.2, trap 5: with ``agree`` they are units that everybody missed, which have no variation either."""
+    """With ``agree`` they are units that everybody missed, which have no variation either."""
     n_annotators, samples = SAMPLES["all images empty"]
     skipped = report_on(samples, n_annotators)
     assert (skipped.score.mean, skipped.alpha.mean, skipped.alpha.pooled, skipped.n_empty) == (None, None, None, 4)
