@@ -43,7 +43,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
 from ..labels.checks import is_class
 from ..labels.kinds import LabelKind
-from ..record.gold_fields import APPLIED
+from ..record.gold_fields import APPLIED, GoldField
 from ..units.changing import BATCH, MISSING, Write, as_before
 from ..units.unit_labels import Stored, labels_in
 
@@ -89,25 +89,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
 # ---- reading ----
 
 
-def is_log(held: Any, entries: Any, kind: LabelKind) -> bool:
-    """True if a field of decisions, and the log beside it, hold what the plugin, or the App, stores there.
-
-    Args:
-        held: what the field holds; None without one
-        entries: what is stored as the log; None without one
-        kind: type of the labels in the field
-    """
-    if not isinstance(held, dict | None) or not isinstance(entries, list | None):
-        return False
-    if held is not None and kind.list_name is not None and not isinstance(held.get(kind.list_name), list | None):
-        return False
-    return all(map(is_decision, entries or ())) and all(
-        isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
-        for each in labels_in(held, kind)
-    )
-
-
-def is_decision(entry: Any) -> bool:
+def _is_decision(entry: Any) -> bool:
     """True if an entry has all that a decision has."""
     if not _has(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
         return False
@@ -138,18 +120,9 @@ def applied_changes(decision: Stored) -> list[Stored]:
     return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
 
 
-def added_labels(decision: Stored) -> dict[str, str]:
-    """Annotators of the labels that were added to apply a decision, by the names of the labels in decisions."""
-    return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == ADDED}
-
-
 def is_opened(decision: Stored) -> bool:
     """True if nothing is decided yet: its label is only there to be edited in the App."""
     return decision["choice"] == "skip" and decision["gold_id"] is not None
-
-
-#: a stored label, and its type
-StoredLabel = tuple[Stored, LabelKind]
 
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
@@ -167,19 +140,13 @@ def hash_of_label(label: Stored, kind: LabelKind) -> str:
 
 def stored_labels(
     collection: Collection[Stored], ids: Sequence[ObjectId], kinds: Mapping[str, LabelKind]
-) -> dict[ObjectId, dict[str, StoredLabel]]:
-    """What the labels in some fields of some documents say, by document and :func:`label_key`.
-
-    Args:
-        collection: the documents
-        ids: ids of the documents
-        kinds: types of the labels by field
-    """
+) -> dict[ObjectId, dict[str, tuple[Stored, LabelKind]]]:
+    """What the labels in some fields of some documents say, and their types, by document and :func:`label_key`."""
     wanted: dict[str, bool] = {}
     for name, kind in kinds.items():
         path, said = kind.label_path(name), ("_id", "_cls", "label", *kind.content)
         wanted |= {f"{path}.{attribute}": True for attribute in said} if kind.is_label else {path: True}
-    found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
+    found: dict[ObjectId, dict[str, tuple[Stored, LabelKind]]] = {each: {} for each in ids}
     for start in range(0, len(ids) if kinds else 0, BATCH):
         for document in collection.find({"_id": {"$in": list(ids[start : start + BATCH])}}, wanted):
             for name, kind in kinds.items():
@@ -193,9 +160,9 @@ class DecisionLog:
     """Decisions on a sample, or frame: the log, and the labels in the field of decisions.
 
     Args:
-        names: names of the field and of its log in the document
-        kind: type of the labels in the field
-        document: the document as stored
+        gold: the field of decisions
+        kind: type of its labels
+        document: the document as stored, or both fields of it
 
     Attributes:
         entries: the log
@@ -205,17 +172,23 @@ class DecisionLog:
         AgreementInputError: if something else changed what is stored
     """
 
-    def __init__(self, names: tuple[str, str], kind: LabelKind, document: Stored) -> None:
-        self._names, self._kind, self._document = names, kind, document
-        held, entries = map(document.get, names)
-        if not is_log(held, entries, kind):
+    def __init__(self, gold: GoldField, kind: LabelKind, document: Stored) -> None:
+        self._names, self._kind, self._document = (gold.name, gold.decisions), kind, document
+        held, entries = map(document.get, self._names)
+        labels = labels_in(held, kind)
+        is_ours = isinstance(held, dict | None) and isinstance(entries, list | None)
+        if is_ours and held is not None and kind.list_name is not None:
+            is_ours = isinstance(held.get(kind.list_name), list | None)
+        if not (is_ours and all(map(_is_decision, entries or ()))) or not all(
+            isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
+            for each in labels
+        ):
             raise AgreementInputError(
-                f"The decisions in `{names[0]}` were changed by something else, or made by an earlier version; delete "
-                f"them with run.decisions.delete(gold={names[0]!r}) and decide again"
+                f"The decisions in `{gold.name}` were changed by something else, or made by an earlier version; delete "
+                f"them with run.decisions.delete(gold={gold.name!r}) and decide again"
             )
         self.entries: list[Stored] = list(entries or ())
-        self._held: Stored = held or {}
-        self.labels: list[Stored] = list(labels_in(held, kind))
+        self.labels: list[Stored] = list(labels)
 
     # ---- reading ----
 
@@ -230,6 +203,10 @@ class DecisionLog:
             return False
         at = self._position(decision["gold_id"])
         return at is None or hash_of_label(self.labels[at], self._kind) != decision["gold_hash"]
+
+    def _position(self, label_id: ObjectId | None) -> int | None:
+        found = enumerate(self.labels if label_id is not None else ())
+        return next((at for at, label in found if label["_id"] == label_id), None)
 
     # ---- changing ----
 
@@ -252,8 +229,7 @@ class DecisionLog:
             basis: whose label it is, or what else was chosen
             replaces: the decisions whose place it takes
             read: label in the field whose place in the list the label takes
-            written: label of the decision that it replaces, as it was written before somebody edited it; None if that
-                is not known
+            written: label of the decision that it replaces, as it was before somebody edited it; None: not known
         """
         decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
         if label is not None:
@@ -277,7 +253,8 @@ class DecisionLog:
             if not is_opened(entry):
                 after.append({**entry, REPLACED_BY: decision["id"], **({} if was is None else {LABEL: was})})
             else:  # undo brings back what was there before the form was opened
-                after = [_following(each, entry["id"], decision["id"]) for each in after]
+                by_this = {REPLACED_BY: decision["id"]}
+                after = [each | by_this if each.get(REPLACED_BY) == entry["id"] else each for each in after]
                 decision |= {BEFORE: entry[BEFORE]} if BEFORE in entry else {}
         self.entries = [*after, decision]
         if is_single and self.labels:
@@ -301,18 +278,18 @@ class DecisionLog:
             if each["step"] == step and not each.get(APPLIED) and (not unedited or each.get("written") in self.labels)
         ]  # fmt: skip
         for decision in gone:
-            before = [each for each in self.entries if each.get(REPLACED_BY) == decision["id"]]
-            labels = [each[LABEL] for each in before if LABEL in each]
-            labels += [decision[BEFORE]] if BEFORE in decision else []
-            self.entries = [_following(each, decision["id"], None) for each in self.entries if each is not decision]
+            entries, labels = list[Stored](), list[Stored]()
+            for each in self.entries:
+                if each.get(REPLACED_BY) == decision["id"]:  # it is current again
+                    labels += [each[LABEL]] if LABEL in each else []
+                    entries.append({name: each[name] for name in each if name not in (REPLACED_BY, LABEL)})
+                elif each is not decision:
+                    entries.append(each)
             if (at := self._position(decision["gold_id"])) is not None:
                 del self.labels[at]
-            self.labels += labels
+            self.entries = entries
+            self.labels += labels + ([decision[BEFORE]] if BEFORE in decision else [])
         return len(gone)
-
-    def _position(self, label_id: ObjectId | None) -> int | None:
-        found = enumerate(self.labels if label_id is not None else ())
-        return next((at for at, label in found if label["_id"] == label_id), None)
 
     # ---- writing ----
 
@@ -322,15 +299,7 @@ class DecisionLog:
         if kind.list_name is None:
             held = self.labels[-1] if self.labels else MISSING
         elif self.labels or self.entries:  # an empty list says that somebody looked, and there is nothing
-            held = {"_cls": kind.stored.__name__, **self._held, kind.list_name: self.labels}
+            before = self._document.get(self._names[0]) or {}
+            held = {"_cls": kind.stored.__name__, **before, kind.list_name: self.labels}
         values = dict(zip(self._names, (held, self.entries or MISSING), strict=True))
         return Write(values, as_before(self._document, self._names), self._names[1])
-
-
-def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:
-    """An entry marked as replaced by another decision; with None it is current again."""
-    if entry.get(REPLACED_BY) != replaced_by:
-        return entry
-    if now is not None:
-        return {**entry, REPLACED_BY: now}
-    return {name: value for name, value in entry.items() if name not in (REPLACED_BY, LABEL)}

@@ -1,4 +1,4 @@
-"""Units of adjudication for every family of labels: objects, tags, and the class, number or mask of a sample."""
+"""What is decided on, for every family of labels: objects, tags, and the class, number or mask of a sample."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import fiftyone.core.labels as fol
 import numpy as np
+from bson import ObjectId
 
 from ...agreement.disputes.costs import object_costs
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.matching.verdicts import CLASS_CONFLICT
 from ...agreement.ratings.compute import agreeing
-from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
 from ...metrics.consensus.consensus import medians_by_group, quorum_votes, vote_classes
@@ -26,17 +26,40 @@ from ..record.run_labels import RunLabels
 from ..units.consensus_geometry import consensus_maker
 from ..units.unit_labels import Stored, UnitLabels, UnitReader
 from ..units.units_field import unit_documents
+from .decidable import Decidable, Rule
+from .decision_log import DecisionLog
+from .gold import Gold
 from .label_edits import is_same, new_label
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
 
 
-class DecisionUnits:
-    """Units of adjudication: tags, or anything whose labels have a class each."""
+class ObjectsToDecide:
+    """The objects of a run as they are now, what can be decided on them, and the field of decisions.
+
+    This class is for tags, or anything whose labels have a class each.
+
+    Args:
+        labels: the labels of the run
+        gold: name of the field of decisions
+        kind: type of the labels in that field
+        among: ids of the samples; None for all
+
+    Attributes:
+        gold: the field of decisions
+        reader: reads the objects
+        label_type: type of one label in the field of decisions
+        fields: types of the annotators' labels by field, within a document
+        geometry: reads the geometry of a label; None without one
+
+    Raises:
+        AgreementInputError: if decisions cannot be made on these labels
+    """
 
     unit: ClassVar[str] = "object"  #: word for a unit
     conflict: ClassVar[str] = "class conflict"  #: word for a conflict of what was said of it
+    said: ClassVar[str] = "label"  #: attribute with what a label says
     without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that mean nothing here
     has_consensus: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True  #: whether labels have classes
@@ -44,18 +67,30 @@ class DecisionUnits:
     can_repeat: ClassVar[bool] = False  #: whether an annotator may have given a unit several labels, which count once
     requirement: str = "a class"  #: what a label of one's own must have
 
-    def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
-        self.reader = reader
-        self.kind = kind  #: type of the labels in the field of decisions
-        self.annotators = annotators
+    def __init__(self, labels: RunLabels, gold: str, kind: LabelKind, among: tuple[ObjectId, ...] | None) -> None:
+        self.labels, self.config, self.kind, self.among = labels, labels.config, kind, among
+        self.gold = Gold(labels.dataset, gold, on_frames=labels.on_frames)
+        self.reader = UnitReader(labels, among, (self.gold.name, self.gold.decisions))
+        stored: Any = kind.stored
+        self.label_type: type[fol.Label] = (list_of(stored) or ("", stored))[1]
+        self.fields = dict(zip(self.reader.source.fields, labels.kinds, strict=True))
+        self.geometry = kind.mask_geometry or kind.geometry
+        if self.geometry is not None:
+            self.requirement = f"a usable geometry: {self.geometry.requirement}"
+        self.gold.check(stored)
 
-    @property
-    def config(self) -> AgreementConfig:
-        """The options of the run."""
-        return self.reader.source.config
+    def of(self, rows: list[Stored]) -> Decidable:
+        """The objects of query results of the reader, with the decisions on them."""
+        units = self.reader.units(rows)
+        logs = [DecisionLog(self.gold, self.kind, document) for document in units.documents]
+        return Decidable(units, logs, list(self.fields.items()), self.gold.collection if self.reader.is_lean else None)
+
+    def meeting(self, rule: Rule, units: UnitLabels) -> BoolArray:
+        """The objects that meet a rule, shape ``(U,)``."""
+        return rule.of(units, self.votes(units), self.reader.codes.names())
 
     def votes(self, units: UnitLabels) -> IntArray:
-        """Votes for the consensus, shape ``(U,)``."""
+        """Annotators who drew an object, or gave the leading value, shape ``(U,)``."""
         return units.votes
 
     def costs(self, units: UnitLabels) -> IntArray:
@@ -86,13 +121,6 @@ class DecisionUnits:
             for code, has_majority in zip(voted.category.tolist(), self.has_majority(units).tolist(), strict=True)
         ]
 
-    @property
-    def label_type(self) -> type[fol.Label]:
-        """Type of one label."""
-        stored: Any = self.kind.stored
-        found = list_of(stored)
-        return stored if found is None else found[1]
-
     def is_usable(self, label: Stored) -> bool:
         """True if a stored label of one's own can be right."""
         return label.get("label") is not None and is_class(label["label"])
@@ -100,10 +128,6 @@ class DecisionUnits:
     def shown(self, value: Any) -> str:
         """The class of a label, for people."""
         return str(value)
-
-    def value(self, label: Stored) -> Any:
-        """The class of a stored label, as in ``UnitLabels.values``."""
-        return label.get("label")
 
     def code(self, label: Stored) -> int:
         """Code of the class of a stored label."""
@@ -144,19 +168,14 @@ class DecisionUnits:
         return [left.pop(self.code(label), None) for label in labels]
 
 
-class ObjectUnits(DecisionUnits):
-    """Objects: detections, polylines, keypoints and intervals."""
-
-    def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
-        super().__init__(reader, kind, annotators)
-        self._geometry = kind.mask_geometry or kind.geometry
-        self.requirement = f"a usable geometry: {getattr(self._geometry, 'requirement', '')}"
+class DrawnToDecide(ObjectsToDecide):
+    """Objects that were drawn: detections, polylines, keypoints and intervals."""
 
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The consensus; None without a majority, or a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
-        made = unit_documents(units, maker, self.reader, self.annotators)
+        made = unit_documents(units, maker, self.reader, self.labels.annotators)
         return [
             {name: label[name] for name in attributes if name in label} if label is not None and has_majority else None
             for label, has_majority in zip(made, self.has_majority(units).tolist(), strict=True)
@@ -164,7 +183,7 @@ class ObjectUnits(DecisionUnits):
 
     def is_usable(self, label: Stored) -> bool:
         """True if a label has a usable geometry."""
-        return self._geometry is not None and self._geometry.is_usable(label, self.config)
+        return self.geometry is not None and self.geometry.is_usable(label, self.config)
 
     def code(self, label: Stored) -> int:
         """Code of the class."""
@@ -192,7 +211,7 @@ class ObjectUnits(DecisionUnits):
         return chosen
 
 
-class TagUnits(DecisionUnits):
+class TagsToDecide(ObjectsToDecide):
     """Tags of samples, each of which is right or not."""
 
     unit = "tag"
@@ -200,7 +219,7 @@ class TagUnits(DecisionUnits):
     can_repeat = True
 
 
-class ClassUnits(DecisionUnits):
+class ClassesToDecide(ObjectsToDecide):
     """Classes of samples: which one is right."""
 
     unit = "image"
@@ -221,17 +240,18 @@ class ClassUnits(DecisionUnits):
         return [left.pop() if left else None for _ in labels]
 
 
-class NumberUnits(ClassUnits):
+class NumbersToDecide(ClassesToDecide):
     """Numbers of samples; the median is the consensus, and a number is right if it differs by the tolerance at most."""
 
     without = frozenset(("classes", "one_class", "min_iou"))
     conflict = "numbers differ"
+    said = "value"
     has_classes = False
     requirement = "a finite number as value"
 
     def votes(self, units: UnitLabels) -> IntArray:
         """The most annotators who agree with one of them."""
-        table = np.full((units.n_units, len(self.annotators)), np.nan)
+        table = np.full((units.n_units, len(self.labels.annotators)), np.nan)
         table[units.unit, units.annotator] = units.values
         agree = agreeing(table[:, :, None], table[:, None, :], self.config.tolerance)
         found: IntArray = agree.sum(axis=2).max(axis=1, initial=0)
@@ -254,10 +274,6 @@ class NumberUnits(ClassUnits):
         """The number, without needless digits."""
         return value_name(round(value, 6)) if isinstance(value, float) else str(value)
 
-    def value(self, label: Stored) -> Any:
-        """The number of a stored label."""
-        return label.get("value")
-
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
         return not agreeing(number, others, self.config.tolerance).all()
@@ -268,7 +284,7 @@ class NumberUnits(ClassUnits):
         return medians_by_group(units.unit, numbers, units.n_units)[:, 0]
 
 
-class MaskUnits(ClassUnits):
+class MasksToDecide(ClassesToDecide):
     """Masks of samples: whose is right. An annotator is right if their mask is the same as the decided one."""
 
     without = frozenset(("classes", "one_class"))
@@ -282,25 +298,21 @@ class MaskUnits(ClassUnits):
         return label.get("mask") is not None or label.get("mask_path") is not None
 
 
-_UNITS: dict[str, type[DecisionUnits]] = {
-    OBJECTS.name: ObjectUnits,
-    RATINGS.name: ClassUnits,
-    TAGS.name: TagUnits,
-    PIXELS.name: MaskUnits,
+_OF_FAMILY: dict[str, type[ObjectsToDecide]] = {
+    OBJECTS.name: DrawnToDecide,
+    RATINGS.name: ClassesToDecide,
+    TAGS.name: TagsToDecide,
+    PIXELS.name: MasksToDecide,
 }
 
 
-def decision_units(labels: RunLabels, reader: UnitReader) -> DecisionUnits:
-    """Units of adjudication of a run.
-
-    Args:
-        labels: the labels of the run
-        reader: reads its units
+def objects_to_decide(labels: RunLabels, gold: str, among: tuple[ObjectId, ...] | None = None) -> ObjectsToDecide:
+    """The objects of a run, or of some of its samples, with the field of decisions.
 
     Raises:
-        AgreementInputError: if the annotators' labels are of different types
+        AgreementInputError: if the annotators' labels are of different types, or the field is not free
     """
-    units = NumberUnits if labels.kinds[0].is_number else _UNITS[labels.family.name]
+    to_decide = NumbersToDecide if labels.kinds[0].is_number else _OF_FAMILY[labels.family.name]
     # of the annotators, or the label type of their plain values
     kind = first = labels.kinds[0]
     if not first.is_label or any(each.stored is not first.stored for each in labels.kinds):
@@ -309,4 +321,4 @@ def decision_units(labels: RunLabels, reader: UnitReader) -> DecisionUnits:
             raise AgreementInputError(
                 f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
             )
-    return units(reader, kind, labels.annotators)
+    return to_decide(labels, gold, kind, among)

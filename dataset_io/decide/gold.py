@@ -159,21 +159,12 @@ class Gold(GoldField):
 
     # ---- reading ----
 
-    def log_of(self, document: Stored, kind: LabelKind | None = None) -> DecisionLog:
-        """The log of a document as stored.
-
-        Args:
-            document: the document, or both fields of it
-            kind: type of the labels; needed only where the field may not exist
-        """
-        return DecisionLog((self.name, self.decisions), kind or self.kind, document)
-
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, tuple[DecisionLog, Stored]]:
         """The logs of the samples, or frames, with decisions by id; beside each the video and the number of frames."""
         query = self.with_decisions | ({} if only is None else {"_id": {"$in": list(only)}})
         beside = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
         rows = self.collection.find(query, {self.name: True, self.decisions: True, **beside}) if self.exists else ()
-        return {row["_id"]: (self.log_of(row), row) for row in rows}
+        return {row["_id"]: (DecisionLog(self, self.kind, row), row) for row in rows}
 
     def decided_ids(self) -> list[ObjectId]:
         """Ids of the samples, or frames, with decisions."""
@@ -199,7 +190,12 @@ class Gold(GoldField):
     def only_decision(self, step: str) -> tuple[str, Stored] | None:
         """The decision of a step, and the id of its document; None if these are several."""
         rows = self.collection.find({f"{self.decisions}.step": step}, {self.name: True, self.decisions: True}).limit(2)
-        made = [(str(row["_id"]), one) for row in rows for one in self.log_of(row).decisions if one["step"] == step]
+        made = [
+            (str(row["_id"]), one)
+            for row in rows
+            for one in DecisionLog(self, self.kind, row).decisions
+            if one["step"] == step
+        ]
         return made[0] if len(made) == 1 else None
 
     def counts(
@@ -254,7 +250,7 @@ class Gold(GoldField):
 
         def undone(document: Stored) -> Changed:
             nonlocal is_applied
-            log = self.log_of(document)
+            log = DecisionLog(self, self.kind, document)
             is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
             n_undone = log.undo(step, unedited=unedited)
             return Counter(n=n_undone), log.write() if n_undone else None

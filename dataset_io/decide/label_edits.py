@@ -32,8 +32,7 @@ class LabelEdits:
     """
 
     def __init__(self, document: Stored, kinds: Mapping[str, LabelKind]) -> None:
-        self.document = document
-        self._kinds = kinds
+        self.document, self._kinds = document, kinds
         self._labels: dict[str, list[Stored]] = {}  # of the fields that were looked at
         self._places: dict[str, dict[str, int]] = {}  # of the labels of a field by the names that decisions give them
         self._changed: set[str] = set()
@@ -47,92 +46,13 @@ class LabelEdits:
             self._labels[field] = list(labels_in(self.document.get(field), self._kinds[field]))
         return self._labels[field]
 
-    def label(self, key: str) -> Stored | None:
-        """A label by the name that decisions give it; None if it is gone."""
-        field, at = self._place(key)
-        return None if at is None else self._labels[field][at]
-
-    def hash(self, key: str) -> str | None:
-        """Hash of a label; None if it is gone."""
-        field, at = self._place(key)
-        return None if at is None else hash_of_label(self._labels[field][at], self._kinds[field])
-
     def key(self, field: str, label: Stored) -> str:
         """The name that decisions give a label."""
         return label_key(field, label.get("_id"), self._kinds[field])
 
-    def fits(self, key: str, values: Stored) -> bool:
-        """True if a label can take the right values: whole numbers, texts, and no box for a mask."""
-        field, label = _field(key), self.label(key) or {}
-        if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
-            return any(values.get(name) is not None for name in _MASKS)
-        kind = self._kinds[field]
-        return kind.is_label or _stored_value(kind, {**label, **values}) is not None
-
-    # ---- changing ----
-
-    def give(self, key: str, values: Stored) -> Stored:
-        """Give a label other values; returns the change."""
-        field, at = self._place(key)
-        label, kind = self._labels[field][at or 0], self._kinds[field]
-        if kind.is_number and not kind.is_label:
-            values = {"value": _stored_value(kind, values)}
-        before = {name: label[name] for name in values if name in label}
-        self._put(key, values, values)
-        return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
-
-    def delete(self, key: str) -> Stored:
-        """Delete a label; returns the change."""
-        field, at = self._place(key)
-        label = self.of(field).pop(at or 0)
-        self._moved(field)
-        return {"what": DELETED, "key": key, "before": label, "at": at}
-
-    def add(self, field: str, label: Stored) -> Stored:
-        """Add a label; returns the change."""
-        held = "null" if field in self.document else "missing"
-        was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
-        self.of(field).append(label)
-        self._moved(field)
-        return {"what": ADDED, "key": self.key(field, label), "was": was}
-
-    # ---- taking back ----
-
-    def can_take_back(self, change: Stored) -> bool:
-        """True if the effect of a change on a label is still there."""
-        key = change["key"]
-        if _field(key) not in self._kinds:
-            return False
-        label = self.label(key)
-        if change["what"] == DELETED:
-            return label is None and (self._kinds[_field(key)].list_name is not None or not self.of(_field(key)))
-        after = change.get("after", {})
-        return label is not None and is_same({name: label.get(name) for name in after}, after)
-
-    def take_back(self, change: Stored) -> None:
-        """Undo a change."""
-        key, field = change["key"], _field(change["key"])
-        if change["what"] == GIVEN:
-            self._put(key, change["before"], change["after"])
-        elif change["what"] == DELETED:
-            self.of(field).insert(change["at"], change["before"])
-        else:
-            del self.of(field)[self._place(key)[1] or 0]
-            if change["was"] is not None:
-                self._without[field] = change["was"]
-        self._moved(field)
-
-    def _put(self, key: str, values: Stored, names: Mapping[str, Any]) -> None:
-        """Give a label some of the named values, and remove the others."""
-        field, at = self._place(key)
-        labels = self.of(field)
-        kept = {name: value for name, value in labels[at or 0].items() if name in values or name not in names}
-        labels[at or 0] = {**kept, **values}
-        self._changed.add(field)
-
     def _place(self, key: str) -> tuple[str, int | None]:
         """Field of a label, and its place there; None if it is gone."""
-        field = _field(key)
+        field = key.rpartition(" ")[0]
         if field not in self._places:
             if field not in self._kinds:
                 return field, None
@@ -141,10 +61,81 @@ class LabelEdits:
             self._places[field] = dict(reversed(places))  # the first of labels with one id
         return field, self._places[field].get(key)
 
-    def _moved(self, field: str) -> None:
-        """Note that labels of a field were added or removed."""
+    def label(self, key: str) -> Stored | None:
+        """A label by the name that decisions give it; None if it is gone."""
+        field, at = self._place(key)
+        return None if at is None else self._labels[field][at]
+
+    def hash(self, key: str) -> str | None:
+        """Hash of a label; None if it is gone."""
+        label = self.label(key)
+        return None if label is None else hash_of_label(label, self._kinds[key.rpartition(" ")[0]])
+
+    def fits(self, key: str, values: Stored) -> bool:
+        """True if a label can take the right values: whole numbers, texts, and no box for a mask."""
+        label, kind = self.label(key) or {}, self._kinds[key.rpartition(" ")[0]]
+        if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
+            return any(values.get(name) is not None for name in _MASKS)
+        return kind.is_label or _stored_value(kind, {**label, **values}) is not None
+
+    # ---- changing ----
+
+    def _put(self, field: str, at: int, n: int, *labels: Stored) -> None:
+        """Put labels in the place of ``n`` others."""
+        self.of(field)[at : at + n] = labels
         self._changed.add(field)
-        self._places.pop(field, None)
+        if n != len(labels):
+            self._places.pop(field, None)
+
+    def give(self, key: str, values: Stored) -> Stored:
+        """Give a label other values; returns the change."""
+        field, at = self._place(key)
+        label, kind = self._labels[field][at or 0], self._kinds[field]
+        if kind.is_number and not kind.is_label:
+            values = {"value": _stored_value(kind, values)}
+        before = {name: label[name] for name in values if name in label}
+        self._put(field, at or 0, 1, {**label, **values})
+        return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
+
+    def delete(self, key: str) -> Stored:
+        """Delete a label; returns the change."""
+        field, at = self._place(key)
+        label = self._labels[field][at or 0]
+        self._put(field, at or 0, 1)
+        return {"what": DELETED, "key": key, "before": label, "at": at}
+
+    def add(self, field: str, label: Stored) -> Stored:
+        """Add a label; returns the change."""
+        held = "null" if field in self.document else "missing"
+        was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
+        self._put(field, len(self.of(field)), 0, label)
+        return {"what": ADDED, "key": self.key(field, label), "was": was}
+
+    def can_take_back(self, change: Stored) -> bool:
+        """True if the effect of a change on a label is still there."""
+        key, label = change["key"], self.label(change["key"])
+        field = key.rpartition(" ")[0]
+        if field not in self._kinds:
+            return False
+        if change["what"] == DELETED:
+            return label is None and (self._kinds[field].list_name is not None or not self.of(field))
+        after = change.get("after", {})
+        return label is not None and is_same({name: label.get(name) for name in after}, after)
+
+    def take_back(self, change: Stored) -> None:
+        """Undo a change."""
+        field, at = self._place(change["key"])
+        if change["what"] == DELETED:
+            self._put(field, change["at"], 0, change["before"])
+        elif change["what"] == GIVEN:
+            before, after = change["before"], change["after"]
+            label = self._labels[field][at or 0]
+            kept = {name: value for name, value in label.items() if name in before or name not in after}
+            self._put(field, at or 0, 1, {**kept, **before})
+        else:
+            self._put(field, at or 0, 1)
+            if change["was"] is not None:
+                self._without[field] = change["was"]
 
     # ---- writing ----
 
@@ -175,10 +166,6 @@ class LabelEdits:
 def new_label(label_type: str, values: Stored) -> Stored:
     """A new label with some values."""
     return {"_id": ObjectId(), "_cls": label_type, "tags": [], **values}
-
-
-def _field(key: str) -> str:
-    return key.rpartition(" ")[0]
 
 
 def is_same(one: Any, other: Any) -> bool:

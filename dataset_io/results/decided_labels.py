@@ -26,8 +26,9 @@ from ...charts.page.page import ListedError, errors_page, errors_table
 from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices, sample_collection
 from ..decide.against import Against, errors_of
-from ..decide.decide import ObjectsToDecide, open_decided
+from ..decide.decide import open_decided
 from ..decide.decision_log import stored_labels
+from ..decide.decision_units import ObjectsToDecide
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
 from ..labels.source import whole_samples
@@ -235,7 +236,7 @@ def export_decided_against(
         )
     else:
         opened = open_decided(samples, run_key, gold)
-        dataset_name, unit = opened.labels.dataset.name, opened.units.unit
+        dataset_name, unit = opened.labels.dataset.name, opened.unit
         entries = _listed(opened, errors_of(opened, annotator), with_pictures=ending == ".html")
         told = {"n_by_rule": len(errors_of(opened, annotator, made_by_rule=True))}
     listed = sorted(entries, key=lambda each: each.order)

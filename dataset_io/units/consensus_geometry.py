@@ -90,7 +90,7 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
 
 def detection_extents(config: AgreementConfig, units: UnitLabels) -> list[Extent]:
     """Detections: the median box; if a member has a mask that is compared, box and mask of the medoid."""
-    boxes_xywh, usable = read_boxes(units.column("bounding_box"))
+    boxes_xywh, usable = read_boxes([label.get("bounding_box") for label in units.labels])
     extents = _median_xyxy(units, to_xyxy(boxes_xywh), usable)
     if config.geometry == "box":
         return extents
@@ -115,7 +115,7 @@ def keypoint_extents(units: UnitLabels) -> list[Extent]:
 
     There are as many points as in the longest member.
     """
-    stored = units.column("points")
+    stored = [label.get("points") for label in units.labels]
     points, usable = read_keypoints(stored, None)
     medians = keypoint_medians(units.unit, points, units.n_units).tolist()
     length = np.zeros(units.n_units, np.int64)
@@ -127,7 +127,7 @@ def keypoint_extents(units: UnitLabels) -> list[Extent]:
 
 def temporal_extents(units: UnitLabels) -> list[Extent]:
     """Temporal detections: the median of first and last frames."""
-    stored = units.column("support")
+    stored = [label.get("support") for label in units.labels]
     usable = np.array([is_usable_support(support) for support in stored], np.bool_)
     frames = [support if ok else (1, 1) for support, ok in zip(stored, usable.tolist(), strict=True)]
     medians = interval_medians(units.unit, np.array(frames, np.int64).reshape(-1, 2), units.n_units).tolist()
