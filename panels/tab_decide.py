@@ -15,9 +15,8 @@ from ..charts.reports.decided import DECIDED, decision_columns, decisions_sectio
 from ..charts.text.sections import Column
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io.app.settings import annotator_colors
-from ..dataset_io.decide.decidable import CHANGED
 from ..dataset_io.decide.decision_log import is_opened
-from ..dataset_io.decide.decision_units import ObjectsToDecide, objects_to_decide
+from ..dataset_io.decide.decision_units import CHANGED, ObjectsToDecide, objects_to_decide
 from ..dataset_io.decide.next_object import (
     MEANT,
     ShownObject,

@@ -35,10 +35,9 @@ from ..families.ratings import is_comparable
 from ..run.read import rare_collections
 from ..units.changing import BATCH
 from ..units.unit_labels import Stored
-from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import open_decided
 from .decision_log import BY_RULE, applied_changes
-from .decision_units import NumbersToDecide, ObjectsToDecide
+from .decision_units import CHANGED, DECIDED, SKIPPED, Decidable, NumbersToDecide, ObjectsToDecide
 
 #: codes of what is right, and of anything else, where labels have no classes
 _RIGHT, _OTHER = 1, 2
@@ -134,21 +133,13 @@ def _decided(opened: ObjectsToDecide) -> Iterator[_Rows]:
 
 
 class _Rows:
-    """Objects of samples with decisions: what was decided, and what everybody said.
+    """What was decided on the objects of some samples, what the majority ``said`` ``(U,)``, and every label ``(N,)``.
 
     Answers are codes of classes, or ``NOTHING`` where there is no object, or more than half gave it no label; the
     majority is that of the consensus, or ``NO_MAJORITY``. Where labels have no classes, one code stands for what is
     right, and another one for anything else: a number is right if it differs by the tolerance at most, a mask if its
-    hash is that of the decided one.
-
-    Attributes:
-        states: shape ``(U,)``, state of every object
-        decided, by_rule, by_hand: shape ``(U,)``, whether it is decided, and how
-        applied: shape ``(U, R)``, whose labels were changed to what was decided, which say nothing of how right they
-            were
-        right: shape ``(U,)``, what is right of decided objects
-        said: shape ``(U,)``, what the majority said
-        given: shape ``(N,)``, what every label says
+    hash is that of the decided one. Labels that were changed to what was decided, ``applied`` ``(U, R)``, say nothing
+    of how right annotators were.
     """
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:

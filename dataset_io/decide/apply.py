@@ -37,10 +37,9 @@ from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
 from .decide import documents_of, user_name
-from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, label_key
+from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, LabelEdits, label_key, new_label
 from .decision_units import ObjectsToDecide, objects_to_decide
 from .gold import Gold
-from .label_edits import LabelEdits, new_label
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -197,14 +196,7 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
 
 
 class _Step:
-    """Changes labels of some annotators to what was decided, as one step.
-
-    Args:
-        opened: the objects, and the field of decisions
-        annotators: whose labels are changed, by name
-        changes: which changes are made
-        by: name of who does it
-    """
+    """Changes labels of some annotators to what was decided, as one step."""
 
     def __init__(self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str) -> None:
         self._opened, self.annotators, self._changes, self._by = opened, annotators, changes, by
@@ -279,14 +271,9 @@ class _Step:
         edits: LabelEdits,
         counts: Counter[Any],
     ) -> Iterator[Stored]:
-        """Change the labels of an object; yields the changes, label by label.
+        """Change the labels of an object; yields the changes, label by label, and counts them.
 
-        Args:
-            keys: its labels
-            right: the label that is right; None if there is no object
-            asked: who was assigned; None where the run does not know the object
-            edits: the labels of the sample
-            counts: counts the changes
+        ``right`` is None if there is no object, ``asked`` where the run does not know the object.
         """
         labels, opened = self._opened.labels, self._opened
         drew = {self._annotator_of(key, edits): key for key in keys}

@@ -20,7 +20,7 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
 from ...charts.reports.decided import but_left_out
 from ...charts.text.words import counted
-from ..database.fiftyone_private import reload_samples
+from ..database.fiftyone_private import reload_dataset, reload_samples
 from ..labels.stored import attributes_of_runs
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
@@ -28,9 +28,8 @@ from ..record.sample_index import now
 from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, change
 from ..units.unit_labels import Stored
-from .decidable import CHANGED, OPEN, SKIPPED, Rule
 from .decision_log import BY_RULE, Choice
-from .decision_units import ObjectsToDecide, objects_to_decide
+from .decision_units import CHANGED, OPEN, SKIPPED, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
 
@@ -313,7 +312,10 @@ def decide_on(
             gold.declare(opened.kind.stored, labels.config.fields)
         total = change(reader, decided, preview=preview, progress=progress)
         if not preview:
-            gold.remove_if_deleted()
+            reload_dataset(labels.dataset)
+            if not gold.exists:  # what was written after somebody deleted the field goes, too
+                gold.delete()
+                raise AgreementInputError(f"The field `{gold.path}` was deleted meanwhile; nothing was decided")
             reload_samples(labels.dataset)
     if rule.objects is not None and not total["n_found"]:
         raise AgreementInputError(

@@ -1,17 +1,22 @@
-"""What is decided on, for every family of labels: objects, tags, and the class, number or mask of a sample."""
+"""What is decided on, for every family of labels: objects, tags, and the class, number or mask of a sample.
+
+The objects of a run in their current state, with the decisions on them; and conditions that choose among them.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence, Set
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
+from pymongo.collection import Collection
 
 from ...agreement.disputes.costs import object_costs
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
-from ...agreement.matching.verdicts import CLASS_CONFLICT
+from ...agreement.matching.verdicts import CLASS_CONFLICT, VERDICTS
 from ...agreement.ratings.compute import agreeing
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
@@ -26,13 +31,122 @@ from ..record.run_labels import RunLabels
 from ..units.consensus_geometry import consensus_maker
 from ..units.unit_labels import Stored, UnitLabels, UnitReader
 from ..units.units_field import unit_documents
-from .decidable import Decidable, Rule
-from .decision_log import DecisionLog
+from .decision_log import ADDED, DecisionLog, applied_changes, hash_of_label, is_same, label_key, new_label
 from .gold import Gold
-from .label_edits import is_same, new_label
 
+#: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
+#: deleted since; somebody decided
+STATES = OPEN, SKIPPED, CHANGED, DECIDED = range(4)
+
+#: means of IoUs that differ by less are equal
+_ROUNDING = 1e-9
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
+
+
+class Rule(NamedTuple):
+    """Conditions on the objects of a decision; those that are None, or empty, hold for all."""
+
+    objects: frozenset[str] | None = None  #: match ids
+    verdicts: tuple[str, ...] = ()
+    classes: frozenset[str] = frozenset()  #: classes of which one label at least has one
+    annotators: tuple[int, ...] = ()  #: annotators of whom one at least drew it
+    min_votes: int = 1
+    one_class: bool = False  #: whether all labels must have the same class
+    min_iou: float | None = None  #: least mean IoU, which a single label does not have
+
+
+class Decidable:
+    """The ``U`` objects of ``S`` samples, or frames, with ``N`` labels, and their decisions.
+
+    Attributes:
+        units: the objects
+        logs: for every sample, its log of decisions
+        keys: shape ``(N,)``, name of every label in decisions
+        rows: for every object, its labels
+        of_sample: for every sample, its objects
+        found: for every object, the current decisions on any of its labels
+        gold: for every sample, the labels in the field of decisions, by id
+    """
+
+    def __init__(
+        self,
+        units: UnitLabels,
+        logs: Sequence[DecisionLog],
+        fields: Sequence[tuple[str, LabelKind]],
+        masks: Collection[Stored] | None = None,
+    ) -> None:
+        # masks are those documents in which masks are looked up that were not read with the objects
+        self.units, self.logs, self._masks = units, logs, masks
+        self._fields = [fields[field] for field in units.field.tolist()]
+        named = zip(self._fields, units.labels, strict=True)
+        self.keys = [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
+        first = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
+        self.rows = [range(*ends) for ends in itertools.pairwise(first)]
+        first = np.searchsorted(units.sample, np.arange(len(logs) + 1)).tolist()
+        self.of_sample = [range(*ends) for ends in itertools.pairwise(first)]
+        self.gold = [{label["_id"]: label for label in log.labels} for log in logs]
+        self.found: list[list[Stored]] = [[] for _ in units.unit_ids]
+        for log, of_sample in zip(logs, self.of_sample, strict=True):
+            decision_on = {key: one for one in log.decisions for key in one["labels"]}
+            for unit in of_sample if decision_on else ():
+                keys = sorted(self.keys[row] for row in self.rows[unit])
+                self.found[unit] = list({one["id"]: one for one in map(decision_on.get, keys) if one}.values())
+
+    def hashes(self, unit: int) -> dict[str, str]:
+        """Hashes of the labels of an object as they are now, sorted by what decisions call them."""
+        units = self.units
+        if self._masks is not None:  # of all samples, when the first is asked for
+            documents = {"_id": {"$in": [each["_id"] for each in units.documents]}}
+            fields = {f"{name}.{part}": True for name, kind in self._fields for part in ("label", *kind.content)}
+            stored = {each["_id"]: each for each in self._masks.find(documents, fields)}
+            for k, (name, _), label in zip(units.sample[units.unit].tolist(), self._fields, units.labels, strict=True):
+                label |= stored.get(units.documents[k]["_id"], {}).get(name) or {}
+            self._masks = None
+        rows = sorted(self.rows[unit], key=self.keys.__getitem__)
+        return {self.keys[row]: hash_of_label(units.labels[row], self._fields[row][1]) for row in rows}
+
+    def facts(self, unit: int, annotators: Sequence[str]) -> Stored:
+        """Facts that a decision records of its object: labels and their hashes, classes, and assigned annotators.
+
+        The verdict is None on samples that are not rated.
+        """
+        hashes, asked = self.hashes(unit), self.units.asked[self.units.sample[unit]].tolist()
+        code = int(self.units.verdict[unit])
+        return {
+            "labels": list(hashes),
+            "hashes": list(hashes.values()),
+            "classes": sorted({str(self.units.values[row]) for row in self.rows[unit]}),
+            "asked": [name for name, is_asked in zip(annotators, asked, strict=True) if is_asked],
+            "unit": self.units.unit_ids[unit],
+            "verdict": VERDICTS[code] if code >= 0 else None,
+        }
+
+    def gold_label(self, unit: int) -> Stored | None:
+        """The label in the field of decisions for an object; None if it was decided that there is none."""
+        gold_id = self.found[unit][0]["gold_id"]
+        return None if gold_id is None else self.gold[int(self.units.sample[unit])].get(gold_id)
+
+    def state(self, unit: int) -> int:
+        """State of an object."""
+        if not self.found[unit]:
+            return OPEN
+        if not self.is_of_same_labels(unit):
+            return CHANGED
+        decision, hashes = self.found[unit][0], self.hashes(unit)
+        named = zip(decision["labels"], decision["hashes"], strict=True)
+        if any(hashes.get(key, found) != found for key, found in named):
+            return CHANGED
+        return SKIPPED if decision["choice"] == "skip" else DECIDED
+
+    def is_of_same_labels(self, unit: int) -> bool:
+        """True if an object has one decision, and the labels that this one names, edited or not."""
+        if len(self.found[unit]) != 1:
+            return False
+        (decision,), keys = self.found[unit], {self.keys[row] for row in self.rows[unit]}
+        # an object does not have labels that were added to it by applying the decision until the run is updated
+        added = {each["key"] for each in applied_changes(decision) if each["what"] == ADDED}
+        return {*decision["labels"]} - (added - keys) == keys
 
 
 class ObjectsToDecide:
@@ -40,21 +154,14 @@ class ObjectsToDecide:
 
     This class is for tags, or anything whose labels have a class each.
 
-    Args:
-        labels: the labels of the run
-        gold: name of the field of decisions
-        kind: type of the labels in that field
-        among: ids of the samples; None for all
-
     Attributes:
         gold: the field of decisions
+        kind: type of the labels in that field
+        label_type: type of one of these labels
+        geometry: reads the geometry of one; None without one
+        among: ids of the samples; None for all
         reader: reads the objects
-        label_type: type of one label in the field of decisions
         fields: types of the annotators' labels by field, within a document
-        geometry: reads the geometry of a label; None without one
-
-    Raises:
-        AgreementInputError: if decisions cannot be made on these labels
     """
 
     unit: ClassVar[str] = "object"  #: word for a unit
@@ -86,8 +193,28 @@ class ObjectsToDecide:
         return Decidable(units, logs, list(self.fields.items()), self.gold.collection if self.reader.is_lean else None)
 
     def meeting(self, rule: Rule, units: UnitLabels) -> BoolArray:
-        """The objects that meet a rule, shape ``(U,)``."""
-        return rule.of(units, self.votes(units), self.reader.codes.names())
+        """The objects that meet all conditions of a rule, shape ``(U,)``."""
+
+        def any_label(chosen: BoolArray) -> BoolArray:
+            return np.bincount(units.unit[chosen], minlength=units.n_units) > 0
+
+        found: BoolArray = self.votes(units) >= rule.min_votes
+        if rule.objects is not None:
+            found &= np.array([each in rule.objects for each in units.unit_ids], np.bool_)
+        if rule.verdicts:
+            found &= np.isin(units.verdict, [VERDICTS.index(verdict) for verdict in rule.verdicts])
+        if rule.classes:
+            codes = [code for code, name in enumerate(self.reader.codes.names()) if name in rule.classes]
+            found &= any_label(np.isin(units.category, codes))
+        if rule.annotators:
+            found &= any_label(np.isin(units.annotator, rule.annotators))
+        if rule.one_class:
+            first = np.searchsorted(units.unit, np.arange(units.n_units))
+            found &= ~any_label(units.category != units.category[first[units.unit]])
+        if rule.min_iou is not None:
+            with np.errstate(invalid="ignore"):
+                found &= units.mean_iou >= rule.min_iou - _ROUNDING
+        return found
 
     def votes(self, units: UnitLabels) -> IntArray:
         """Annotators who drew an object, or gave the leading value, shape ``(U,)``."""

@@ -26,12 +26,11 @@ from ..database.fiftyone_private import frame_collection, reload_samples, sample
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex, now
 from ..units.changing import Changed, Documents, change
-from ..units.unit_labels import Stored, labels_in
+from ..units.unit_labels import Stored
 from ..units.units_field import DISPUTED
-from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import Decided, decide_on, open_decided, user_name
-from .decision_log import BY_RULE, Choice, DecisionLog, hash_of_label, label_key
-from .decision_units import ObjectsToDecide, objects_to_decide
+from .decision_log import BY_RULE, Choice, DecisionLog, LabelEdits, hash_of_label, label_key
+from .decision_units import CHANGED, OPEN, SKIPPED, Decidable, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
@@ -68,7 +67,7 @@ class ShownObject:
     versions: list[Version]  #: by annotator
     missing: list[str]  #: annotators who were assigned and did not draw it
     consensus: str | None  #: class of the consensus; None if there is no consensus
-    state: int  #: one of :data:`~.decidable.STATES`
+    state: int  #: one of :data:`~.decision_units.STATES`
     decision: Stored | None  #: what was decided on it before
     filepath: str | None
 
@@ -90,14 +89,8 @@ def next_object(
 ) -> tuple[str, str] | None:
     """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
 
-    Samples on all whose objects somebody decided come last: those in which a label was changed since.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        index: the samples of the records
-        objects: the disputed objects in the records
-        sought: which objects
+    Samples on all whose objects somebody decided come last: those in which a label was changed since. The disputed
+    objects, and their samples, are those in the records of the run.
     """
     opened = objects_to_decide(labels, gold, ())
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
@@ -123,13 +116,9 @@ def next_object(
 def _still_open(
     opened: ObjectsToDecide, n_units: Mapping[tuple[str, int | None], int], *, skipped: bool, again: bool
 ) -> dict[tuple[str, int | None], ObjectId]:
-    """Ids of samples, or frames, on which something is to be decided, by id of the sample and number of the frame.
+    """Ids of samples, or frames, on some of whose objects nobody decided, by id of the sample and number of the frame.
 
-    Args:
-        opened: the objects, and the field of decisions
-        n_units: number of the objects of each
-        skipped: those with any decision, instead of those on some of whose objects nobody decided
-        again: those that somebody wrote after the last decision, instead
+    With ``skipped`` those with any decision, with ``again`` those that somebody wrote after the last decision.
     """
     gold, found = opened.gold, dict[tuple[str, int | None], ObjectId]()
     query: Stored = {"_id": {"$in": [ObjectId(each) for each, _ in n_units]}}
@@ -142,11 +131,10 @@ def _still_open(
     for row in gold.collection.find(query, dict.fromkeys(wanted, True)):
         place = (str(row["_sample_id"]), row["frame_number"]) if gold.on_frames else (str(row["_id"]), None)
         entries, stamp = row.get(gold.decisions) or [], row.get("last_modified_at")
-        there = {label_key(name, each.get("_id"), kind) for name, kind in opened.fields.items() if entries
-                 for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
         decisions = DecisionLog(gold, opened.kind, {gold.decisions: entries}).decisions
+        edits = LabelEdits(row, opened.fields)
         # what nobody drew was asked of nobody
-        n_decided = sum(bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions)
+        n_decided = sum(bool(each["asked"]) and any(map(edits.label, each["labels"])) for each in decisions)
         is_changed = bool(entries) and stamp is not None and stamp > max(each["decided_at"] for each in entries)
         if bool(entries) if skipped else is_changed if again else n_decided < n_units[place]:
             found[place] = row["_id"]
@@ -199,14 +187,7 @@ def files_of(
 
 
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
-    """An object with all its versions; None if it is gone.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        document_id: id of its sample, or frame
-        unit_id: its match id
-    """
+    """An object of a sample, or frame, by its match id, with all its versions; None if it is gone."""
     document = ObjectId(document_id)
     opened, objects = objects_of(labels, gold, [document])
     units = objects.units
@@ -276,7 +257,8 @@ def record_own_labels(
     opened = open_decided(samples, run_key, gold)
     field, kind, reader, step = opened.gold, opened.kind, opened.reader, str(ObjectId())
     by = text_of("by", user_name() if by is None else by)
-    query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
+    has_labels = f"{field.name}._cls" if kind.list_name is None else f"{field.name}.{kind.list_name}.0"
+    query: Stored = {"$or": [{has_labels: {"$exists": True}}, {"_id": {"$in": field.decided_ids()}}]}
     if opened.among is not None:
         query = {"$and": [query, {"_sample_id" if field.on_frames else "_id": {"$in": list(opened.among)}}]}
 
@@ -357,16 +339,8 @@ def edit_object(
 ) -> LabelToEdit | None:
     """Make the adjudicated label of an object ready for the App; else the consensus, or the best version.
 
-    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        document_id: id of the sample
-        unit_id: match id of the object
-        by: name of who decides
-        class_names: classes to choose from
-        again: whether an object that was decided not to be there is there after all
+    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited. With
+    ``again`` an object that was decided not to be there is there after all.
 
     Returns:
         the label; None if the object is gone, or somebody decided meanwhile that there is none
@@ -411,9 +385,11 @@ def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
 
 def _kept_label(opened: ObjectsToDecide, objects: Decidable, unit_id: str) -> Stored | None:
     """The label in the field of decisions for an object, which is kept as it was written; None without one."""
-    unit = objects.units.unit_ids.index(unit_id)
+    unit, gold = objects.units.unit_ids.index(unit_id), opened.gold
     label = objects.gold_label(unit) if objects.found[unit] else None
-    if label is not None:
+    decision = objects.found[unit][0] if objects.found[unit] else {}
+    if label is not None and "written" not in decision and hash_of_label(label, opened.kind) == decision["gold_hash"]:
         document = objects.units.samples[int(objects.units.sample[unit])].sample_id
-        opened.gold.keep_as_written(document, objects.found[unit][0], label)
+        this = {"_id": document, f"{gold.decisions}.id": decision["id"]}
+        gold.collection.update_one(this, {"$set": {f"{gold.decisions}.$.written": label}})
     return label

@@ -33,6 +33,7 @@ class GoldField:
         name: name of the field on a sample, or frame
         path: its path in the schema of the dataset
         decisions: name of the field beside it, which says who decided what
+        paths: the paths of both
         with_decisions: query for the documents with decisions
     """
 
@@ -42,6 +43,7 @@ class GoldField:
         self.on_frames = on_frames
         self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
         self.decisions = self.name + names.DECISIONS_SUFFIX
+        self.paths = [self.path, self.path + names.DECISIONS_SUFFIX]
         self.with_decisions: dict[str, Any] = {f"{self.decisions}.id": {"$exists": True}}
 
     @classmethod
@@ -78,11 +80,6 @@ class GoldField:
     def open_if_any(cls: type[Field], samples: SampleCollection, name: str) -> Field | None:
         """The field of decisions, as :meth:`open` gives it; None while the dataset has no decisions at all."""
         return cls.open(samples, name) if gold_fields(samples) or cls.left_in(samples, name) else None
-
-    @property
-    def paths(self) -> list[str]:
-        """Our fields: the field of decisions, and the log beside it."""
-        return [self.path, self.path + names.DECISIONS_SUFFIX]
 
     @property
     def collection(self) -> Collection[dict[str, Any]]:

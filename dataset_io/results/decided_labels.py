@@ -27,7 +27,7 @@ from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices, sample_collection
 from ..decide.against import Against, errors_of
 from ..decide.decide import open_decided
-from ..decide.decision_log import stored_labels
+from ..decide.decision_log import LabelEdits
 from ..decide.decision_units import ObjectsToDecide
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
@@ -319,12 +319,13 @@ def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures:
     files = files_of(opened, documents)
     pictured = {id(each) for each in found[: _MOST_PICTURES if with_pictures else 0]}
     shown = [each.document_id for each in found if id(each) in pictured]
-    stored = stored_labels(opened.gold.collection, shown, opened.fields)
+    drawn_on = opened.gold.collection.find({"_id": {"$in": shown}}, dict.fromkeys(opened.fields, True))
+    edits = {each["_id"]: LabelEdits(each, opened.fields) for each in drawn_on}
     for each in found:
         sample_id, frame, filepath = files[each.document_id]
         picture = None
         if id(each) in pictured and filepath is not None and frame is None:
-            theirs, _ = stored[each.document_id].get(str(each.key), (None, None))
+            theirs = None if each.key is None else edits[each.document_id].label(each.key)
             drawn = {"theirs": theirs, "right": each.gold}
             picture = picture_of(filepath, {who: label for who, label in drawn.items() if label is not None}, _COLOURS)
         decision = each.decision

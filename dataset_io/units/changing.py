@@ -91,11 +91,6 @@ def change(
 def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows: list[Stored]) -> list[ObjectId]:
     """Write documents that are still what was read; the ids of the others, which somebody changed meanwhile.
 
-    Args:
-        collection: the documents
-        writes: what is written, by id
-        rows: the documents as they were read, for messages
-
     Raises:
         NoRoomError: if one of them would be too large
     """

@@ -106,12 +106,7 @@ class UnitLabels:
 
 
 class UnitReader:
-    """Reads the units of a run, for :func:`~..run.read.work_through`.
-
-    Args:
-        labels: the labels of the run
-        among: ids of samples; None for all
-        beside: other fields of the documents to read
+    """Reads the units of a run, for :func:`~..run.read.work_through`, and other fields of their documents beside them.
 
     Attributes:
         is_lean: whether masks of whole samples are not read
@@ -128,23 +123,29 @@ class UnitReader:
         self._videos: Videos | None = None
         self.collection, self.count = self.source.collection, self.source.count
 
-    # ---- reading ----
-
     def batches(self) -> Iterator[list[Stored]]:
         """Query results for all samples, in batches of bounded size."""
         with self.source.aggregate([{"$project": self._projection()}], batchSize=_CURSOR_BATCH) as cursor:
-            yield from self.batched(self._complete(cursor))
+            yield from self.batched(cursor)
 
     def again(self, sample_ids: Sequence[ObjectId]) -> list[Stored]:
         """Current query results for some of the samples."""
         wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
-        return list(self._complete(self.source.aggregate([wanted, {"$project": self._projection()}])))
+        rows = self.source.aggregate([wanted, {"$project": self._projection()}])
+        return [row for batch in self.batched(rows) for row in batch]
 
     def batched(self, rows: Iterable[Stored]) -> Iterator[list[Stored]]:
-        """Query results in batches of bounded size; masks count by their bytes, those of samples with a minimum."""
+        """Query results, with facts of their videos if there are such, in batches of bounded size.
+
+        Masks count by their bytes, those of samples with a minimum.
+        """
+        if self.source.on_frames and self._videos is None:
+            self._videos = Videos(self.source)
         batch: list[Stored] = []
         load, least = 0, LABELS_OF_A_MASK if self._family is PIXELS else 1
         for row in rows:
+            if self._videos is not None and not self._videos.complete(row):
+                continue
             batch.append(row)
             for name, kind in zip(self.source.fields, self.source.kinds, strict=True):
                 entries, n_bytes = labels_in(row["document"].get(name), kind), row.get(f"bytes {name}", 0)
@@ -161,12 +162,11 @@ class UnitReader:
     def _projection(self) -> Stored:
         """The labels, and what the run wrote on the sample."""
         source, key = self.source, self._key
-        document: Stored = {name: f"${name}" for name in (*source.fields, *self._beside)}
+        document: Stored = {name: f"${name}" for name in ("_id", *source.fields, *self._beside)}
         found: Stored = {"last_modified_at": True, "compared": f"${key}_n_annotators", "disputed": f"${key}_disputed"}
         if self._family is PIXELS:
-            found["disputed"] = {"$gt": [f"${key}_n_disputed", 0]}
-            n = {"$type": f"${key}_n_disputed"}
-            found["disputed"] = {"$cond": [{"$in": [n, ["missing", "null"]]}, None, found["disputed"]]}
+            is_nothing = {"$in": [{"$type": f"${key}_n_disputed"}, ["missing", "null"]]}
+            found["disputed"] = {"$cond": [is_nothing, None, {"$gt": [f"${key}_n_disputed", 0]}]}
         if self.is_lean:
             for name in source.fields:
                 is_stored = {"$eq": [{"$type": f"${name}.mask"}, "binData"]}
@@ -181,17 +181,6 @@ class UnitReader:
         found |= {"group": f"${source.dataset.group_field}._id"} if source.dataset.group_field is not None else {}
         assigned = source.config.assigned_field
         return found | ({"assigned": f"${assigned}"} if assigned is not None else {})
-
-    def _complete(self, rows: Iterable[Stored]) -> Iterator[Stored]:
-        """Query results with their ids within the documents, and with facts of their videos, if there are such."""
-        if self.source.on_frames and self._videos is None:
-            self._videos = Videos(self.source)
-        for row in rows:
-            row["document"]["_id"] = row["_id"]
-            if self._videos is None or self._videos.complete(row):
-                yield row
-
-    # ---- units ----
 
     def units(self, rows: Sequence[Stored]) -> UnitLabels:
         """The units of query results."""
@@ -238,13 +227,22 @@ class UnitReader:
             n_votes, assigned = n_compared[of_sample], n_compared[sample]
         verdict = np.full(len(place), _UNKNOWN_VERDICT)
         np.maximum.at(verdict, unit, np.array(said, np.int64))
-        samples = [_stored_sample(row, fields) for row in rows]
-        asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
+        # units that still have the labels that the run found
+        bad = (n_votes != np.bincount(unit, minlength=len(place))[unit]) | (annotator < 0)
+        bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
+        intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
+        samples, of_intact = [_stored_sample(row, fields) for row in rows], intact[unit]
+        given = (sample[unit][of_intact], annotator[of_intact])
+        if self._family in (OBJECTS, TAGS):
+            asked = assigned_annotators(source, rows, samples, given).assigned
+        else:
+            asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
+            asked[given] = True
         ious = [label.get(f"{key}_iou") for label in labels]
         units = UnitLabels(
             samples=samples,
             documents=documents,
-            n_left_out=np.zeros(len(rows), np.int64),
+            n_left_out=np.bincount(sample[~intact], minlength=len(rows)),
             asked=asked,
             sample=sample,
             unit_ids=[unit_ids[k] for k in code.tolist()],
@@ -259,17 +257,7 @@ class UnitReader:
             values=values,
             labels=labels,
         )
-        # units that still have the labels that the run found
-        bad = (n_votes != units.votes[unit]) | (annotator < 0)
-        bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
-        intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
-        n_left_out = np.bincount(sample[~intact], minlength=len(rows))
-        units = replace(units if intact.all() else units.only(intact), n_left_out=n_left_out)
-        given = (units.sample[units.unit], units.annotator)
-        if self._family in (OBJECTS, TAGS):
-            return replace(units, asked=assigned_annotators(source, rows, samples, given).assigned)
-        asked[given] = True
-        return units
+        return units if intact.all() else units.only(intact)
 
     def _named(
         self, labels: list[Stored], sample_ids: Sequence[str], sample: IntArray, annotator: IntArray
@@ -321,12 +309,7 @@ def labels_in(held: Any, kind: LabelKind) -> list[Any]:
 
 
 def _stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]]) -> StoredSample:
-    """A sample, or frame, as it was read, with the ids of its labels as :func:`~..labels.stored.label_ids` finds them.
-
-    Args:
-        row: the query result, with its ``document``
-        fields: name and type of every field
-    """
+    """A sample, or frame, as it was read, with the ids of labels as :func:`~..labels.stored.label_ids` finds them."""
     of_fields: list[list[Any] | None] = []
     for name, kind in fields:
         held, ids = row["document"].get(name), None

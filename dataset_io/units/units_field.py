@@ -122,14 +122,7 @@ def _derive_labels(
 ) -> DerivedLabels:
     """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run.
 
-    Args:
-        labels: the labels of the run
-        reader: reads its units
-        suffix: name of the field after the run key
-        declared: type of the field, its description, and the attributes of its labels beside class and geometry
-        label_documents: makes the labels
-        options: options, stored in the record
-        progress: as in ``compute``
+    ``declared`` are the type of the field, its description, and the attributes of its labels beside class and geometry.
     """
     OPTIONS["progress"].checked(progress)
     dataset, path, (stored, description, attributes) = labels.dataset, labels.path_of(suffix), declared
