@@ -81,8 +81,7 @@ def report_decisions(
     by_hand, by_rule = [nothing], [nothing]
     with rare_collections():
         for rows in _decided(opened):
-            samples_of = rows.objects.units.samples
-            of = [each.group_id or each.video_id or each.sample_id for each in samples_of]
+            of = [each.group_id or each.video_id or each.sample_id for each in rows.objects.units.samples]
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in of], np.int64)
             n_samples += len(cluster)
             is_applied = rows.applied.any(axis=1)
@@ -215,9 +214,7 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
         chosen = rows.by_rule if made_by_rule else rows.by_hand
         for unit in np.flatnonzero(chosen & assigned[:, number]).tolist():
             row, label = row_of.get(unit), objects.gold_label(unit)
-            if row is None and label is None:
-                continue
-            if row is not None and label is not None and rows.given[row] == rows.right[unit]:
+            if row is None if label is None else row is not None and rows.given[row] == rows.right[unit]:
                 continue
             against = Against(
                 document_id=units.samples[int(units.sample[unit])].sample_id,

@@ -327,9 +327,6 @@ class _Step:
         return None if number is None else source.annotators[number]
 
 
-# ---- taking back what was applied ----
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class TakenBack:
     """Outcomes of undoing applied decisions, in labels."""

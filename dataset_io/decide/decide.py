@@ -157,11 +157,11 @@ def decide(
     if min_iou is not None and not (is_real(min_iou) and 0 <= min_iou <= 1):
         raise AgreementInputError(f"`min_iou` must be None or in [0, 1], got {min_iou!r}")
     given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
-    superfluous = [name for name, value in given.items() if value and name in opened.without]
-    if superfluous:
-        raise AgreementInputError(
-            f"`{superfluous[0]}` must not be given for {labels.title}, where it means nothing; leave it out"
-        )
+    for name, value in given.items():
+        if value and name in opened.without:
+            raise AgreementInputError(
+                f"`{name}` must not be given for {labels.title}, where it means nothing; leave it out"
+            )
     if choice == "consensus" and not opened.has_consensus:
         raise AgreementInputError(
             f'`choice` must be "version", "own", "none" or "skip" for {labels.title}, which have no consensus, '

@@ -89,9 +89,6 @@ _CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-# ---- reading ----
-
-
 def _is_decision(entry: Any) -> bool:
     """True if an entry has all that a decision has."""
     if not _has(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
@@ -166,8 +163,6 @@ class DecisionLog:
         self.entries: list[Stored] = list(entries or ())
         self.labels: list[Stored] = list(labels)
 
-    # ---- reading ----
-
     @property
     def decisions(self) -> list[Stored]:
         """The current decisions, in the order in which they were made."""
@@ -183,8 +178,6 @@ class DecisionLog:
     def _position(self, label_id: ObjectId | None) -> int | None:
         found = enumerate(self.labels if label_id is not None else ())
         return next((at for at, label in found if label["_id"] == label_id), None)
-
-    # ---- changing ----
 
     def add(
         self,
@@ -265,8 +258,6 @@ class DecisionLog:
             self.labels += labels + ([decision[BEFORE]] if BEFORE in decision else [])
         return len(gone)
 
-    # ---- writing ----
-
     def write(self) -> Write:
         """Both fields, to be written if they are what was read; ``MISSING``, as before the first decision, if empty."""
         kind, held = self._kind, MISSING
@@ -283,11 +274,8 @@ class LabelEdits:
     """The annotators' labels of a document, to be changed.
 
     A change is stored as what it was before and after, with the name that decisions give the label. It can be taken
-    back while the label still has what the change gave it, whatever else became of the label or of its neighbours.
-
-    Args:
-        document: the document as it was read
-        kinds: type of the labels by field, within the document
+    back while the label still has what the change gave it, whatever else became of the label or of its neighbours. Of
+    the document as it was read, fields of some types are looked at.
     """
 
     def __init__(self, document: Stored, kinds: Mapping[str, LabelKind]) -> None:

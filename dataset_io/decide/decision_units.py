@@ -261,8 +261,6 @@ class ObjectsToDecide:
         value = label.get("label")
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
 
-    # ---- labels of annotators that are not right ----
-
     def corrections(
         self, label: Stored, right: Stored, kinds: Set[str] = frozenset(("class", "geometry", "attributes"))
     ) -> dict[str, Stored]:
@@ -285,8 +283,6 @@ class ObjectsToDecide:
         one, other = ({name: each.get(name) for name in differing} for each in (label, right))
         return bool(differing) and not is_same(one, other)
 
-    # ---- labels that somebody drew ----
-
     def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
         """Unit of every drawn label among some units of one sample, each at most once; None for none."""
         left = {}
@@ -302,7 +298,7 @@ class DrawnToDecide(ObjectsToDecide):
         """The consensus; None without a majority, or a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
-        made = unit_documents(units, maker, self.reader, self.labels.annotators)
+        made = unit_documents(units, maker, self.reader)
         return [
             {name: label[name] for name in attributes if name in label} if label is not None and has_majority else None
             for label, has_majority in zip(made, self.has_majority(units).tolist(), strict=True)
@@ -322,12 +318,11 @@ class DrawnToDecide(ObjectsToDecide):
         rows = np.flatnonzero(np.isin(units.unit, among)).tolist()
         if reader is None or not rows:
             return [None for _ in labels]
-        member_columns = {
-            name: [units.labels[row].get(attribute) for row in rows] for name, attribute in reader.columns.items()
-        }
-        label_columns = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
-        ious = box_iou(reader.boxes(label_columns, self.config)[0], reader.boxes(member_columns, self.config)[0])
-        ious = np.nan_to_num(ious)
+        boxes = []
+        for drawn in (labels, [units.labels[row] for row in rows]):
+            columns = {name: [label.get(attribute) for label in drawn] for name, attribute in reader.columns.items()}
+            boxes.append(reader.boxes(columns, self.config)[0])
+        ious = np.nan_to_num(box_iou(*boxes))
         chosen: list[int | None] = [None for _ in labels]
         while ious.size and ious.max() >= _LEAST_IOU:
             label, member = divmod(int(ious.argmax()), len(rows))

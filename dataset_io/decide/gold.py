@@ -206,9 +206,7 @@ class Gold(GoldField):
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
 
-        Args:
-            step: the step
-            unedited: only decisions whose labels are as they were kept when the form was opened
+        With ``unedited`` only those whose labels are as they were kept when the form was opened.
 
         Raises:
             AgreementInputError: if all of them were applied to labels

@@ -268,10 +268,16 @@ def record_own_labels(
 
         def record(of: ObjectId, facts: Stored, label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
             choice = "none" if label is None else "own"  # without a label there is no object
-            said = {"annotator": None, "decided_by": by, "step": step, BY_RULE: False, "choice": choice}
+            said = {
+                "annotator": None,
+                "decided_by": by,
+                "step": step,
+                BY_RULE: False,
+                "choice": choice,
+                "decided_at": now(),
+            }
             kept, written = {name: facts[name] for name in _KEPT}, facts.get("written")
-            new = {**said, "decided_at": now()}
-            logs[of].add(kept, label, new, choice, replaced, read=label, written=written)
+            logs[of].add(kept, label, said, choice, replaced, read=label, written=written)
             found[of] += 1
 
         drawn: dict[ObjectId, list[Stored]] = {}
@@ -296,9 +302,8 @@ def record_own_labels(
                     if unit is not None:
                         facts = objects.facts(unit, opened.labels.annotators)
                     record(document_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
-        return {
-            each: (Counter(n_decided=found[each]), log.write() if found[each] else None) for each, log in logs.items()
-        }
+        writes = {each: log.write() if found[each] else None for each, log in logs.items()}
+        return {each: (Counter(n_decided=found[each]), write) for each, write in writes.items()}
 
     total = change(Documents(field.collection, query, (field.name, field.decisions)), recorded)
     reload_samples(field.dataset)

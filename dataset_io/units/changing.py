@@ -107,13 +107,8 @@ def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows:
     n_written = update_documents(collection, operations, set_to, titles)
     if n_written == len(operations):
         return []
-    refused = []
-    for document_id, write in writes.items():
-        kept = set_to[document_id]
-        mark = {"$eq": kept[write.mark]} if write.mark in kept else {"$exists": False}
-        if collection.find_one({"_id": document_id, write.mark: mark}, {}) is None:
-            refused.append(document_id)
-    return refused
+    marks = {each: as_before(set_to[each], [write.mark]) for each, write in writes.items()}
+    return [each for each, mark in marks.items() if collection.find_one({"_id": each, **mark}, {}) is None]
 
 
 class Documents:

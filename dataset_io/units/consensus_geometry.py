@@ -63,10 +63,6 @@ class ConsensusMaker(NamedTuple):
 def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
     """The consensus maker for the label types of a run; it makes detections, unless a type of labels has its own.
 
-    Args:
-        source: the labels, with the readers for their geometry
-        shapes: how shapes are merged
-
     Raises:
         AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines
     """

@@ -5,6 +5,7 @@ Such a field is recorded before it is written, and deleted with its run.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -107,22 +108,19 @@ def check_can_derive(labels: RunLabels, suffix: str, called: str, *, overwrite: 
     refuse_read_only(dataset, [path])
 
 
-#: gives the stored label of every unit (None if its members are unusable now), and its outcome
-LabelDocuments = Callable[[UnitLabels], tuple[list[Stored | None], list[Outcome]]]
-
-
 def _derive_labels(
     labels: RunLabels,
     reader: UnitReader,
     suffix: str,
     declared: tuple[type[fol.Label], str, dict[str, names.FieldSpec]],
-    label_documents: LabelDocuments,
+    label_documents: Callable[[UnitLabels], tuple[list[Stored | None], list[Outcome]]],
     options: dict[str, Any],
     progress: Progress,
 ) -> DerivedLabels:
     """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run.
 
-    ``declared`` are the type of the field, its description, and the attributes of its labels beside class and geometry.
+    ``declared`` are the type of the field, its description, and the attributes of its labels beside class and geometry;
+    ``label_documents`` gives the stored label of every unit (None if its members are unusable now), and its outcome.
     """
     OPTIONS["progress"].checked(progress)
     dataset, path, (stored, description, attributes) = labels.dataset, labels.path_of(suffix), declared
@@ -242,7 +240,7 @@ def add_units(
     reader, maker = open_units(labels, shapes)
 
     def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
-        made = unit_documents(units, maker, reader, labels.annotators)
+        made = unit_documents(units, maker, reader)
         for document, code in zip(made, units.verdict.tolist(), strict=True):
             if document is not None:
                 document["verdict"] = VERDICTS[code] if code >= 0 else None
@@ -266,14 +264,12 @@ def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitReader, Consensus
     return reader, maker
 
 
-def unit_documents(
-    units: UnitLabels, maker: ConsensusMaker, reader: UnitReader, annotators: Sequence[str]
-) -> list[Stored | None]:
+def unit_documents(units: UnitLabels, maker: ConsensusMaker, reader: UnitReader) -> list[Stored | None]:
     """The label of every unit as stored; None if the geometry of a member is unusable (now)."""
     voted = vote_classes(units.unit, units.category, units.n_units)
     class_names = reader.codes.names()
     nameless = {NO_CLASS, reader.codes.get(None)}
-    who = [annotators[k] for k in units.annotator.tolist()]
+    who = [reader.source.annotators[k] for k in units.annotator.tolist()]
     said = [class_names[code] for code in units.category.tolist()]
     end = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
     columns = (voted.category, voted.tie, units.votes, units.assigned, units.mean_iou)
@@ -353,9 +349,7 @@ def resolve_units(
     one_of("ties", ties, get_args(Ties))
     reader, maker = open_units(labels, shapes)
 
-    def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
-        return consensus_documents(units, maker, reader, labels.annotators, quorum=quorum, ties=ties)
-
+    documents = functools.partial(consensus_documents, maker=maker, reader=reader, quorum=quorum, ties=ties)
     share = "more than half" if quorum == "majority" else f"at least {quorum:g}"
     described = f"Consensus of the annotators: objects with the votes of {share} of those assigned"
     declared = (maker.stored, described, names.CONSENSUS_ATTRIBUTES)
@@ -367,13 +361,12 @@ def consensus_documents(
     units: UnitLabels,
     maker: ConsensusMaker,
     reader: UnitReader,
-    annotators: Sequence[str],
     *,
     quorum: float | Literal["majority"] = "majority",
     ties: Ties = "leave_out",
 ) -> tuple[list[Stored | None], list[Outcome]]:
     """The consensus label of every unit as stored (None if its members are unusable now), and what becomes of it."""
-    made = unit_documents(units, maker, reader, annotators)
+    made = unit_documents(units, maker, reader)
     votes, assigned = units.votes, units.assigned
     outcomes: list[Outcome] = []
     enough = (votes >= quorum_votes(assigned, quorum)).tolist()
