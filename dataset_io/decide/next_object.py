@@ -268,16 +268,9 @@ def record_own_labels(
 
         def record(of: ObjectId, facts: Stored, label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
             choice = "none" if label is None else "own"  # without a label there is no object
-            said = {
-                "annotator": None,
-                "decided_by": by,
-                "step": step,
-                BY_RULE: False,
-                "choice": choice,
-                "decided_at": now(),
-            }
-            kept, written = {name: facts[name] for name in _KEPT}, facts.get("written")
-            logs[of].add(kept, label, said, choice, replaced, read=label, written=written)
+            said = {"annotator": None, "decided_by": by, "step": step, BY_RULE: False, "choice": choice}
+            new, kept = {**said, "decided_at": now()}, {name: facts[name] for name in _KEPT}
+            logs[of].add(kept, label, new, choice, replaced, read=label, written=facts.get("written"))
             found[of] += 1
 
         drawn: dict[ObjectId, list[Stored]] = {}

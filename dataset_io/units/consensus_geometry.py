@@ -111,7 +111,7 @@ def keypoint_extents(units: UnitLabels) -> list[Extent]:
 
     There are as many points as in the longest member.
     """
-    stored = [label.get("points") for label in units.labels]
+    stored: list[Any] = [label.get("points") for label in units.labels]
     points, usable = read_keypoints(stored, None)
     medians = keypoint_medians(units.unit, points, units.n_units).tolist()
     length = np.zeros(units.n_units, np.int64)

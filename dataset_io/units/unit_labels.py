@@ -135,10 +135,7 @@ class UnitReader:
         return [row for batch in self.batched(rows) for row in batch]
 
     def batched(self, rows: Iterable[Stored]) -> Iterator[list[Stored]]:
-        """Query results, with facts of their videos if there are such, in batches of bounded size.
-
-        Masks count by their bytes, those of samples with a minimum.
-        """
+        """Query results in batches of bounded size, where masks count by their bytes, with facts of their videos."""
         if self.source.on_frames and self._videos is None:
             self._videos = Videos(self.source)
         batch: list[Stored] = []
