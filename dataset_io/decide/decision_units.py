@@ -5,6 +5,7 @@ The objects of a run in their current state, with the decisions on them; and con
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence, Set
 from typing import Any, ClassVar, NamedTuple
@@ -62,7 +63,6 @@ class Decidable:
     Attributes:
         units: the objects
         logs: for every sample, its log of decisions
-        keys: shape ``(N,)``, name of every label in decisions
         rows: for every object, its labels
         of_sample: for every sample, its objects
         found: for every object, the current decisions on any of its labels
@@ -79,8 +79,6 @@ class Decidable:
         # masks are those documents in which masks are looked up that were not read with the objects
         self.units, self.logs, self._masks = units, logs, masks
         self._fields = [fields[field] for field in units.field.tolist()]
-        named = zip(self._fields, units.labels, strict=True)
-        self.keys = [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
         first = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
         self.rows = [range(*ends) for ends in itertools.pairwise(first)]
         first = np.searchsorted(units.sample, np.arange(len(logs) + 1)).tolist()
@@ -92,6 +90,12 @@ class Decidable:
             for unit in of_sample if decision_on else ():
                 keys = sorted(self.keys[row] for row in self.rows[unit])
                 self.found[unit] = list({one["id"]: one for one in map(decision_on.get, keys) if one}.values())
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """Name of every label in decisions, shape ``(N,)``."""
+        named = zip(self._fields, self.units.labels, strict=True)
+        return [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
 
     def hashes(self, unit: int) -> dict[str, str]:
         """Hashes of the labels of an object as they are now, sorted by what decisions call them."""

@@ -317,7 +317,7 @@ def _stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]]) -> Stor
         elif isinstance(held, dict) and kind.list_name not in held:  # FiftyOne does not store emptied lists
             ids = [] if isinstance(held.get("_cls"), str) else None
         elif isinstance(held, dict) and isinstance(held[kind.list_name], list):
-            found = [each.get("_id") if isinstance(each, dict) else None for each in held[kind.list_name]]
+            found = (each.get("_id") if isinstance(each, dict) else None for each in held[kind.list_name])
             ids = [each if isinstance(each, ObjectId) else None for each in found]
         of_fields.append(ids)
     video_id, frame, group_id = row.get("_sample_id"), row.get("frame_number", 0), row.get("group")
