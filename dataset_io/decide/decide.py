@@ -322,8 +322,7 @@ def decide_on(
             f"`objects` must be match ids of the run {labels.run_key!r} in the samples, got "
             f"{shown(map(repr, sorted(rule.objects)))}"
         )
-    names_of = ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")
-    made = {name: total[name] for name in names_of}
+    made = {name: total[name] for name in ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")}
     return Decided(
         gold.path, step if made["n_decided"] and not preview else None, **made, n_changed=total["n_meanwhile"]
     )
