@@ -57,7 +57,9 @@ class Method(Generic[P, R]):
     def __get__(self, found: Methods, owner: type) -> Callable[P, R]: ...
 
     def __get__(self, found: Methods | None, owner: type) -> Any:
-        given, signature = _split(self.function, self.n_given)
+        signature = inspect.signature(self.function)
+        parameters = list(signature.parameters.values())
+        given, signature = parameters[: self.n_given], signature.replace(parameters=parameters[self.n_given :])
 
         def method(*arguments: Any, **options: Any) -> R:
             if found is None and not (arguments and isinstance(arguments[0], owner)):
@@ -69,7 +71,7 @@ class Method(Generic[P, R]):
             check_call(self.place, signature, others, options)
             return self.function(*run._given(self.whole, self.place)[: self.n_given], *others, **options)
 
-        text = documented(self.function, given)
+        text = documented(self.function, [each.name for each in given])
         method.__doc__ = text if found is not None else text.partition("\n\n")[0]
         parameters = [*([_SELF] if found is None else []), *signature.parameters.values()]
         method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -84,13 +86,6 @@ class DatasetMethod(Method[P, R]):
 
     def __init__(self, function: Callable[Concatenate[Any, P], R], *, whole: bool = False) -> None:
         super().__init__(function, whole=whole)  # type: ignore[arg-type]
-
-
-def _split(function: Callable[..., Any], n_given: int) -> tuple[list[str], inspect.Signature]:
-    """The names of the first arguments of a function, and its signature without them."""
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    return [each.name for each in parameters[:n_given]], signature.replace(parameters=parameters[n_given:])
 
 
 def documented(function: Callable[..., Any], left_out: list[str]) -> str:

@@ -13,7 +13,8 @@ from ..charts.text.sections import as_markdown
 from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
-from ..dataset_io.decide.decide import Decided, ObjectsToDecide, user_name
+from ..dataset_io.decide.decide import Decided, user_name
+from ..dataset_io.decide.decision_units import ObjectsToDecide, objects_to_decide
 from ..dataset_io.decide.gold import Gold
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
@@ -44,12 +45,12 @@ _LEAST_VOTES = 2
 
 
 def _opened(form: Filled, gold: str = names.DEFAULT_GOLD_FIELD) -> ObjectsToDecide:
-    return ObjectsToDecide(form.labels, gold, ())
+    return objects_to_decide(form.labels, gold, ())
 
 
 def _choice(form: Filled) -> Any:
     """Which label is right; when the form opens the consensus, or without one the label of one annotator."""
-    return form.get("choice") or ("consensus" if _opened(form).units.has_consensus else "version")
+    return form.get("choice") or ("consensus" if _opened(form).has_consensus else "version")
 
 
 def _has_condition(form: Filled) -> bool:
@@ -70,8 +71,8 @@ def _decided(form: Filled, *, preview: bool, progress: Any = False) -> Decided:
 
 
 def _decide_fields(form: Filled) -> Iterator[FormField]:
-    labels, units = form.labels, _opened(form).units
-    choices = {name: text for name, text in _CHOICES.items() if units.has_consensus or name != "consensus"}
+    labels, opened = form.labels, _opened(form)
+    choices = {name: text for name, text in _CHOICES.items() if opened.has_consensus or name != "consensus"}
     yield Choice("choice", "What is right", values=choices, as_radio_buttons=True)
     if _choice(form) == "version":
         yield Choice("annotator", "Annotator", values=labels.annotators)
@@ -80,9 +81,9 @@ def _decide_fields(form: Filled) -> Iterator[FormField]:
     yield Several("verdict", "Verdicts", hint, values=verdicts)
     hint = "So many annotators drew it, or gave the leading value"
     yield Number("min_votes", "Votes, at least", hint, default=_LEAST_VOTES, least=1, is_whole=True)
-    if "one_class" not in units.without:
+    if "one_class" not in opened.without:
         yield Switch("one_class", "One class", "Only if all annotators gave it the same class")
-    if "min_iou" not in units.without:
+    if "min_iou" not in opened.without:
         hint = "0 to 1; only where two or more annotators have a label"
         yield Number("min_iou", "Least mean IoU", hint, least=0.0, most=1.0)
     yield FormField("by", "Your name", "It is stored with every decision", default=user_name())
@@ -204,7 +205,7 @@ def _undo_applied_fields(form: Filled) -> Iterator[FormField]:
     if latest is None:
         yield warning("not_applied", "No decisions are applied to annotators' labels")
         return
-    what = f"{latest.by} applied {counted(latest.n_objects, 'decision')} at {latest.at:%Y-%m-%d %H:%M} (UTC)"
+    what = f"{latest['by']} applied {counted(latest['n_objects'], 'decision')} at {latest['at']:%Y-%m-%d %H:%M} (UTC)"
     yield Notice("latest", f"{what}; labels that were edited since stay as they are")
 
 

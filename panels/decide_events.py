@@ -14,7 +14,7 @@ from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.label_schemas import end_editing
 from ..dataset_io.database.fiftyone_private import reload_samples
-from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
+from ..dataset_io.decide.decision_units import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.gold import Gold
 from ..dataset_io.decide.next_object import ShownObject, close_unedited, edit_object, shown_object
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels

@@ -15,16 +15,14 @@ from ..charts.reports.decided import DECIDED, decision_columns, decisions_sectio
 from ..charts.text.sections import Column
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io.app.settings import annotator_colors
-from ..dataset_io.decide.decidable import CHANGED
-from ..dataset_io.decide.decide import ObjectsToDecide
 from ..dataset_io.decide.decision_log import is_opened
-from ..dataset_io.decide.decision_units import DecisionUnits
+from ..dataset_io.decide.decision_units import CHANGED, ObjectsToDecide, objects_to_decide
 from ..dataset_io.decide.next_object import (
     MEANT,
     ShownObject,
     Sought,
     can_edit,
-    file_of,
+    files_of,
     next_object,
     shown_object,
 )
@@ -159,7 +157,7 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
 
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
     """The object, the progress, and the state of the buttons; beside an open sample without a picture."""
-    opened = ObjectsToDecide(labels, names.DEFAULT_GOLD_FIELD, ())
+    opened = objects_to_decide(labels, names.DEFAULT_GOLD_FIELD, ())
     objects = shown.costly(sought)
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None
@@ -178,12 +176,12 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "n_skipped": n_skipped,
         "n": int(objects.n.sum()),
         "is_filtered": sought != Sought(skipped=sought.skipped),
-        "filters": [] if beside else _filters(shown, opened.units, sought),
+        "filters": [] if beside else _filters(shown, opened, sought),
         "filtering": bool(chosen.get("filtering")),
         "can_go_back": bool(chosen.get("past")),
         "beside": beside,
         "undoes": _to_undo(opened, chosen["by"]),
-        "object": None if found is None else _described(found, labels, opened.units, colours, with_picture=not beside),
+        "object": None if found is None else _described(found, labels, opened, colours, with_picture=not beside),
         "can_edit": can_edit(opened) and not beside,
         "is_edited": bool(chosen.get("editing")),
     }
@@ -197,20 +195,20 @@ def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str] | None:
     found = opened.gold.only_decision(step)
     if found is None:
         return "decided by a rule", "Takes back all that was decided at once, by a rule"
-    said, (frame, path) = _choice_said(found[1], _NONE[opened.units.unit]), file_of(opened, found[0])
+    said, ((_, frame, path),) = _choice_said(found[1], _NONE[opened.unit]), files_of(opened, [found[0]]).values()
     return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}")
 
 
-def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[str, Any]]:
+def _filters(shown: Shown, opened: ObjectsToDecide, sought: Sought) -> list[dict[str, Any]]:
     """The dropdowns that filter objects: name, chosen value, and the titles of all values."""
     of_family = FAMILIES[shown.report.family].verdicts
     verdicts = {name: VERDICTS[name] for name in MEANT if name is not None and name in of_family}
     annotators = {name: name for name in shown.annotator_codes}
     filters = [("verdict", sought.verdict, {ALL: "all disputed", **verdicts})] if len(verdicts) > 1 else []
     filters.append(("annotator", sought.annotator, {ALL: "everybody", **annotators}))
-    if units.has_classes:
+    if opened.has_classes:
         filters.append(("label", sought.label, {ALL: "all classes", **{name: name for name in shown.class_names}}))
-    if units.has_votes:
+    if opened.has_votes:
         votes = {str(n): f"drawn by {n}" for n in range(1, len(annotators) + 1)}
         chosen = None if sought.votes is None else str(sought.votes)
         filters.append(("votes", chosen, {ALL: "any votes", **votes}))
@@ -218,10 +216,10 @@ def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[st
 
 
 def _described(
-    found: ShownObject, labels: RunLabels, units: DecisionUnits, colours: Mapping[str, str], *, with_picture: bool
+    found: ShownObject, labels: RunLabels, opened: ObjectsToDecide, colours: Mapping[str, str], *, with_picture: bool
 ) -> dict[str, Any]:
     """Content of an object in the tab, and the parameters of its buttons."""
-    place, none_label = {"document": found.document_id, "unit": found.unit}, _NONE[units.unit]
+    place, none_label = {"document": found.document_id, "unit": found.unit}, _NONE[opened.unit]
     none = {**place, "choice": "none"}
     drew = {version.annotator: version for version in found.versions}
     versions: list[dict[str, Any]] = [
@@ -237,7 +235,7 @@ def _described(
     ]
     for k, version in enumerate(versions):
         version |= {"key": str(k + 1) if k < _MOST_KEYS else None, "disabled": False}
-    if units.has_consensus:
+    if opened.has_consensus:
         n_drew = f" ({len(drew)} of {len(versions)})" if 2 * len(drew) <= len(versions) else ""
         versions.append(
             {
@@ -262,7 +260,7 @@ def _described(
     return {
         **place,
         "sample": found.sample_id,
-        "title": f"{(VERDICTS | {'class_conflict': units.conflict}).get(str(found.verdict), '')} · "
+        "title": f"{(VERDICTS | {'class_conflict': opened.conflict}).get(str(found.verdict), '')} · "
         f"{file_name(found.filepath)}{frame}",
         "note": note,
         "versions": versions,

@@ -341,7 +341,7 @@ def _consensus(
             continue
         units = reader.units(rows)
         made = [pages.setdefault(ImageKey(paths[row["_id"]]), ImageLabels([], (1.0, 1.0))) for row in rows]
-        documents, outcomes = consensus_documents(units, maker, reader, run.annotators)
+        documents, outcomes = consensus_documents(units, maker, reader)
         for sample, document, outcome in zip(units.sample.tolist(), documents, outcomes, strict=True):
             if document is not None and outcome == "n_labels":
                 path = paths[rows[sample]["_id"]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +35,9 @@ from ..families.ratings import is_comparable
 from ..run.read import rare_collections
 from ..units.changing import BATCH
 from ..units.unit_labels import Stored
-from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
-from .decide import ObjectsToDecide, open_decided
+from .decide import open_decided
 from .decision_log import BY_RULE, applied_changes
-from .decision_units import NumberUnits
+from .decision_units import CHANGED, DECIDED, SKIPPED, Decidable, NumbersToDecide, ObjectsToDecide
 
 #: codes of what is right, and of anything else, where labels have no classes
 _RIGHT, _OTHER = 1, 2
@@ -76,131 +76,114 @@ def report_decisions(
         wanted = set(map(str, opened.among))
         kept = np.array([each in wanted for each in loaded.index.ids()], np.bool_)
     records = loaded.records.select(kept)
-    counts = dict.fromkeys((*_COUNTS, *_OF_MAJORITY), 0)
-    n_samples, judged = 0, list[Judged]()
-    judged_by_rule: list[Judged] = []
-    clusters: dict[ObjectId, int] = {}
+    counts, n_samples, clusters = Counter[str](), 0, dict[ObjectId, int]()
+    nothing = (np.empty(0, np.int64),) * 4
+    by_hand, by_rule = [nothing], [nothing]
     with rare_collections():
-        for rows, cluster_ids in _decided(opened):
-            cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
+        for rows in _decided(opened):
+            of = [each.group_id or each.video_id or each.sample_id for each in rows.objects.units.samples]
+            cluster = np.array([clusters.setdefault(each, len(clusters)) for each in of], np.int64)
             n_samples += len(cluster)
-            disputed = rows.decided & (rows.objects.units.verdict > AGREED)
-            left_out = (rows.states == SKIPPED, rows.states == CHANGED)
             is_applied = rows.applied.any(axis=1)
-            found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, *rows.majority())
-            for name, each in zip(counts, found, strict=True):
-                counts[name] += int(each.sum())
-            judged.append(rows.judged(cluster, rows.by_hand))
-            judged_by_rule.append(rows.judged(cluster, rows.by_rule))
-    config = labels.config
-    majority_counts = {name: counts.pop(name) for name in _OF_MAJORITY}
+            judged, is_none, is_right = rows.by_hand & ~is_applied, rows.said == NO_MAJORITY, rows.said == rows.right
+            found = {
+                "n_decided": rows.decided,
+                "n_disputed_decided": rows.decided & (rows.objects.units.verdict > AGREED),
+                "n_by_rule": rows.by_rule,
+                "n_applied": is_applied,
+                "n_skipped": rows.states == SKIPPED,
+                "n_changed": rows.states == CHANGED,
+                "n_consensus_right": judged & ~is_none & is_right,
+                "n_consensus_wrong": judged & ~is_none & ~is_right,
+                "n_no_majority": judged & is_none,
+            }
+            counts.update({name: int(each.sum()) for name, each in found.items()})
+            by_hand.append(rows.judged(cluster, rows.by_hand))
+            by_rule.append(rows.judged(cluster, rows.by_rule))
+    config, family = labels.config, FAMILIES[records.family]
+    of_majority: dict[str, Any] = {name: counts[name] if opened.has_consensus else None for name in _OF_MAJORITY}
     return DecisionReport(
         run_key=run_key,
         field=opened.gold.path,
-        unit=opened.units.unit,
-        n_objects=int(FAMILIES[records.family].units_to_decide(records).sum()),
-        n_disputed=int(FAMILIES[records.family].costly_units(records, SoughtUnits()).n.sum()),
+        unit=opened.unit,
+        n_objects=int(family.units_to_decide(records).sum()),
+        n_disputed=int(family.costly_units(records, SoughtUnits()).n.sum()),
         n_samples=int(kept.sum()),
         n_samples_decided=n_samples,
-        **counts,
-        **(majority_counts if opened.units.has_consensus else dict.fromkeys(_OF_MAJORITY)),
+        **{name: counts[name] for name in _COUNTS},
+        **of_majority,
         annotators=annotators_decided(
-            _joined(judged),
+            Judged(*map(np.concatenate, zip(*by_hand, strict=True))),
             labels.annotators,
-            opened.reader.codes.names() if opened.units.has_classes else [],
+            opened.reader.codes.names() if opened.has_classes else [],
             resamples=config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples),
             seed=config.seed,
         ),
-        by_rule=decided_by_rule(_joined(judged_by_rule)),
+        by_rule=decided_by_rule(Judged(*map(np.concatenate, zip(*by_rule, strict=True)))),
     )
 
 
-def _decided(opened: ObjectsToDecide) -> Iterator[tuple[_Rows, list[ObjectId]]]:
-    """The objects of all samples with decisions, some at a time; and of every sample its group, video, or own id."""
+def _decided(opened: ObjectsToDecide) -> Iterator[_Rows]:
+    """The objects of all samples with decisions, some at a time."""
     reader, ids = opened.reader, opened.gold.decided_ids()
     for start in range(0, len(ids), BATCH):
         for rows in reader.batched(reader.again(ids[start : start + BATCH])):
-            objects = opened.of(rows)
-            clusters = [each.group_id or each.video_id or each.sample_id for each in objects.units.samples]
-            yield _Rows(opened, objects), clusters
+            yield _Rows(opened, opened.of(rows))
 
 
 class _Rows:
-    """Decided objects as rows of annotators."""
+    """What was decided on the objects of some samples, what the majority ``said`` ``(U,)``, and every label ``(N,)``.
+
+    Answers are codes of classes, or ``NOTHING`` where there is no object, or more than half gave it no label; the
+    majority is that of the consensus, or ``NO_MAJORITY``. Where labels have no classes, one code stands for what is
+    right, and another one for anything else: a number is right if it differs by the tolerance at most, a mask if its
+    hash is that of the decided one. Labels that were changed to what was decided, ``applied`` ``(U, R)``, say nothing
+    of how right annotators were.
+    """
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
-        self.objects = objects
-        self.states = states = np.array([objects.state(unit) for unit in range(objects.units.n_units)], np.int64)
-        self.decided: BoolArray = states == DECIDED
-        self._rows = np.flatnonzero(self.decided).tolist()
-        self.by_rule: BoolArray = np.zeros(len(states), np.bool_)
-        self.by_rule[self._rows] = [objects.found[unit][0][BY_RULE] for unit in self._rows]
+        self.objects, units = objects, objects.units
+        self.states = np.array([objects.state(unit) for unit in range(units.n_units)], np.int64)
+        self.decided: BoolArray = self.states == DECIDED
+        decisions = {unit: objects.found[unit][0] for unit in np.flatnonzero(self.decided).tolist()}
+        self.by_rule: BoolArray = np.zeros(units.n_units, np.bool_)
+        self.by_rule[[unit for unit, decision in decisions.items() if decision[BY_RULE]]] = True
         self.by_hand: BoolArray = self.decided & ~self.by_rule
-        #: shape ``(U, R)``, whose labels were changed to what was decided, which say nothing of how right they were
-        self.applied = np.zeros((len(states), len(opened.labels.annotators)), np.bool_)
-        for unit in self._rows:
-            changed = {each["annotator"] for decision in objects.found[unit] for each in applied_changes(decision)}
+        self.applied = np.zeros((units.n_units, len(opened.labels.annotators)), np.bool_)
+        self.right = np.full(units.n_units, NOTHING)
+        number = np.full(units.n_units, np.nan)
+        for unit, decision in decisions.items():
+            changed = {each["annotator"] for each in applied_changes(decision)}
             self.applied[unit] = [name in changed for name in opened.labels.annotators] if changed else False
-        self.right, self.given, self._said = _answers(opened, objects, self._rows)
+            if (label := objects.gold_label(unit)) is not None:
+                self.right[unit] = opened.code(label) if opened.has_classes else _RIGHT
+                number[unit] = label["value"] if is_comparable(label.get("value")) else np.nan
+        voted = vote_classes(units.unit, units.category, units.n_units)
+        is_nothing = units.assigned - units.votes >= quorum_votes(units.assigned, "majority")
+        no_majority = np.where(is_nothing, NOTHING, NO_MAJORITY)
+        self.said, self.given = np.where(opened.has_majority(units), voted.category, no_majority), units.category
+        if isinstance(opened, NumbersToDecide):
+            given, tolerance = np.array(units.values, np.float64), opened.config.tolerance
+            self.given = np.where(agreeing(given, number[units.unit], tolerance), _RIGHT, _OTHER)
+            self.said = np.where(agreeing(opened.medians(units), number, tolerance), _RIGHT, _OTHER)
+        elif not opened.has_classes:
+            same = {
+                (unit, key)
+                for unit, decision in decisions.items()
+                for key, found in zip(decision["labels"], decision["hashes"], strict=True)
+                if found == decision["gold_hash"]
+            }
+            of_labels = zip(units.unit.tolist(), objects.keys, strict=True)
+            self.given = np.array([_RIGHT if each in same else _OTHER for each in of_labels], np.int64)
 
-    def majority(self) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Objects decided by hand whose majority is right, whose majority is wrong, and without one, each ``(U,)``."""
-        said = self._said
-        judged, is_none, is_right = self.by_hand & ~self.applied.any(axis=1), said == NO_MAJORITY, said == self.right
-        return judged & ~is_none & is_right, judged & ~is_none & ~is_right, judged & is_none
-
-    def judged(self, cluster: IntArray, chosen: BoolArray) -> Judged:
-        """Outcomes of every assigned annotator on some of the decided objects."""
+    def judged(self, cluster: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """The columns of :class:`Judged` for every assigned annotator on some of the decided objects."""
         units = self.objects.units
         assigned = units.asked[units.sample]
         given = np.full(assigned.shape, NOTHING)
         given[units.unit, units.annotator] = self.given
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
-        return Judged(cluster[units.sample[unit]], annotator, self.right[unit], given[unit, annotator])
-
-
-def _answers(
-    opened: ObjectsToDecide, objects: Decidable, decided: Sequence[int]
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Codes of what is right of decided objects ``(U,)``, of what every label says ``(N,)``, and the majority ``(U,)``.
-
-    These are classes, or ``NOTHING`` where there is no object, or more than half gave it no label; the majority is that
-    of the consensus, or ``NO_MAJORITY``. Where labels have no classes, one code stands for what is right, and another
-    one for anything else: a number is right if it differs by the tolerance at most, a mask if its hash is that of the
-    decided one.
-    """
-    family, units = opened.units, objects.units
-    gold = {unit: label for unit in decided if (label := objects.gold_label(unit)) is not None}
-    right = np.full(units.n_units, NOTHING)
-    for unit, label in gold.items():
-        right[unit] = family.code(label) if family.has_classes else _RIGHT
-    voted = vote_classes(units.unit, units.category, units.n_units)
-    is_nothing = units.assigned - units.votes >= quorum_votes(units.assigned, "majority")
-    said = np.where(family.has_majority(units), voted.category, np.where(is_nothing, NOTHING, NO_MAJORITY))
-    if family.has_classes:
-        return right, units.category, said
-    if isinstance(family, NumberUnits):
-        number, tolerance = np.full(units.n_units, np.nan), family.config.tolerance
-        for unit, label in gold.items():
-            number[unit] = label["value"] if is_comparable(label.get("value")) else np.nan
-        is_right = agreeing(np.array(units.values, np.float64), number[units.unit], tolerance)
-        said = np.where(agreeing(family.medians(units), number, tolerance), _RIGHT, _OTHER)
-    else:
-        decisions = [(unit, objects.found[unit][0]) for unit in decided]
-        hashed = {
-            (unit, key): found == decision["gold_hash"]
-            for unit, decision in decisions
-            for key, found in zip(decision["labels"], decision["hashes"], strict=True)
-        }
-        every = enumerate(units.unit.tolist())
-        is_right = np.array([hashed.get((unit, objects.member_key(row)), False) for row, unit in every], np.bool_)
-    return right, np.where(is_right, _RIGHT, _OTHER), said
-
-
-def _joined(parts: Sequence[Judged]) -> Judged:
-    nothing = np.empty(0, np.int64)
-    columns = zip(*((each.sample, each.annotator, each.right, each.given) for each in parts), strict=True)
-    return Judged(*(map(np.concatenate, columns))) if parts else Judged(*(nothing,) * 4)
+        return cluster[units.sample[unit]], annotator, self.right[unit], given[unit, annotator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,24 +206,22 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
         AgreementInputError: if this is no annotator of the run
     """
     opened.labels.check_annotators("annotator", [text_of("annotator", annotator)])
-    units, number, found = opened.units, opened.labels.annotators.index(annotator), list[Against]()
-    for rows, _ in _decided(opened):
-        objects, found_units = rows.objects, rows.objects.units
-        assigned = found_units.asked[found_units.sample]
-        row_of = {int(found_units.unit[row]): int(row) for row in np.flatnonzero(found_units.annotator == number)}
+    number, found = opened.labels.annotators.index(annotator), list[Against]()
+    for rows in _decided(opened):
+        objects, units = rows.objects, rows.objects.units
+        assigned = units.asked[units.sample]
+        row_of = {int(units.unit[row]): int(row) for row in np.flatnonzero(units.annotator == number)}
         chosen = rows.by_rule if made_by_rule else rows.by_hand
         for unit in np.flatnonzero(chosen & assigned[:, number]).tolist():
             row, label = row_of.get(unit), objects.gold_label(unit)
-            if row is None and label is None:
-                continue
-            if row is not None and label is not None and rows.given[row] == rows.right[unit]:
+            if row is None if label is None else row is not None and rows.given[row] == rows.right[unit]:
                 continue
             against = Against(
-                document_id=found_units.samples[int(found_units.sample[unit])].sample_id,
-                given=None if row is None else units.shown(found_units.values[row]),
-                right=None if label is None else units.shown(units.value(label)),
-                key=None if row is None else objects.member_key(row),
-                label_id=None if row is None else found_units.labels[row].get("_id"),
+                document_id=units.samples[int(units.sample[unit])].sample_id,
+                given=None if row is None else opened.shown(units.values[row]),
+                right=None if label is None else opened.shown(label.get(opened.said)),
+                key=None if row is None else objects.keys[row],
+                label_id=None if row is None else units.labels[row].get("_id"),
                 gold=label,
                 decision=objects.found[unit][0],
             )

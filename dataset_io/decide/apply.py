@@ -13,7 +13,6 @@ import functools
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 import fiftyone as fo
@@ -37,10 +36,10 @@ from ..record.sample_index import now
 from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
-from .decide import ObjectsToDecide, documents_of, user_name
-from .decision_log import ADDED, DELETED, REPLACED_BY, label_key
+from .decide import documents_of, user_name
+from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, LabelEdits, label_key, new_label
+from .decision_units import ObjectsToDecide, objects_to_decide
 from .gold import Gold
-from .label_edits import LabelEdits, new_label
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -159,7 +158,7 @@ def apply_decisions(
     """
     labels = open_run_labels(samples, run_key)
     field = Gold.open(samples, gold)
-    chosen = labels.annotators_asked(annotators)
+    chosen = labels.annotators_asked(annotators) or labels.annotators
     wanted = [one_of("changes", each, _CHANGES) for each in texts_of("changes", () if changes is None else changes)]
     by = text_of("by", user_name() if by is None else by)
     true_or_false("preview", preview)
@@ -168,78 +167,58 @@ def apply_decisions(
     rows = field.collection.find(field.with_decisions, {"_sample_id": True})
     decided = dict.fromkeys(row["_sample_id" if field.on_frames else "_id"] for row in rows)
     wanted_ids = decided if isinstance(samples, fo.Dataset) else documents_of(samples)
-    opened = ObjectsToDecide(labels, gold, tuple(each for each in wanted_ids if each in decided))
+    opened = objects_to_decide(labels, gold, tuple(each for each in wanted_ids if each in decided))
     if changes is None:
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
-    step, chosen = str(ObjectId()), chosen or labels.annotators
+    step = _Step(opened, [name for name in labels.annotators if name in chosen], frozenset(wanted), by)
     with unless_deleted(labels.dataset), rare_collections():
-        one_step = _Step(opened, [name for name in labels.annotators if name in chosen], frozenset(wanted), by, step)
-        total = change(opened.reader, one_step.applied, preview=preview, progress=progress)
+        total = change(opened.reader, step.applied, preview=preview, progress=progress)
         if not preview:
             reload_samples(labels.dataset)
     counts = ("n_applied", "n_right", "n_changed", "n_edited", "n_unfit", "n_meanwhile")
     kinds = ("n_class", "n_geometry", "n_attributes", "n_deleted", "n_added")
-    applied_to = [
-        AppliedTo(name, **{kind: total[name, kind] for kind in kinds})
-        for name in labels.annotators if name in chosen
-    ]  # fmt: skip
-    done = step if total["n_applied"] and not preview else None
+    applied_to = [AppliedTo(name, **{kind: total[name, kind] for kind in kinds}) for name in step.annotators]
+    done = step.id if total["n_applied"] and not preview else None
     return Applied(field.path, done, applied_to, **{name: total[name] for name in counts})
 
 
 def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
     """The changes that mean something for the labels of a run, and whether they are made unless asked otherwise."""
-    units = opened.units
     found: dict[Change, tuple[bool, bool]] = {
-        "class": (units.has_classes and not units.can_repeat, True),
+        "class": (opened.has_classes and not opened.can_repeat, True),
         # of what has no class, the number or mask is what was decided
-        "geometry": (bool(units.kind.content), not units.has_classes),
-        "attributes": (bool(units.config.attributes), False),
+        "geometry": (bool(opened.kind.content), not opened.has_classes),
+        "attributes": (bool(opened.config.attributes), False),
         "delete": (True, True),
-        "add": (units.has_votes, True),
+        "add": (opened.has_votes, True),
     }
     return {change: is_default for change, (is_possible, is_default) in found.items() if is_possible}
 
 
 class _Step:
-    """Decisions that are applied at once to the labels of some annotators.
+    """Changes labels of some annotators to what was decided, as one step."""
 
-    Args:
-        opened: the objects, and the field of decisions
-        annotators: whose labels are changed, by name
-        changes: which changes are made
-        by: name of who does it
-        step: what ``run.decisions.undo_applied`` takes back
-    """
-
-    def __init__(
-        self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str, step: str
-    ) -> None:
-        self._opened, self._annotators, self._changes, self._by, self._step = opened, annotators, changes, by, step
+    def __init__(self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str) -> None:
+        self._opened, self.annotators, self._changes, self._by = opened, annotators, changes, by
+        self.id = str(ObjectId())
         self._source = opened.reader.source
         opened.reader.is_lean = False
         self._of_runs = sorted(attributes_of_runs(opened.labels.dataset))
 
-    @functools.cached_property
-    def _values(self) -> dict[str, Any]:
-        """Values of the annotator attribute, as they are on labels, by what they are called."""
-        path = f"{self._source.label_paths[0]}.{self._source.config.annotator_attribute}"
-        return {value_name(value): value for value in self._source.collection.distinct(path)}
-
     def applied(self, rows: list[Stored]) -> dict[ObjectId, Changed]:
         """What becomes of samples, or frames."""
         objects, gold = self._opened.of(rows), self._opened.gold
-        kind_of_name = {"label": "n_class", **dict.fromkeys(self._opened.units.config.attributes, "n_attributes")}
+        kind_of_name = {"label": "n_class", **dict.fromkeys(self._opened.config.attributes, "n_attributes")}
         found = dict[ObjectId, Changed]()
         for k, (document, log) in enumerate(zip(objects.units.documents, objects.logs, strict=True)):
             edits, counts, entries = LabelEdits(document, self._opened.fields), Counter[Any](), list[Stored]()
             is_changed = False
-            unit_of = {each["id"]: unit for unit in objects.of_sample(k) for each in objects.found[unit]}
+            unit_of = {each["id"]: unit for unit in objects.of_sample[k] for each in objects.found[unit]}
             for decision in log.entries:
                 entries.append(decision)
                 if REPLACED_BY in decision or decision["choice"] == "skip":
                     continue
-                attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self._step]
+                attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self.id]
                 if attempts:  # of a process that died after it wrote
                     counts["n_applied"] += 1
                     for made in attempts[0]["changes"]:
@@ -247,10 +226,14 @@ class _Step:
                         kinds = others or {kind_of_name.get(name, "n_geometry") for name in made["after"]}
                         counts.update((made["annotator"], kind) for kind in kinds)
                     continue
-                unit, is_drawn = unit_of.get(decision["id"]), self._is_drawn(decision)
+                unit, named = (
+                    unit_of.get(decision["id"]),
+                    list(zip(decision["labels"], decision["hashes"], strict=True)),
+                )
+                # whether the adjudicator added this object, which nobody drew
+                is_drawn = decision["labels"] == [label_key(gold.name, decision["gold_id"], self._opened.kind)]
                 # until the run is updated, it does not know objects of which labels were deleted by applying
                 is_known = bool(decision.get(APPLIED)) if unit is None else objects.is_of_same_labels(unit)
-                named = zip(decision["labels"], decision["hashes"], strict=True)
                 if not is_drawn and (not is_known or any(edits.hash(key) != hashed for key, hashed in named)):
                     counts["n_changed"] += 1
                 elif log.is_edited(decision):
@@ -258,36 +241,46 @@ class _Step:
                 else:
                     right = None if decision["gold_id"] is None else objects.gold[k][decision["gold_id"]]
                     asked = objects.units.asked[k] if unit is not None or is_drawn else None
-                    changes = list(self._changed(decision, right, asked, edits, counts))
+                    own = {} if is_drawn else dict(named)
+                    changes = list(self._changed([*own], right, asked, edits, counts))
                     counts["n_applied" if changes else "n_right"] += 1
-                    if changes:
-                        entries[-1], is_changed = self._after(decision, changes, edits), True
+                    if changes:  # the decision is of the labels as they are now
+                        is_changed = True
+                        hashes = {**own, **{made["key"]: edits.hash(made["key"]) for made in changes}}
+                        there = {key: value for key, value in sorted(hashes.items()) if value is not None}
+                        part = {
+                            "step": self.id,
+                            "by": self._by,
+                            "at": now(),
+                            "labels": decision["labels"],
+                            "hashes": decision["hashes"],
+                            "fields": sorted({made["key"].rpartition(" ")[0] for made in changes}),
+                            "changes": changes,
+                        }
+                        parts = {APPLIED: [*(decision.get(APPLIED) or ()), part]}
+                        entries[-1] = {**decision, "labels": [*there], "hashes": [*there.values()], **parts}
             write = edits.write(gold.decisions, entries, gold.name) if is_changed else None
             found[document["_id"]] = counts, write
         return found
 
-    def _is_drawn(self, decision: Stored) -> bool:
-        """True if the adjudicator added this object."""
-        return decision["labels"] == [label_key(self._opened.gold.name, decision["gold_id"], self._opened.kind)]
-
     def _changed(
-        self, decision: Stored, right: Stored | None, asked: BoolArray | None, edits: LabelEdits, counts: Counter[Any]
+        self,
+        keys: Sequence[str],
+        right: Stored | None,
+        asked: BoolArray | None,
+        edits: LabelEdits,
+        counts: Counter[Any],
     ) -> Iterator[Stored]:
-        """Change the labels of the object of a decision; yields the changes, label by label.
+        """Change the labels of an object; yields the changes, label by label, and counts them.
 
-        Args:
-            decision: the decision
-            right: its label; None if there is no object
-            asked: who was assigned; None where the run does not know the object
-            edits: the labels of the sample
-            counts: counts the changes
+        ``right`` is None if there is no object, ``asked`` where the run does not know the object.
         """
-        labels, units, kind = self._opened.labels, self._opened.units, self._opened.kind
-        drew = {} if self._is_drawn(decision) else {self._annotator_of(key, edits): key for key in decision["labels"]}
-        for name in self._annotators:
+        labels, opened = self._opened.labels, self._opened
+        drew = {self._annotator_of(key, edits): key for key in keys}
+        for name in self.annotators:
             key = drew.get(name)
             if key is not None and right is not None:  # it gets class, geometry or attributes of the adjudicated one
-                wanted = units.corrections(edits.label(key) or {}, right, self._changes)
+                wanted = opened.corrections(edits.label(key) or {}, right, self._changes)
                 fitting = {what: values for what, values in wanted.items() if edits.fits(key, values)}
                 counts["n_unfit"] += len(fitting) < len(wanted)
                 counts.update((name, f"n_{what}") for what in fitting)
@@ -295,20 +288,20 @@ class _Step:
                 if fitting:
                     yield {**edits.give(key, given), "annotator": name}
             elif key is not None and "delete" in self._changes:  # there is no object
-                keys = [key]
-                if units.can_repeat:  # a tag goes as often as it was given
+                gone = [key]
+                if opened.can_repeat:  # a tag goes as often as it was given
                     field, label = key.rpartition(" ")[0], edits.label(key) or {}
                     given_labels = [each for each in edits.of(field) if isinstance(each, dict)]
-                    same = [edits.key(field, each) for each in given_labels if not units.corrections(each, label)]
-                    keys = [each for each in same if self._annotator_of(each, edits) == name]
-                for each in keys:
+                    same = [edits.key(field, each) for each in given_labels if not opened.corrections(each, label)]
+                    gone = [each for each in same if self._annotator_of(each, edits) == name]
+                for each in gone:
                     counts[name, "n_deleted"] += 1
                     yield {**edits.delete(each), "of_runs": self._of_runs, "annotator": name}
             elif key is None and right is not None and "add" in self._changes:  # they missed it, if they were asked
                 if asked is None or not asked[labels.annotators.index(name)]:
                     continue
                 counts[name, "n_added"] += 1
-                values = {each: right[each] for each in ("label", *kind.content) if right.get(each) is not None}
+                values = {each: right[each] for each in ("label", *opened.kind.content) if right.get(each) is not None}
                 if (attribute := labels.config.annotator_attribute) is not None:
                     value = labels.value_of(name)
                     values[attribute] = self._values.get(value, value)
@@ -316,7 +309,13 @@ class _Step:
                         with contextlib.suppress(ValueError):  # an annotator without labels, among others with numbers
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
-                yield {**edits.add(field, new_label(units.label_type.__name__, values)), "annotator": name}
+                yield {**edits.add(field, new_label(opened.label_type.__name__, values)), "annotator": name}
+
+    @functools.cached_property
+    def _values(self) -> dict[str, Any]:
+        """Values of the annotator attribute, as they are on labels, by what they are called."""
+        path = f"{self._source.label_paths[0]}.{self._source.config.annotator_attribute}"
+        return {value_name(value): value for value in self._source.collection.distinct(path)}
 
     def _annotator_of(self, key: str, edits: LabelEdits) -> str | None:
         """The annotator of a label."""
@@ -326,26 +325,6 @@ class _Step:
         value = value_name((edits.label(key) or {}).get(source.config.annotator_attribute))
         number = source.annotator_numbers.get(value)
         return None if number is None else source.annotators[number]
-
-    def _after(self, decision: Stored, changes: list[Stored], edits: LabelEdits) -> Stored:
-        """A decision with its labels as they are now, and their changes."""
-        labels = () if self._is_drawn(decision) else zip(decision["labels"], decision["hashes"], strict=True)
-        hashes = {**dict(labels), **{change["key"]: edits.hash(change["key"]) for change in changes}}
-        there = {key: found for key, found in sorted(hashes.items()) if found is not None}
-        part = {
-            "step": self._step,
-            "by": self._by,
-            "at": now(),
-            "labels": decision["labels"],
-            "hashes": decision["hashes"],
-            "fields": sorted({change["key"].rpartition(" ")[0] for change in changes}),
-            "changes": changes,
-        }
-        parts = [*(decision.get(APPLIED) or ()), part]
-        return {**decision, "labels": list(there), "hashes": list(there.values()), APPLIED: parts}
-
-
-# ---- taking back what was applied ----
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -388,10 +367,10 @@ def undo_applied(
         AgreementInputError: if there is no such field, or a label field is read-only
     """
     field = Gold.open(dataset, gold)
-    latest = latest_applied(field) if step is None else None
-    if step is None and latest is None:
+    latest = latest_applied(field) if step is None else {"_id": text_of("step", step)}
+    if latest is None:
         return TakenBack(None)
-    wanted = latest.step if latest is not None else text_of("step", step)
+    wanted: str = latest["_id"]
     step_query = {**field.with_decisions, f"{field.decisions}.{APPLIED}.step": wanted}
     kinds = field.kinds_of(field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query))
     prefix = names.FRAMES_PREFIX if field.on_frames else ""
@@ -401,9 +380,10 @@ def undo_applied(
 
     def undone(document: Stored) -> Changed:
         edits, counts = LabelEdits(document, kinds), Counter[str]()
-        log = field.log_of({field.decisions: document.get(field.decisions)}).entries
+        log = DecisionLog(field, field.kind, {field.decisions: document.get(field.decisions)}).entries
         for at in reversed(range(len(log))):  # later ones first
-            _take_back(edits, log, at, wanted, of_runs, counts)
+            if wanted in (part["step"] for part in log[at].get(APPLIED) or ()):
+                counts["n_objects" if _take_back(edits, log, at, wanted, of_runs) else "n_changed"] += 1
         return counts, edits.write(field.decisions, log) if counts["n_objects"] else None
 
     with unless_deleted(field.dataset), rare_collections():
@@ -413,18 +393,8 @@ def undo_applied(
     return TakenBack(wanted, total["n_objects"], total["n_changed"], total["n_meanwhile"])
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedStep:
-    """Decisions that were applied at once."""
-
-    step: str
-    by: str
-    at: datetime  #: in UTC
-    n_objects: int
-
-
-def latest_applied(gold: Gold) -> AppliedStep | None:
-    """Step of the last application; None if nothing was applied."""
+def latest_applied(gold: Gold) -> Stored | None:
+    """Step of the last application, by whom, at what time (UTC), and the number of objects; None without any."""
     part = f"{gold.decisions}.{APPLIED}"
     at_last = {"at": {"$max": f"${part}.at"}}
     stages: list[Stored] = [
@@ -432,46 +402,36 @@ def latest_applied(gold: Gold) -> AppliedStep | None:
         {"$project": dict.fromkeys((f"{part}.step", f"{part}.at", f"{part}.by"), True)},
         {"$unwind": f"${gold.decisions}"},
         {"$unwind": f"${part}"},
-        {"$group": {"_id": f"${part}.step", "by": {"$first": f"${part}.by"}, **at_last, "n": {"$sum": 1}}},
+        {"$group": {"_id": f"${part}.step", "by": {"$first": f"${part}.by"}, **at_last, "n_objects": {"$sum": 1}}},
         {"$sort": {"at": -1, "_id": -1}},
         {"$limit": 1},
     ]
-    found = gold.collection.aggregate(stages, allowDiskUse=True)
-    return next((AppliedStep(row["_id"], row["by"], row["at"], row["n"]) for row in found), None)
+    return next(iter(gold.collection.aggregate(stages, allowDiskUse=True)), None)
 
 
-def _take_back(
-    edits: LabelEdits, log: list[Any], at: int, step: str, of_runs: Collection[str], counts: Counter[str]
-) -> None:
-    """Undo the changes to the labels of a decision in a step where possible, and note it in the log.
+def _take_back(edits: LabelEdits, log: list[Any], at: int, step: str, of_runs: Collection[str]) -> bool:
+    """Undo the changes of a step to the labels of a decision, and note it in the log; False if that is not possible.
 
     What runs wrote on a deleted label that were deleted since is left out.
     """
-    decision, later = log[at], list[int]()
-    parts = decision.get(APPLIED) or []
-    if step not in (part["step"] for part in parts):
-        return
+    decision, parts, later = log[at], log[at][APPLIED], list[int]()
     changes = []
     for made in parts[-1]["changes"]:
         gone = {*made.get("of_runs", ())} - {*of_runs}
         before = {name: value for name, value in made["before"].items() if name not in gone} if gone else None
         changes.append(made if before is None else {**made, "before": before})
     hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))
-    is_as_applied = all(
-        edits.can_take_back(change) and edits.hash(change["key"]) == hashes.get(change["key"]) for change in changes
-    )
     replaced_by = decision.get(REPLACED_BY)
     for k in range(at + 1, len(log)):  # the decisions that replaced it, the next one first; they follow it in the log
         if log[k]["id"] == replaced_by:
             later.append(k)
             replaced_by = log[k].get(REPLACED_BY)
-    is_last = parts[-1]["step"] == step and not any(log[k].get(APPLIED) for k in later)
-    if not is_last or not is_as_applied:
-        counts["n_changed"] += 1
-        return
+    if parts[-1]["step"] != step or any(log[k].get(APPLIED) for k in later):
+        return False
+    if any(not edits.can_take_back(made) or edits.hash(made["key"]) != hashes.get(made["key"]) for made in changes):
+        return False
     for made in reversed(changes):
         edits.take_back(made)
-    counts["n_objects"] += 1
     before = {name: parts[-1][name] for name in ("labels", "hashes")}
     log[at] = {**decision, **before, APPLIED: parts[:-1]}
     if len(parts) == 1:
@@ -479,3 +439,4 @@ def _take_back(
     for k in later:  # decided on the labels as they were applied, with those that were added or without
         if set(zip(log[k]["labels"], log[k]["hashes"], strict=True)) <= hashes.items():
             log[k] = {**log[k], **before}
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -20,17 +20,16 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
 from ...charts.reports.decided import but_left_out
 from ...charts.text.words import counted
-from ..database.fiftyone_private import reload_samples
+from ..database.fiftyone_private import reload_dataset, reload_samples
 from ..labels.stored import attributes_of_runs
 from ..record.lease import unless_deleted
-from ..record.run_labels import RunLabels, open_run_labels
+from ..record.run_labels import open_run_labels
 from ..record.sample_index import now
 from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, change
-from ..units.unit_labels import Stored, UnitReader
-from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
+from ..units.unit_labels import Stored
 from .decision_log import BY_RULE, Choice
-from .decision_units import decision_units
+from .decision_units import CHANGED, OPEN, SKIPPED, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
 
@@ -138,8 +137,7 @@ def decide(
             there is neither a condition nor ``all``
     """
     labels = open_run_labels(samples, run_key)
-    among = None if samples is labels.dataset else documents_of(samples)
-    opened = ObjectsToDecide(labels, gold, among)
+    opened = objects_to_decide(labels, gold, None if samples is labels.dataset else documents_of(samples))
     verdicts = texts_of("verdict", () if verdict is None else verdict)
     if isinstance(choice, str) and choice in labels.annotators and choice not in get_args(Choice):
         raise AgreementInputError(
@@ -159,46 +157,50 @@ def decide(
     if min_iou is not None and not (is_real(min_iou) and 0 <= min_iou <= 1):
         raise AgreementInputError(f"`min_iou` must be None or in [0, 1], got {min_iou!r}")
     given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
-    superfluous = [name for name, value in given.items() if value and name in opened.units.without]
-    if superfluous:
+    for name, value in given.items():
+        if value and name in opened.without:
+            raise AgreementInputError(
+                f"`{name}` must not be given for {labels.title}, where it means nothing; leave it out"
+            )
+    if choice == "consensus" and not opened.has_consensus:
         raise AgreementInputError(
-            f"`{superfluous[0]}` must not be given for {opened.labels.title}, where it means nothing; leave it out"
-        )
-    if choice == "consensus" and not opened.units.has_consensus:
-        raise AgreementInputError(
-            f'`choice` must be "version", "own", "none" or "skip" for {opened.labels.title}, which have no consensus, '
+            f'`choice` must be "version", "own", "none" or "skip" for {labels.title}, which have no consensus, '
             f"got {choice!r}"
         )
     OPTIONS["progress"].checked(progress)
-    if (choice == "version") != (annotator is not None):
-        raise AgreementInputError(
-            f'`annotator` must be given with the choice "version", and only then, got {annotator!r} with {choice!r}'
-        )
-    if annotator is not None:
-        labels.check_annotators("annotator", [text_of("annotator", annotator)])
-    if (choice == "own") != (label is not None):
-        raise AgreementInputError(
-            f'`label` must be given with the choice "own", and only then, got {label!r} with {choice!r}'
-        )
-    decision = NewDecision(
-        choice=choice,
-        annotator=None if annotator is None else str(annotator),
-        label=None if label is None else _own_label(opened, label, rule),
-        by=text_of("by", user_name() if by is None else by),
-        remark=None if remark is None else text_of("remark", remark),
-        step=str(ObjectId()),
-        again=true_or_false("overwrite", overwrite),
-    )
+    for meant, option, value in (("version", "annotator", annotator), ("own", "label", label)):
+        if (choice == meant) != (value is not None):
+            raise AgreementInputError(
+                f'`{option}` must be given with the choice "{meant}", and only then, got {value!r} with {choice!r}'
+            )
+        if option == "annotator" and value is not None:
+            labels.check_annotators("annotator", [text_of("annotator", value)])
+    own: Stored | None = None
+    if label is not None:
+        if type(label) is not opened.label_type:
+            raise AgreementInputError(f"`label` must be a {opened.label_type.__name__}, got {type(label).__name__}")
+        if rule.objects is None or len(rule.objects) != 1:
+            raise AgreementInputError("A label of one's own must be for one object; give its match id as `objects`")
+        own = dict(label.copy().to_mongo())
+        if not opened.is_usable(own):
+            raise AgreementInputError(f"`label` must have {opened.requirement}")
+    said: dict[str, Any] = {
+        "annotator": None if annotator is None else str(annotator),
+        "label": own,
+        "by": text_of("by", user_name() if by is None else by),
+        "remark": None if remark is None else text_of("remark", remark),
+        "again": true_or_false("overwrite", overwrite),
+    }
     true_or_false("preview", preview)
     if true_or_false("all", all) and rule != Rule():
         raise AgreementInputError("`all` must not be given together with conditions; leave one of them out")
     if rule == Rule() and not all and not preview:
-        n = opened.decide(rule, decision, preview=True).n_decided
+        n = decide_on(opened, rule, choice, **said, preview=True).n_decided
         raise AgreementInputError(
             "A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide "
-            f"{counted(n, opened.units.unit)}; say all=True to mean that"
+            f"{counted(n, opened.unit)}; say all=True to mean that"
         )
-    return opened.decide(rule, decision, preview=preview, progress=progress)
+    return decide_on(opened, rule, choice, **said, preview=preview, progress=progress)
 
 
 def user_name() -> str:
@@ -214,33 +216,6 @@ def documents_of(samples: SampleCollection) -> tuple[ObjectId, ...]:
     return tuple(map(ObjectId, samples.values("id")))
 
 
-def _own_label(opened: ObjectsToDecide, label: Any, rule: Rule) -> Stored:
-    """A label of one's own, as stored."""
-    if type(label) is not opened.units.label_type:
-        raise AgreementInputError(f"`label` must be a {opened.units.label_type.__name__}, got {type(label).__name__}")
-    if rule.objects is None or len(rule.objects) != 1:
-        raise AgreementInputError("A label of one's own must be for one object; give its match id as `objects`")
-    stored = dict(label.copy().to_mongo())
-    if not opened.units.is_usable(stored):
-        raise AgreementInputError(f"`label` must have {opened.units.requirement}")
-    return stored
-
-
-@dataclass(frozen=True, slots=True)
-class NewDecision:
-    """Decision on all objects of a call."""
-
-    choice: Choice
-    annotator: str | None
-    label: Stored | None
-    by: str
-    remark: str | None
-    step: str
-    again: bool
-    #: whether its label is only put there to be edited in the App: the object is left for later until somebody edits it
-    opens: bool = False
-
-
 def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: bool = False) -> ObjectsToDecide:
     """The objects of a run in a dataset, or view, with decisions; with ``if_any`` also while there are none at all.
 
@@ -249,129 +224,105 @@ def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: 
     """
     labels = open_run_labels(samples, run_key)
     (Gold.open_if_any if if_any else Gold.open)(samples, gold)
-    return ObjectsToDecide(labels, gold, None if samples is labels.dataset else documents_of(samples))
+    return objects_to_decide(labels, gold, None if samples is labels.dataset else documents_of(samples))
 
 
-class ObjectsToDecide:
-    """The objects of a run as they are now, and the field of decisions.
+def decide_on(
+    opened: ObjectsToDecide,
+    rule: Rule,
+    choice: Choice,
+    *,
+    annotator: str | None = None,
+    label: Stored | None = None,
+    by: str,
+    remark: str | None = None,
+    again: bool = False,
+    opens: bool = False,
+    preview: bool = False,
+    progress: Progress = False,
+) -> Decided:
+    """Decide on the objects that meet a rule; see :func:`decide`.
 
     Args:
-        labels: the labels of the run
-        gold: name of the field of decisions
-        among: ids of the samples; None for all
-
-    Attributes:
-        gold: the field of decisions
-        reader: reads them
-        units: what can be decided on them
-        kind: type of the labels in the field of decisions
-        stored: type of that field
-        fields: types of the annotators' labels by field, within a document
-
-    Raises:
-        AgreementInputError: if decisions cannot be made on these labels
+        again: decide again where somebody decided before
+        opens: whether the label is only put there to be edited in the App: the object is left for later until somebody
+            edits it
     """
+    gold, labels, reader, step = opened.gold, opened.labels, opened.reader, str(ObjectId())
+    reader.is_lean &= choice != "version"
+    said = {
+        "choice": "skip" if opens else choice,
+        "annotator": None if opens else annotator,
+        "run_key": labels.run_key,
+        "decided_by": by,
+        "remark": remark,
+        "step": step,
+        BY_RULE: rule.objects is None,
+    }
+    basis = choice if annotator is None else annotator
+    # a copy of a label is without what belongs to runs and to the annotator
+    left_out = {labels.config.annotator_attribute, "tags"}
+    if choice == "version":
+        left_out |= attributes_of_runs(labels.dataset)
 
-    def __init__(self, labels: RunLabels, gold: str, among: tuple[ObjectId, ...] | None = None) -> None:
-        self.labels, self.among = labels, among
-        self.gold = Gold(labels.dataset, gold, on_frames=labels.on_frames)
-        self.reader = UnitReader(labels, among, (self.gold.name, self.gold.decisions))
-        self.units = decision_units(labels, self.reader)
-        self.kind = self.units.kind
-        self.stored: Any = self.kind.stored
-        self.fields = dict(zip(self.reader.source.fields, labels.kinds, strict=True))
-        self.gold.check(self.stored)
+    def decided(rows: list[Stored]) -> dict[ObjectId, Changed]:
+        objects, at = opened.of(rows), now()
+        units, chosen = objects.units, opened.meeting(rule, objects.units)
+        some, numbers, samples = units.only(chosen), np.flatnonzero(chosen).tolist(), units.sample.tolist()
+        counts = [Counter({"n_left_out": n}) for n in units.n_left_out.tolist()]
+        right: list[Stored | None] = [label for _ in numbers]
+        no_majority = [False for _ in numbers]
+        if choice == "consensus":
+            right, no_majority = opened.consensus(some), (~opened.has_majority(some)).tolist()
+        elif annotator is not None:
+            for row in np.flatnonzero(some.annotator == labels.annotators.index(annotator)).tolist():
+                given = some.labels[row]
+                copied = {name: value for name, value in given.items() if name not in left_out}
+                basis_id = str(given["_id"]) if "_id" in given else None  # plain values have none
+                new = {"_id": ObjectId(), "tags": [], "basis_id": basis_id}
+                right[int(some.unit[row])] = {"_cls": opened.label_type.__name__, **copied, **new}
+        changed, taken = set[int](), set[str]()  # a decision on several objects gives way to one of them
+        for unit, its_label, has_none in zip(numbers, right, no_majority, strict=True):
+            k, found = samples[unit], objects.found[unit]
+            counts[k]["n_found"] += 1
+            if any(each["step"] == step for each in found):  # by an attempt before
+                counts[k]["n_decided"] += 1
+                continue
+            state = objects.state(unit)
+            is_open = again or state == OPEN or (state == SKIPPED and choice != "skip")
+            if not is_open and not (state == CHANGED and rule.objects is not None):
+                counts[k]["n_before"] += 1
+            elif has_none:
+                counts[k]["n_no_majority"] += 1
+            elif its_label is None and choice not in ("none", "skip"):
+                counts[k]["n_without"] += 1
+            else:
+                counts[k]["n_decided"] += 1
+                changed.add(k)
+                old = [each for each in found if each["id"] not in taken]
+                taken.update(each["id"] for each in old)
+                if not preview:
+                    facts = objects.facts(unit, labels.annotators)
+                    objects.logs[k].add(facts, its_label, {**said, "decided_at": at}, basis, old)
+        writes = [log.write() if k in changed else None for k, log in enumerate(objects.logs)]
+        return {each.sample_id: (counts[k], writes[k]) for k, each in enumerate(units.samples)}
 
-    def of(self, rows: list[Stored]) -> Decidable:
-        """The objects of query results of the reader, with the decisions on them."""
-        units = self.reader.units(rows)
-        logs = [self.gold.log_of(document, self.kind) for document in units.documents]
-        masks = self.gold.collection if self.reader.is_lean else None
-        return Decidable(units, self.units.votes(units), logs, list(self.fields.items()), masks)
-
-    def decide(self, rule: Rule, new: NewDecision, *, preview: bool = False, progress: Progress = False) -> Decided:
-        """Decide on the objects that meet a rule; see ``run.decisions.decide``."""
-        gold, dataset, labels = self.gold, self.labels.dataset, self.labels
-        reader = self.reader
-        reader.is_lean &= new.choice != "version"
-        said = {
-            "choice": "skip" if new.opens else new.choice,
-            "annotator": None if new.opens else new.annotator,
-            "run_key": labels.run_key,
-            "decided_by": new.by,
-            "remark": new.remark,
-            "step": new.step,
-            BY_RULE: rule.objects is None,
-        }
-        basis = new.annotator if new.choice == "version" else new.choice
-        # a copy of a label is without what belongs to runs and to the annotator
-        left_out = {labels.config.annotator_attribute, "tags"}
-        if new.choice == "version":
-            left_out |= attributes_of_runs(dataset)
-
-        def decided(rows: list[Stored]) -> dict[ObjectId, Changed]:
-            objects, at = self.of(rows), now()
-            units = objects.units
-            chosen = rule.of(objects, reader.codes.names())
-            some, numbers, samples = units.only(chosen), np.flatnonzero(chosen).tolist(), units.sample.tolist()
-            counts = [Counter({"n_left_out": n}) for n in units.n_left_out.tolist()]
-            right: list[Stored | None] = [new.label for _ in numbers]
-            no_majority = [False for _ in numbers]
-            if new.choice == "consensus":
-                right = self.units.consensus(some)
-                no_majority = (~self.units.has_majority(some)).tolist()
-            elif new.choice == "version":
-                number = labels.annotators.index(str(new.annotator))
-                given = {int(some.unit[row]): some.labels[row] for row in np.flatnonzero(some.annotator == number)}
-                right = [self._copied(given.get(k), left_out) for k in range(len(numbers))]
-            changed: dict[int, None] = {}
-            taken = set[str]()  # a decision on several objects gives way to one of them
-            for unit, label, has_none in zip(numbers, right, no_majority, strict=True):
-                k, found = samples[unit], objects.found[unit]
-                counts[k]["n_found"] += 1
-                if any(each["step"] == new.step for each in found):  # by an attempt before
-                    counts[k]["n_decided"] += 1
-                    continue
-                state = objects.state(unit)
-                is_open = new.again or state == OPEN or (state == SKIPPED and new.choice != "skip")
-                if not is_open and not (state == CHANGED and rule.objects is not None):
-                    counts[k]["n_before"] += 1
-                elif has_none:
-                    counts[k]["n_no_majority"] += 1
-                elif label is None and new.choice not in ("none", "skip"):
-                    counts[k]["n_without"] += 1
-                else:
-                    counts[k]["n_decided"] += 1
-                    changed[k] = None
-                    old = [each for each in found if each["id"] not in taken]
-                    taken.update(each["id"] for each in old)
-                    if not preview:
-                        facts = objects.facts(unit, labels.annotators)
-                        objects.logs[k].add(facts, label, {**said, "decided_at": at}, basis, old)
-            ids = [sample.sample_id for sample in units.samples]
-            return {each: (counts[k], objects.logs[k].write() if k in changed else None) for k, each in enumerate(ids)}
-
-        with unless_deleted(dataset), rare_collections():
-            if not preview:
-                gold.declare(self.stored, labels.config.fields)
-            total = change(reader, decided, preview=preview, progress=progress)
-            if not preview:
-                gold.remove_if_deleted()
-                reload_samples(dataset)
-        if rule.objects is not None and not total["n_found"]:
-            raise AgreementInputError(
-                f"`objects` must be match ids of the run {labels.run_key!r} in the samples, got "
-                f"{shown(map(repr, sorted(rule.objects)))}"
-            )
-        step = new.step if total["n_decided"] and not preview else None
-        names_of = ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")
-        return Decided(gold.path, step, **{each: total[each] for each in names_of}, n_changed=total["n_meanwhile"])
-
-    def _copied(self, label: Stored | None, left_out: Collection[str | None]) -> Stored | None:
-        """A new label with what another one says; None without one."""
-        if label is None:
-            return None
-        copied = {name: value for name, value in label.items() if name not in left_out}
-        basis_id = str(label["_id"]) if "_id" in label else None  # plain values have none
-        kind = self.units.label_type.__name__
-        return {"_cls": kind, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
+    with unless_deleted(labels.dataset), rare_collections():
+        if not preview:
+            gold.declare(opened.kind.stored, labels.config.fields)
+        total = change(reader, decided, preview=preview, progress=progress)
+        if not preview:
+            reload_dataset(labels.dataset)
+            if not gold.exists:  # what was written after somebody deleted the field goes, too
+                gold.delete()
+                raise AgreementInputError(f"The field `{gold.path}` was deleted meanwhile; nothing was decided")
+            reload_samples(labels.dataset)
+    if rule.objects is not None and not total["n_found"]:
+        raise AgreementInputError(
+            f"`objects` must be match ids of the run {labels.run_key!r} in the samples, got "
+            f"{shown(map(repr, sorted(rule.objects)))}"
+        )
+    made = {name: total[name] for name in ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")}
+    return Decided(
+        gold.path, step if made["n_decided"] and not preview else None, **made, n_changed=total["n_meanwhile"]
+    )

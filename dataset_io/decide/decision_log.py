@@ -1,4 +1,4 @@
-"""Log of decisions of one sample, or frame, and its projection, the labels; written by compare-and-swap.
+"""Decisions on one sample, or frame: their log, its projection, the labels, and changes of annotators' labels.
 
 **What is stored.** Beside the field of decisions (``agreement_gold``) stands its log (``agreement_gold_decisions``), a
 list of entries in the order in which they were made. An entry says who decided what, when and why, and about which
@@ -35,16 +35,16 @@ from itertools import repeat
 from typing import Any, Literal, get_args
 
 import bson
+import fiftyone as fo
 from bson import ObjectId
-from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
 from ..labels.checks import is_class
 from ..labels.kinds import LabelKind
-from ..record.gold_fields import APPLIED
-from ..units.changing import BATCH, MISSING, Write, as_before
+from ..record.gold_fields import APPLIED, GoldField
+from ..units.changing import MISSING, Write, as_before
 from ..units.unit_labels import Stored, labels_in
 
 #: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
@@ -64,6 +64,9 @@ BEFORE = "before"
 
 #: what was done to a label
 GIVEN, DELETED, ADDED = "given", "deleted", "added"
+
+#: attributes with the shape of an object within its box
+_MASKS = ("mask", "mask_path")
 
 _NAMED = {"labels": list, "hashes": list}
 #: types of the entries of a decision; of entries that only some have; of a part that applied it; and of its changes
@@ -86,28 +89,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-# ---- reading ----
-
-
-def is_log(held: Any, entries: Any, kind: LabelKind) -> bool:
-    """True if a field of decisions, and the log beside it, hold what the plugin, or the App, stores there.
-
-    Args:
-        held: what the field holds; None without one
-        entries: what is stored as the log; None without one
-        kind: type of the labels in the field
-    """
-    if not isinstance(held, dict | None) or not isinstance(entries, list | None):
-        return False
-    if held is not None and kind.list_name is not None and not isinstance(held.get(kind.list_name), list | None):
-        return False
-    return all(map(is_decision, entries or ())) and all(
-        isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
-        for each in labels_in(held, kind)
-    )
-
-
-def is_decision(entry: Any) -> bool:
+def _is_decision(entry: Any) -> bool:
     """True if an entry has all that a decision has."""
     if not _has(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
         return False
@@ -138,18 +120,9 @@ def applied_changes(decision: Stored) -> list[Stored]:
     return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
 
 
-def added_labels(decision: Stored) -> dict[str, str]:
-    """Annotators of the labels that were added to apply a decision, by the names of the labels in decisions."""
-    return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == ADDED}
-
-
 def is_opened(decision: Stored) -> bool:
     """True if nothing is decided yet: its label is only there to be edited in the App."""
     return decision["choice"] == "skip" and decision["gold_id"] is not None
-
-
-#: a stored label, and its type
-StoredLabel = tuple[Stored, LabelKind]
 
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
@@ -165,59 +138,30 @@ def hash_of_label(label: Stored, kind: LabelKind) -> str:
     return hashlib.blake2b(bson.encode({"label": named, **content}), digest_size=8).hexdigest()
 
 
-def stored_labels(
-    collection: Collection[Stored], ids: Sequence[ObjectId], kinds: Mapping[str, LabelKind]
-) -> dict[ObjectId, dict[str, StoredLabel]]:
-    """What the labels in some fields of some documents say, by document and :func:`label_key`.
-
-    Args:
-        collection: the documents
-        ids: ids of the documents
-        kinds: types of the labels by field
-    """
-    wanted: dict[str, bool] = {}
-    for name, kind in kinds.items():
-        path, said = kind.label_path(name), ("_id", "_cls", "label", *kind.content)
-        wanted |= {f"{path}.{attribute}": True for attribute in said} if kind.is_label else {path: True}
-    found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
-    for start in range(0, len(ids) if kinds else 0, BATCH):
-        for document in collection.find({"_id": {"$in": list(ids[start : start + BATCH])}}, wanted):
-            for name, kind in kinds.items():
-                for label in labels_in(document.get(name), kind):
-                    if isinstance(label, dict):
-                        found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
-    return found
-
-
 class DecisionLog:
-    """Decisions on a sample, or frame: the log, and the labels in the field of decisions.
-
-    Args:
-        names: names of the field and of its log in the document
-        kind: type of the labels in the field
-        document: the document as stored
-
-    Attributes:
-        entries: the log
-        labels: the labels in the field
+    """Decisions on a sample, or frame: the log (``entries``), and the ``labels`` in the field of decisions.
 
     Raises:
         AgreementInputError: if something else changed what is stored
     """
 
-    def __init__(self, names: tuple[str, str], kind: LabelKind, document: Stored) -> None:
-        self._names, self._kind, self._document = names, kind, document
-        held, entries = map(document.get, names)
-        if not is_log(held, entries, kind):
+    def __init__(self, gold: GoldField, kind: LabelKind, document: Stored) -> None:
+        self._names, self._kind, self._document = (gold.name, gold.decisions), kind, document
+        held, entries = map(document.get, self._names)
+        labels = labels_in(held, kind)
+        is_ours = isinstance(held, dict | None) and isinstance(entries, list | None)
+        if is_ours and held is not None and kind.list_name is not None:
+            is_ours = isinstance(held.get(kind.list_name), list | None)
+        if not (is_ours and all(map(_is_decision, entries or ()))) or not all(
+            isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
+            for each in labels
+        ):
             raise AgreementInputError(
-                f"The decisions in `{names[0]}` were changed by something else, or made by an earlier version; delete "
-                f"them with run.decisions.delete(gold={names[0]!r}) and decide again"
+                f"The decisions in `{gold.name}` were changed by something else, or made by an earlier version; delete "
+                f"them with run.decisions.delete(gold={gold.name!r}) and decide again"
             )
         self.entries: list[Stored] = list(entries or ())
-        self._held: Stored = held or {}
-        self.labels: list[Stored] = list(labels_in(held, kind))
-
-    # ---- reading ----
+        self.labels: list[Stored] = list(labels)
 
     @property
     def decisions(self) -> list[Stored]:
@@ -231,7 +175,9 @@ class DecisionLog:
         at = self._position(decision["gold_id"])
         return at is None or hash_of_label(self.labels[at], self._kind) != decision["gold_hash"]
 
-    # ---- changing ----
+    def _position(self, label_id: ObjectId | None) -> int | None:
+        found = enumerate(self.labels if label_id is not None else ())
+        return next((at for at, label in found if label["_id"] == label_id), None)
 
     def add(
         self,
@@ -252,8 +198,7 @@ class DecisionLog:
             basis: whose label it is, or what else was chosen
             replaces: the decisions whose place it takes
             read: label in the field whose place in the list the label takes
-            written: label of the decision that it replaces, as it was written before somebody edited it; None if that
-                is not known
+            written: label of the decision that it replaces, as it was before somebody edited it; None: not known
         """
         decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
         if label is not None:
@@ -277,7 +222,8 @@ class DecisionLog:
             if not is_opened(entry):
                 after.append({**entry, REPLACED_BY: decision["id"], **({} if was is None else {LABEL: was})})
             else:  # undo brings back what was there before the form was opened
-                after = [_following(each, entry["id"], decision["id"]) for each in after]
+                by_this = {REPLACED_BY: decision["id"]}
+                after = [each | by_this if each.get(REPLACED_BY) == entry["id"] else each for each in after]
                 decision |= {BEFORE: entry[BEFORE]} if BEFORE in entry else {}
         self.entries = [*after, decision]
         if is_single and self.labels:
@@ -292,29 +238,25 @@ class DecisionLog:
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo the decisions of a step that are not applied; returns their number.
 
-        Args:
-            step: the step
-            unedited: only decisions whose labels are as they were kept before somebody could edit them
+        With ``unedited`` only those whose labels are as they were kept before somebody could edit them.
         """
         gone = [
             each for each in self.decisions
             if each["step"] == step and not each.get(APPLIED) and (not unedited or each.get("written") in self.labels)
         ]  # fmt: skip
         for decision in gone:
-            before = [each for each in self.entries if each.get(REPLACED_BY) == decision["id"]]
-            labels = [each[LABEL] for each in before if LABEL in each]
-            labels += [decision[BEFORE]] if BEFORE in decision else []
-            self.entries = [_following(each, decision["id"], None) for each in self.entries if each is not decision]
+            entries, labels = list[Stored](), list[Stored]()
+            for each in self.entries:
+                if each.get(REPLACED_BY) == decision["id"]:  # it is current again
+                    labels += [each[LABEL]] if LABEL in each else []
+                    entries.append({name: each[name] for name in each if name not in (REPLACED_BY, LABEL)})
+                elif each is not decision:
+                    entries.append(each)
             if (at := self._position(decision["gold_id"])) is not None:
                 del self.labels[at]
-            self.labels += labels
+            self.entries = entries
+            self.labels += labels + ([decision[BEFORE]] if BEFORE in decision else [])
         return len(gone)
-
-    def _position(self, label_id: ObjectId | None) -> int | None:
-        found = enumerate(self.labels if label_id is not None else ())
-        return next((at for at, label in found if label["_id"] == label_id), None)
-
-    # ---- writing ----
 
     def write(self) -> Write:
         """Both fields, to be written if they are what was read; ``MISSING``, as before the first decision, if empty."""
@@ -322,15 +264,163 @@ class DecisionLog:
         if kind.list_name is None:
             held = self.labels[-1] if self.labels else MISSING
         elif self.labels or self.entries:  # an empty list says that somebody looked, and there is nothing
-            held = {"_cls": kind.stored.__name__, **self._held, kind.list_name: self.labels}
+            before = self._document.get(self._names[0]) or {}
+            held = {"_cls": kind.stored.__name__, **before, kind.list_name: self.labels}
         values = dict(zip(self._names, (held, self.entries or MISSING), strict=True))
         return Write(values, as_before(self._document, self._names), self._names[1])
 
 
-def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:
-    """An entry marked as replaced by another decision; with None it is current again."""
-    if entry.get(REPLACED_BY) != replaced_by:
-        return entry
-    if now is not None:
-        return {**entry, REPLACED_BY: now}
-    return {name: value for name, value in entry.items() if name not in (REPLACED_BY, LABEL)}
+class LabelEdits:
+    """The annotators' labels of a document, to be changed.
+
+    A change is stored as what it was before and after, with the name that decisions give the label. It can be taken
+    back while the label still has what the change gave it, whatever else became of the label or of its neighbours. Of
+    the document as it was read, fields of some types are looked at.
+    """
+
+    def __init__(self, document: Stored, kinds: Mapping[str, LabelKind]) -> None:
+        self.document, self._kinds = document, kinds
+        self._labels: dict[str, list[Stored]] = {}  # of the fields that were looked at
+        self._places: dict[str, dict[str, int]] = {}  # of the labels of a field by the names that decisions give them
+        self._changed: set[str] = set()
+        self._without: dict[str, str] = {}  # what a field was before it had labels
+
+    def of(self, field: str) -> list[Stored]:
+        """The labels of a field as they are by now; a plain value as the label that it would be."""
+        if field not in self._labels:
+            self._labels[field] = list(labels_in(self.document.get(field), self._kinds[field]))
+        return self._labels[field]
+
+    def key(self, field: str, label: Stored) -> str:
+        """The name that decisions give a label."""
+        return label_key(field, label.get("_id"), self._kinds[field])
+
+    def _place(self, key: str) -> tuple[str, int | None]:
+        """Field of a label, and its place there; None if it is gone."""
+        field = key.rpartition(" ")[0]
+        if field not in self._places:
+            if field not in self._kinds:
+                return field, None
+            labels = enumerate(self.of(field))
+            places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
+            self._places[field] = dict(reversed(places))  # the first of labels with one id
+        return field, self._places[field].get(key)
+
+    def label(self, key: str) -> Stored | None:
+        """A label by the name that decisions give it; None if it is gone."""
+        field, at = self._place(key)
+        return None if at is None else self._labels[field][at]
+
+    def hash(self, key: str) -> str | None:
+        """Hash of a label; None if it is gone."""
+        label = self.label(key)
+        return None if label is None else hash_of_label(label, self._kinds[key.rpartition(" ")[0]])
+
+    def fits(self, key: str, values: Stored) -> bool:
+        """True if a label can take the right values: whole numbers, texts, and no box for a mask."""
+        label, kind = self.label(key) or {}, self._kinds[key.rpartition(" ")[0]]
+        if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
+            return any(values.get(name) is not None for name in _MASKS)
+        return kind.is_label or _stored_value(kind, {**label, **values}) is not None
+
+    def _put(self, field: str, at: int, n: int, *labels: Stored) -> None:
+        """Put labels in the place of ``n`` others."""
+        self.of(field)[at : at + n] = labels
+        self._changed.add(field)
+        if n != len(labels):
+            self._places.pop(field, None)
+
+    def give(self, key: str, values: Stored) -> Stored:
+        """Give a label other values; returns the change."""
+        field, at = self._place(key)
+        label, kind = self._labels[field][at or 0], self._kinds[field]
+        if kind.is_number and not kind.is_label:
+            values = {"value": _stored_value(kind, values)}
+        before = {name: label[name] for name in values if name in label}
+        self._put(field, at or 0, 1, {**label, **values})
+        return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
+
+    def delete(self, key: str) -> Stored:
+        """Delete a label; returns the change."""
+        field, at = self._place(key)
+        label = self._labels[field][at or 0]
+        self._put(field, at or 0, 1)
+        return {"what": DELETED, "key": key, "before": label, "at": at}
+
+    def add(self, field: str, label: Stored) -> Stored:
+        """Add a label; returns the change."""
+        held = "null" if field in self.document else "missing"
+        was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
+        self._put(field, len(self.of(field)), 0, label)
+        return {"what": ADDED, "key": self.key(field, label), "was": was}
+
+    def can_take_back(self, change: Stored) -> bool:
+        """True if the effect of a change on a label is still there."""
+        key, label = change["key"], self.label(change["key"])
+        field = key.rpartition(" ")[0]
+        if field not in self._kinds:
+            return False
+        if change["what"] == DELETED:
+            return label is None and (self._kinds[field].list_name is not None or not self.of(field))
+        after = change.get("after", {})
+        return label is not None and is_same({name: label.get(name) for name in after}, after)
+
+    def take_back(self, change: Stored) -> None:
+        """Undo a change."""
+        field, at = self._place(change["key"])
+        if change["what"] == DELETED:
+            self._put(field, change["at"], 0, change["before"])
+        elif change["what"] == GIVEN:
+            before, after = change["before"], change["after"]
+            label = self._labels[field][at or 0]
+            kept = {name: value for name, value in label.items() if name in before or name not in after}
+            self._put(field, at or 0, 1, {**kept, **before})
+        else:
+            self._put(field, at or 0, 1)
+            if change["was"] is not None:
+                self._without[field] = change["was"]
+
+    def write(self, decisions: str, log: list[Stored], *unchanged: str) -> Write:
+        """The changed fields with a log of decisions, to be written if they are what was read.
+
+        Args:
+            decisions: the field of the log
+            log: its new entries
+            unchanged: other fields that must be what was read
+        """
+        values: Stored = {decisions: log}
+        for field in sorted(self._changed):
+            kind, labels = self._kinds[field], self._labels[field]
+            if not labels and self._without.get(field) == "missing":
+                values[field] = MISSING
+            elif kind.list_name is None:
+                label = labels[0] if labels else None
+                values[field] = label if kind.is_label or label is None else _stored_value(kind, label)
+            elif not labels and field in self._without:
+                values[field] = None
+            else:
+                held = self.document.get(field) or {"_cls": kind.stored.__name__}
+                values[field] = {**held, kind.list_name: labels}
+        return Write(values, as_before(self.document, sorted({*values, *unchanged})), decisions, renews=True)
+
+
+def new_label(label_type: str, values: Stored) -> Stored:
+    """A new label with some values."""
+    return {"_id": ObjectId(), "_cls": label_type, "tags": [], **values}
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """True if two stored values are the same; nan is nan."""
+    return bson.encode({"": one}) == bson.encode({"": other})
+
+
+def _stored_value(kind: LabelKind, label: Stored) -> Any:
+    """The plain value of a label; None if the field cannot hold it."""
+    if kind.is_number:
+        value = label.get("value")
+        if kind.stored is not fo.IntField or not isinstance(value, float):
+            return value
+        return int(value) if value.is_integer() else None
+    if kind.stored is fo.StringField:
+        return label.get("label")
+    return {value_name(value): value for value in (True, False)}.get(str(label.get("label")))

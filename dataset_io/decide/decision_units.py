@@ -1,18 +1,24 @@
-"""Units of adjudication for every family of labels: objects, tags, and the class, number or mask of a sample."""
+"""What is decided on, for every family of labels: objects, tags, and the class, number or mask of a sample.
+
+The objects of a run in their current state, with the decisions on them; and conditions that choose among them.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence, Set
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import fiftyone.core.labels as fol
 import numpy as np
+from bson import ObjectId
+from pymongo.collection import Collection
 
 from ...agreement.disputes.costs import object_costs
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
-from ...agreement.matching.verdicts import CLASS_CONFLICT
+from ...agreement.matching.verdicts import CLASS_CONFLICT, VERDICTS
 from ...agreement.ratings.compute import agreeing
-from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
 from ...metrics.consensus.consensus import medians_by_group, quorum_votes, vote_classes
@@ -26,17 +32,145 @@ from ..record.run_labels import RunLabels
 from ..units.consensus_geometry import consensus_maker
 from ..units.unit_labels import Stored, UnitLabels, UnitReader
 from ..units.units_field import unit_documents
-from .label_edits import is_same, new_label
+from .decision_log import ADDED, DecisionLog, applied_changes, hash_of_label, is_same, label_key, new_label
+from .gold import Gold
 
+#: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
+#: deleted since; somebody decided
+STATES = OPEN, SKIPPED, CHANGED, DECIDED = range(4)
+
+#: means of IoUs that differ by less are equal
+_ROUNDING = 1e-9
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
 
 
-class DecisionUnits:
-    """Units of adjudication: tags, or anything whose labels have a class each."""
+class Rule(NamedTuple):
+    """Conditions on the objects of a decision; those that are None, or empty, hold for all."""
+
+    objects: frozenset[str] | None = None  #: match ids
+    verdicts: tuple[str, ...] = ()
+    classes: frozenset[str] = frozenset()  #: classes of which one label at least has one
+    annotators: tuple[int, ...] = ()  #: annotators of whom one at least drew it
+    min_votes: int = 1
+    one_class: bool = False  #: whether all labels must have the same class
+    min_iou: float | None = None  #: least mean IoU, which a single label does not have
+
+
+class Decidable:
+    """The ``U`` objects of ``S`` samples, or frames, with ``N`` labels, and their decisions.
+
+    Attributes:
+        units: the objects
+        logs: for every sample, its log of decisions
+        rows: for every object, its labels
+        of_sample: for every sample, its objects
+        found: for every object, the current decisions on any of its labels
+        gold: for every sample, the labels in the field of decisions, by id
+    """
+
+    def __init__(
+        self,
+        units: UnitLabels,
+        logs: Sequence[DecisionLog],
+        fields: Sequence[tuple[str, LabelKind]],
+        masks: Collection[Stored] | None = None,
+    ) -> None:
+        # masks are those documents in which masks are looked up that were not read with the objects
+        self.units, self.logs, self._masks = units, logs, masks
+        self._fields = [fields[field] for field in units.field.tolist()]
+        first = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
+        self.rows = [range(*ends) for ends in itertools.pairwise(first)]
+        first = np.searchsorted(units.sample, np.arange(len(logs) + 1)).tolist()
+        self.of_sample = [range(*ends) for ends in itertools.pairwise(first)]
+        self.gold = [{label["_id"]: label for label in log.labels} for log in logs]
+        self.found: list[list[Stored]] = [[] for _ in units.unit_ids]
+        for log, of_sample in zip(logs, self.of_sample, strict=True):
+            decision_on = {key: one for one in log.decisions for key in one["labels"]}
+            for unit in of_sample if decision_on else ():
+                keys = sorted(self.keys[row] for row in self.rows[unit])
+                self.found[unit] = list({one["id"]: one for one in map(decision_on.get, keys) if one}.values())
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """Name of every label in decisions, shape ``(N,)``."""
+        named = zip(self._fields, self.units.labels, strict=True)
+        return [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
+
+    def hashes(self, unit: int) -> dict[str, str]:
+        """Hashes of the labels of an object as they are now, sorted by what decisions call them."""
+        units = self.units
+        if self._masks is not None:  # of all samples, when the first is asked for
+            documents = {"_id": {"$in": [each["_id"] for each in units.documents]}}
+            fields = {f"{name}.{part}": True for name, kind in self._fields for part in ("label", *kind.content)}
+            stored = {each["_id"]: each for each in self._masks.find(documents, fields)}
+            for k, (name, _), label in zip(units.sample[units.unit].tolist(), self._fields, units.labels, strict=True):
+                label |= stored.get(units.documents[k]["_id"], {}).get(name) or {}
+            self._masks = None
+        rows = sorted(self.rows[unit], key=self.keys.__getitem__)
+        return {self.keys[row]: hash_of_label(units.labels[row], self._fields[row][1]) for row in rows}
+
+    def facts(self, unit: int, annotators: Sequence[str]) -> Stored:
+        """Facts that a decision records of its object: labels and their hashes, classes, and assigned annotators.
+
+        The verdict is None on samples that are not rated.
+        """
+        hashes, asked = self.hashes(unit), self.units.asked[self.units.sample[unit]].tolist()
+        code = int(self.units.verdict[unit])
+        return {
+            "labels": list(hashes),
+            "hashes": list(hashes.values()),
+            "classes": sorted({str(self.units.values[row]) for row in self.rows[unit]}),
+            "asked": [name for name, is_asked in zip(annotators, asked, strict=True) if is_asked],
+            "unit": self.units.unit_ids[unit],
+            "verdict": VERDICTS[code] if code >= 0 else None,
+        }
+
+    def gold_label(self, unit: int) -> Stored | None:
+        """The label in the field of decisions for an object; None if it was decided that there is none."""
+        gold_id = self.found[unit][0]["gold_id"]
+        return None if gold_id is None else self.gold[int(self.units.sample[unit])].get(gold_id)
+
+    def state(self, unit: int) -> int:
+        """State of an object."""
+        if not self.found[unit]:
+            return OPEN
+        if not self.is_of_same_labels(unit):
+            return CHANGED
+        decision, hashes = self.found[unit][0], self.hashes(unit)
+        named = zip(decision["labels"], decision["hashes"], strict=True)
+        if any(hashes.get(key, found) != found for key, found in named):
+            return CHANGED
+        return SKIPPED if decision["choice"] == "skip" else DECIDED
+
+    def is_of_same_labels(self, unit: int) -> bool:
+        """True if an object has one decision, and the labels that this one names, edited or not."""
+        if len(self.found[unit]) != 1:
+            return False
+        (decision,), keys = self.found[unit], {self.keys[row] for row in self.rows[unit]}
+        # an object does not have labels that were added to it by applying the decision until the run is updated
+        added = {each["key"] for each in applied_changes(decision) if each["what"] == ADDED}
+        return {*decision["labels"]} - (added - keys) == keys
+
+
+class ObjectsToDecide:
+    """The objects of a run as they are now, what can be decided on them, and the field of decisions.
+
+    This class is for tags, or anything whose labels have a class each.
+
+    Attributes:
+        gold: the field of decisions
+        kind: type of the labels in that field
+        label_type: type of one of these labels
+        geometry: reads the geometry of one; None without one
+        among: ids of the samples; None for all
+        reader: reads the objects
+        fields: types of the annotators' labels by field, within a document
+    """
 
     unit: ClassVar[str] = "object"  #: word for a unit
     conflict: ClassVar[str] = "class conflict"  #: word for a conflict of what was said of it
+    said: ClassVar[str] = "label"  #: attribute with what a label says
     without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that mean nothing here
     has_consensus: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True  #: whether labels have classes
@@ -44,18 +178,50 @@ class DecisionUnits:
     can_repeat: ClassVar[bool] = False  #: whether an annotator may have given a unit several labels, which count once
     requirement: str = "a class"  #: what a label of one's own must have
 
-    def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
-        self.reader = reader
-        self.kind = kind  #: type of the labels in the field of decisions
-        self.annotators = annotators
+    def __init__(self, labels: RunLabels, gold: str, kind: LabelKind, among: tuple[ObjectId, ...] | None) -> None:
+        self.labels, self.config, self.kind, self.among = labels, labels.config, kind, among
+        self.gold = Gold(labels.dataset, gold, on_frames=labels.on_frames)
+        self.reader = UnitReader(labels, among, (self.gold.name, self.gold.decisions))
+        stored: Any = kind.stored
+        self.label_type: type[fol.Label] = (list_of(stored) or ("", stored))[1]
+        self.fields = dict(zip(self.reader.source.fields, labels.kinds, strict=True))
+        self.geometry = kind.mask_geometry or kind.geometry
+        if self.geometry is not None:
+            self.requirement = f"a usable geometry: {self.geometry.requirement}"
+        self.gold.check(stored)
 
-    @property
-    def config(self) -> AgreementConfig:
-        """The options of the run."""
-        return self.reader.source.config
+    def of(self, rows: list[Stored]) -> Decidable:
+        """The objects of query results of the reader, with the decisions on them."""
+        units = self.reader.units(rows)
+        logs = [DecisionLog(self.gold, self.kind, document) for document in units.documents]
+        return Decidable(units, logs, list(self.fields.items()), self.gold.collection if self.reader.is_lean else None)
+
+    def meeting(self, rule: Rule, units: UnitLabels) -> BoolArray:
+        """The objects that meet all conditions of a rule, shape ``(U,)``."""
+
+        def any_label(chosen: BoolArray) -> BoolArray:
+            return np.bincount(units.unit[chosen], minlength=units.n_units) > 0
+
+        found: BoolArray = self.votes(units) >= rule.min_votes
+        if rule.objects is not None:
+            found &= np.array([each in rule.objects for each in units.unit_ids], np.bool_)
+        if rule.verdicts:
+            found &= np.isin(units.verdict, [VERDICTS.index(verdict) for verdict in rule.verdicts])
+        if rule.classes:
+            codes = [code for code, name in enumerate(self.reader.codes.names()) if name in rule.classes]
+            found &= any_label(np.isin(units.category, codes))
+        if rule.annotators:
+            found &= any_label(np.isin(units.annotator, rule.annotators))
+        if rule.one_class:
+            first = np.searchsorted(units.unit, np.arange(units.n_units))
+            found &= ~any_label(units.category != units.category[first[units.unit]])
+        if rule.min_iou is not None:
+            with np.errstate(invalid="ignore"):
+                found &= units.mean_iou >= rule.min_iou - _ROUNDING
+        return found
 
     def votes(self, units: UnitLabels) -> IntArray:
-        """Votes for the consensus, shape ``(U,)``."""
+        """Annotators who drew an object, or gave the leading value, shape ``(U,)``."""
         return units.votes
 
     def costs(self, units: UnitLabels) -> IntArray:
@@ -86,13 +252,6 @@ class DecisionUnits:
             for code, has_majority in zip(voted.category.tolist(), self.has_majority(units).tolist(), strict=True)
         ]
 
-    @property
-    def label_type(self) -> type[fol.Label]:
-        """Type of one label."""
-        stored: Any = self.kind.stored
-        found = list_of(stored)
-        return stored if found is None else found[1]
-
     def is_usable(self, label: Stored) -> bool:
         """True if a stored label of one's own can be right."""
         return label.get("label") is not None and is_class(label["label"])
@@ -101,16 +260,10 @@ class DecisionUnits:
         """The class of a label, for people."""
         return str(value)
 
-    def value(self, label: Stored) -> Any:
-        """The class of a stored label, as in ``UnitLabels.values``."""
-        return label.get("label")
-
     def code(self, label: Stored) -> int:
         """Code of the class of a stored label."""
         value = label.get("label")
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
-
-    # ---- labels of annotators that are not right ----
 
     def corrections(
         self, label: Stored, right: Stored, kinds: Set[str] = frozenset(("class", "geometry", "attributes"))
@@ -134,8 +287,6 @@ class DecisionUnits:
         one, other = ({name: each.get(name) for name in differing} for each in (label, right))
         return bool(differing) and not is_same(one, other)
 
-    # ---- labels that somebody drew ----
-
     def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
         """Unit of every drawn label among some units of one sample, each at most once; None for none."""
         left = {}
@@ -144,19 +295,14 @@ class DecisionUnits:
         return [left.pop(self.code(label), None) for label in labels]
 
 
-class ObjectUnits(DecisionUnits):
-    """Objects: detections, polylines, keypoints and intervals."""
-
-    def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
-        super().__init__(reader, kind, annotators)
-        self._geometry = kind.mask_geometry or kind.geometry
-        self.requirement = f"a usable geometry: {getattr(self._geometry, 'requirement', '')}"
+class DrawnToDecide(ObjectsToDecide):
+    """Objects that were drawn: detections, polylines, keypoints and intervals."""
 
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The consensus; None without a majority, or a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
-        made = unit_documents(units, maker, self.reader, self.annotators)
+        made = unit_documents(units, maker, self.reader)
         return [
             {name: label[name] for name in attributes if name in label} if label is not None and has_majority else None
             for label, has_majority in zip(made, self.has_majority(units).tolist(), strict=True)
@@ -164,7 +310,7 @@ class ObjectUnits(DecisionUnits):
 
     def is_usable(self, label: Stored) -> bool:
         """True if a label has a usable geometry."""
-        return self._geometry is not None and self._geometry.is_usable(label, self.config)
+        return self.geometry is not None and self.geometry.is_usable(label, self.config)
 
     def code(self, label: Stored) -> int:
         """Code of the class."""
@@ -176,12 +322,11 @@ class ObjectUnits(DecisionUnits):
         rows = np.flatnonzero(np.isin(units.unit, among)).tolist()
         if reader is None or not rows:
             return [None for _ in labels]
-        member_columns = {
-            name: [units.labels[row].get(attribute) for row in rows] for name, attribute in reader.columns.items()
-        }
-        label_columns = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
-        ious = box_iou(reader.boxes(label_columns, self.config)[0], reader.boxes(member_columns, self.config)[0])
-        ious = np.nan_to_num(ious)
+        boxes = []
+        for drawn in (labels, [units.labels[row] for row in rows]):
+            columns = {name: [label.get(attribute) for label in drawn] for name, attribute in reader.columns.items()}
+            boxes.append(reader.boxes(columns, self.config)[0])
+        ious = np.nan_to_num(box_iou(*boxes))
         chosen: list[int | None] = [None for _ in labels]
         while ious.size and ious.max() >= _LEAST_IOU:
             label, member = divmod(int(ious.argmax()), len(rows))
@@ -192,7 +337,7 @@ class ObjectUnits(DecisionUnits):
         return chosen
 
 
-class TagUnits(DecisionUnits):
+class TagsToDecide(ObjectsToDecide):
     """Tags of samples, each of which is right or not."""
 
     unit = "tag"
@@ -200,7 +345,7 @@ class TagUnits(DecisionUnits):
     can_repeat = True
 
 
-class ClassUnits(DecisionUnits):
+class ClassesToDecide(ObjectsToDecide):
     """Classes of samples: which one is right."""
 
     unit = "image"
@@ -221,17 +366,18 @@ class ClassUnits(DecisionUnits):
         return [left.pop() if left else None for _ in labels]
 
 
-class NumberUnits(ClassUnits):
+class NumbersToDecide(ClassesToDecide):
     """Numbers of samples; the median is the consensus, and a number is right if it differs by the tolerance at most."""
 
     without = frozenset(("classes", "one_class", "min_iou"))
     conflict = "numbers differ"
+    said = "value"
     has_classes = False
     requirement = "a finite number as value"
 
     def votes(self, units: UnitLabels) -> IntArray:
         """The most annotators who agree with one of them."""
-        table = np.full((units.n_units, len(self.annotators)), np.nan)
+        table = np.full((units.n_units, len(self.labels.annotators)), np.nan)
         table[units.unit, units.annotator] = units.values
         agree = agreeing(table[:, :, None], table[:, None, :], self.config.tolerance)
         found: IntArray = agree.sum(axis=2).max(axis=1, initial=0)
@@ -254,10 +400,6 @@ class NumberUnits(ClassUnits):
         """The number, without needless digits."""
         return value_name(round(value, 6)) if isinstance(value, float) else str(value)
 
-    def value(self, label: Stored) -> Any:
-        """The number of a stored label."""
-        return label.get("value")
-
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
         return not agreeing(number, others, self.config.tolerance).all()
@@ -268,7 +410,7 @@ class NumberUnits(ClassUnits):
         return medians_by_group(units.unit, numbers, units.n_units)[:, 0]
 
 
-class MaskUnits(ClassUnits):
+class MasksToDecide(ClassesToDecide):
     """Masks of samples: whose is right. An annotator is right if their mask is the same as the decided one."""
 
     without = frozenset(("classes", "one_class"))
@@ -282,25 +424,21 @@ class MaskUnits(ClassUnits):
         return label.get("mask") is not None or label.get("mask_path") is not None
 
 
-_UNITS: dict[str, type[DecisionUnits]] = {
-    OBJECTS.name: ObjectUnits,
-    RATINGS.name: ClassUnits,
-    TAGS.name: TagUnits,
-    PIXELS.name: MaskUnits,
+_OF_FAMILY: dict[str, type[ObjectsToDecide]] = {
+    OBJECTS.name: DrawnToDecide,
+    RATINGS.name: ClassesToDecide,
+    TAGS.name: TagsToDecide,
+    PIXELS.name: MasksToDecide,
 }
 
 
-def decision_units(labels: RunLabels, reader: UnitReader) -> DecisionUnits:
-    """Units of adjudication of a run.
-
-    Args:
-        labels: the labels of the run
-        reader: reads its units
+def objects_to_decide(labels: RunLabels, gold: str, among: tuple[ObjectId, ...] | None = None) -> ObjectsToDecide:
+    """The objects of a run, or of some of its samples, with the field of decisions.
 
     Raises:
-        AgreementInputError: if the annotators' labels are of different types
+        AgreementInputError: if the annotators' labels are of different types, or the field is not free
     """
-    units = NumberUnits if labels.kinds[0].is_number else _UNITS[labels.family.name]
+    to_decide = NumbersToDecide if labels.kinds[0].is_number else _OF_FAMILY[labels.family.name]
     # of the annotators, or the label type of their plain values
     kind = first = labels.kinds[0]
     if not first.is_label or any(each.stored is not first.stored for each in labels.kinds):
@@ -309,4 +447,4 @@ def decision_units(labels: RunLabels, reader: UnitReader) -> DecisionUnits:
             raise AgreementInputError(
                 f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
             )
-    return units(reader, kind, labels.annotators)
+    return to_decide(labels, gold, kind, among)

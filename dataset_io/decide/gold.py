@@ -24,7 +24,7 @@ from ...agreement.settings.arguments import takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
 from ...charts.text.words import counted
 from ..app.label_schemas import end_editing
-from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
+from ..database.fiftyone_private import list_of, reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import refuse_read_only, whole_samples
 from ..labels.stored import all_fields, run_of
@@ -33,15 +33,13 @@ from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
 from ..run.read import rare_collections
-from ..units.changing import Changed, Documents, change
+from ..units.changing import BATCH, Changed, Documents, change
 from ..units.unit_labels import Stored
-from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, hash_of_label, stored_labels
+from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, LabelEdits
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: entries of decisions that choose which are counted
-_COUNTED = ("choice", "verdict", "asked", "classes", "labels", REPLACED_BY)
 #: in a name of decisions: they are indexed, and names in indexes must not be long
 _MOST_LETTERS = 100
 
@@ -62,12 +60,6 @@ class Gold(GoldField):
         prefix = names.FRAMES_PREFIX if self.on_frames else ""
         found = {name: kind_of(self.dataset.get_field(prefix + name)) for name in sorted(fields)}
         return {name: kind for name, kind in found.items() if kind is not None}
-
-    @property
-    def has_labels(self) -> Stored:
-        """A query for documents with labels."""
-        list_name = self.kind.list_name
-        return {f"{self.name}._cls" if list_name is None else f"{self.name}.{list_name}.0": {"$exists": True}}
 
     # ---- its life ----
 
@@ -103,9 +95,9 @@ class Gold(GoldField):
         list_name, label_type = list_of(stored) or ("", stored)
         inside_list = f".{list_name}." if list_name else "."
         schema, own = all_fields(self.dataset), {*label_type._fields, *names.GOLD_ATTRIBUTES}
-        info, wanted = {names.GOLD_MARK: self.name}, dict[str, fo.Field]()
+        info = {names.GOLD_MARK: self.name}
         described = "What was decided to be right: a label for every object that there is"
-        wanted[self.path] = fo.EmbeddedDocumentField(stored, description=described, info=info)
+        wanted: dict[str, fo.Field] = {self.path: fo.EmbeddedDocumentField(stored, description=described, info=info)}
         for field in sorted(fields):
             inside = f"{field}{inside_list}"
             for path, declared in schema.items():
@@ -113,10 +105,9 @@ class Gold(GoldField):
                 is_new = path.startswith(inside) and "." not in attribute and attribute not in own
                 if is_new and run_of(path, declared) is None:
                     wanted.setdefault(f"{self.path}{inside_list}{attribute}", declared)
-        for attribute, spec in names.GOLD_ATTRIBUTES.items():
-            wanted[f"{self.path}{inside_list}{attribute}"] = new_field(spec)
+        wanted |= {f"{self.path}{inside_list}{name}": new_field(spec) for name, spec in names.GOLD_ATTRIBUTES.items()}
         described = "Who decided what, when and why; one entry for every decision"
-        wanted[self.path + names.DECISIONS_SUFFIX] = fo.ListField(fo.DictField(), description=described, info=info)
+        wanted[self.paths[1]] = fo.ListField(fo.DictField(), description=described, info=info)
         if any(self.dataset.get_field(path) is None for path in wanted):
             with writing(self.dataset):
                 self.check(stored)
@@ -146,34 +137,14 @@ class Gold(GoldField):
             if self.collection.find_one({"$or": [held, {self.decisions: {"$nin": [None, []]}}]}, {"_id": True}) is None:
                 self.delete()
 
-    def remove_if_deleted(self) -> None:
-        """Remove what was written after somebody deleted the field.
-
-        Raises:
-            AgreementInputError: if somebody did
-        """
-        reload_dataset(self.dataset)
-        if not self.exists:
-            self.delete()
-            raise AgreementInputError(f"The field `{self.path}` was deleted meanwhile; nothing was decided")
-
     # ---- reading ----
-
-    def log_of(self, document: Stored, kind: LabelKind | None = None) -> DecisionLog:
-        """The log of a document as stored.
-
-        Args:
-            document: the document, or both fields of it
-            kind: type of the labels; needed only where the field may not exist
-        """
-        return DecisionLog((self.name, self.decisions), kind or self.kind, document)
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, tuple[DecisionLog, Stored]]:
         """The logs of the samples, or frames, with decisions by id; beside each the video and the number of frames."""
         query = self.with_decisions | ({} if only is None else {"_id": {"$in": list(only)}})
         beside = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
         rows = self.collection.find(query, {self.name: True, self.decisions: True, **beside}) if self.exists else ()
-        return {row["_id"]: (self.log_of(row), row) for row in rows}
+        return {row["_id"]: (DecisionLog(self, self.kind, row), row) for row in rows}
 
     def decided_ids(self) -> list[ObjectId]:
         """Ids of the samples, or frames, with decisions."""
@@ -182,15 +153,17 @@ class Gold(GoldField):
 
     def latest_step(self, by: str | None) -> str | None:
         """Last step of decisions, by anybody or by one, that is not applied to labels; a form is no step."""
-        decision = f"{self.decisions}"
+        decision = self.decisions
+        conditions = [
+            {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.{REPLACED_BY}": {"$exists": False}},
+            {"$or": [{f"{decision}.choice": {"$ne": "skip"}}, {f"{decision}.gold_id": None}]},
+            {} if by is None else {f"{decision}.decided_by": by},
+        ]
         stages: list[Stored] = [
             {"$match": self.with_decisions},
             {"$project": {decision: True}},
             {"$unwind": f"${decision}"},
-            {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}}},
-            {"$match": {f"{decision}.{REPLACED_BY}": {"$exists": False}}},
-            {"$match": {} if by is None else {f"{decision}.decided_by": by}},
-            {"$match": {"$or": [{f"{decision}.choice": {"$ne": "skip"}}, {f"{decision}.gold_id": None}]}},
+            {"$match": {"$and": conditions}},
             {"$sort": {f"{decision}.decided_at": -1, f"{decision}.id": -1}},
             {"$limit": 1},
         ]
@@ -199,7 +172,12 @@ class Gold(GoldField):
     def only_decision(self, step: str) -> tuple[str, Stored] | None:
         """The decision of a step, and the id of its document; None if these are several."""
         rows = self.collection.find({f"{self.decisions}.step": step}, {self.name: True, self.decisions: True}).limit(2)
-        made = [(str(row["_id"]), one) for row in rows for one in self.log_of(row).decisions if one["step"] == step]
+        made = [
+            (str(row["_id"]), one)
+            for row in rows
+            for one in DecisionLog(self, self.kind, row).decisions
+            if one["step"] == step
+        ]
         return made[0] if len(made) == 1 else None
 
     def counts(
@@ -207,64 +185,49 @@ class Gold(GoldField):
     ) -> tuple[int, int]:
         """Number of objects that were decided, and that were skipped, as they were at that time.
 
-        Args:
-            verdicts: verdicts of the objects
-            annotator: an annotator who was assigned; None for all
-            label: a class that somebody gave; None for all
-            votes: number of labels; None for all
+        Those with some verdicts: of all, or of an annotator who was assigned, with a class that somebody gave, with so
+        many labels.
         """
-        if not self.exists:
-            return 0, 0
-        decision = self.decisions
-        conditions: Stored = {f"{decision}.{REPLACED_BY}": {"$exists": False}}
-        conditions |= {f"{decision}.verdict": {"$in": list(verdicts)}}
-        conditions |= {} if annotator is None else {f"{decision}.asked": annotator}
-        conditions |= {} if label is None else {f"{decision}.classes": label}
-        conditions |= {} if votes is None else {f"{decision}.labels": {"$size": votes}}
+        size = None if votes is None else {"$size": votes}
+        sought = {"verdict": {"$in": list(verdicts)}, "asked": annotator, "classes": label, "labels": size}
+        conditions = {f"{self.decisions}.{name}": value for name, value in sought.items() if value is not None}
         stages: list[Stored] = [
             {"$match": self.with_decisions},
-            {"$project": dict.fromkeys((f"{decision}.{name}" for name in _COUNTED), True)},
-            {"$unwind": f"${decision}"},
-            {"$match": conditions},
-            {"$group": {"_id": {"$eq": [f"${decision}.choice", "skip"]}, "n": {"$sum": 1}}},
+            {"$project": {f"{self.decisions}.{name}": True for name in (*sought, "choice", REPLACED_BY)}},
+            {"$unwind": f"${self.decisions}"},
+            {"$match": {f"{self.decisions}.{REPLACED_BY}": {"$exists": False}, **conditions}},
+            {"$group": {"_id": {"$eq": [f"${self.decisions}.choice", "skip"]}, "n": {"$sum": 1}}},
         ]
-        found = {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
+        found = {row["_id"]: row["n"] for row in self.collection.aggregate(stages)} if self.exists else {}
         return found.get(False, 0), found.get(True, 0)
 
     # ---- writing ----
 
-    def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
-        """Keep the label of a decision as it was written, so that it can be brought back after somebody edited it."""
-        if "written" in decision or hash_of_label(label, self.kind) != decision["gold_hash"]:
-            return
-        this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
-        self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
-
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
 
-        Args:
-            step: the step
-            unedited: only decisions whose labels are as :meth:`keep_as_written` kept them
+        With ``unedited`` only those whose labels are as they were kept when the form was opened.
 
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
         n, is_applied = 0, False
 
-        def undone(document: Stored) -> Changed:
+        def undone(rows: list[Stored]) -> dict[ObjectId, Changed]:
             nonlocal is_applied
-            log = self.log_of(document)
-            is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
-            n_undone = log.undo(step, unedited=unedited)
-            return Counter(n=n_undone), log.write() if n_undone else None
+            found = dict[ObjectId, Changed]()
+            for row in rows:
+                log = DecisionLog(self, self.kind, row)
+                is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
+                n_undone = log.undo(step, unedited=unedited)
+                found[row["_id"]] = Counter(n=n_undone), log.write() if n_undone else None
+            return found
 
-        documents = Documents(self.collection, {f"{self.decisions}.step": step}, (self.name, self.decisions))
-        while True:  # as often as it takes
-            total = change(documents, lambda rows: {each["_id"]: undone(each) for each in rows})
-            n += total["n"]
-            if not total["n_meanwhile"]:
-                break
+        n_meanwhile = 1
+        while n_meanwhile:  # as often as it takes
+            query = {f"{self.decisions}.step": step}
+            total = change(Documents(self.collection, query, (self.name, self.decisions)), undone)
+            n, n_meanwhile = n + total["n"], total["n_meanwhile"]
         if is_applied and not n and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "
@@ -345,24 +308,25 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     listed = list[Decision]()
     with rare_collections():
         found = opened.decided(only)
-        made = [(each, log, row, decision) for each, (log, row) in found.items() for decision in log.decisions]
-        fields = {key.split(" ")[0] for *_, decision in made for key in decision["labels"]}
-        labels = stored_labels(opened.collection, list(found), opened.kinds_of(fields))  # as they are now
-    for document_id, log, row, stored in made:
-        there = labels[document_id]
-        hashes = [hash_of_label(*there[key]) if key in there else None for key in stored["labels"]]
-        decision = Decision(
-            sample_id=str(row.get("_sample_id", row["_id"])),
-            frame_number=row.get("frame_number"),
-            **{name: stored[name] for name in _AS_STORED},
-            labels=tuple(stored["labels"]),
-            gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
-            by_rule=stored[BY_RULE],
-            changed=hashes != stored["hashes"],
-            edited=log.is_edited(stored),
-            applied=bool(stored.get(APPLIED)),
-        )
-        listed.append(decision)
+        made = [one for log, _ in found.values() for one in log.decisions]
+        kinds = opened.kinds_of({key.split(" ")[0] for one in made for key in one["labels"]})
+        documents = Documents(opened.collection, {}, ("_id", *kinds))
+        batches = (documents.again(list(found)[start : start + BATCH]) for start in range(0, len(found), BATCH))
+        for edits in (LabelEdits(each, kinds) for batch in batches for each in batch):  # labels as they are now
+            log, row = found[edits.document["_id"]]
+            for stored in log.decisions:
+                decision = Decision(
+                    sample_id=str(row.get("_sample_id", row["_id"])),
+                    frame_number=row.get("frame_number"),
+                    **{name: stored[name] for name in _AS_STORED},
+                    labels=tuple(stored["labels"]),
+                    gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
+                    by_rule=stored[BY_RULE],
+                    changed=list(map(edits.hash, stored["labels"])) != stored["hashes"],
+                    edited=log.is_edited(stored),
+                    applied=bool(stored.get(APPLIED)),
+                )
+                listed.append(decision)
     listed.sort(key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
     return Decisions(listed)
 

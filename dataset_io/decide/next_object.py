@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -27,11 +26,11 @@ from ..database.fiftyone_private import frame_collection, reload_samples, sample
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex, now
 from ..units.changing import Changed, Documents, change
-from ..units.unit_labels import Stored, labels_in
+from ..units.unit_labels import Stored
 from ..units.units_field import DISPUTED
-from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
-from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, user_name
-from .decision_log import BY_RULE, Choice, hash_of_label, label_key
+from .decide import Decided, decide_on, open_decided, user_name
+from .decision_log import BY_RULE, Choice, DecisionLog, LabelEdits, hash_of_label, label_key
+from .decision_units import CHANGED, OPEN, SKIPPED, Decidable, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
@@ -68,7 +67,7 @@ class ShownObject:
     versions: list[Version]  #: by annotator
     missing: list[str]  #: annotators who were assigned and did not draw it
     consensus: str | None  #: class of the consensus; None if there is no consensus
-    state: int  #: one of :data:`~.decidable.STATES`
+    state: int  #: one of :data:`~.decision_units.STATES`
     decision: Stored | None  #: what was decided on it before
     filepath: str | None
 
@@ -86,26 +85,14 @@ class Sought:
 
 
 def next_object(
-    labels: RunLabels,
-    gold: str,
-    index: SampleIndex,
-    objects: CostlyUnits,
-    sought: Sought,
-    left_out: Sequence[tuple[str, str]] = (),
+    labels: RunLabels, gold: str, index: SampleIndex, objects: CostlyUnits, sought: Sought
 ) -> tuple[str, str] | None:
     """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
 
-    Samples on all whose objects somebody decided come last: those in which a label was changed since.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        index: the samples of the records
-        objects: the disputed objects in the records
-        sought: which objects
-        left_out: objects to pass over
+    Samples on all whose objects somebody decided come last: those in which a label was changed since. The disputed
+    objects, and their samples, are those in the records of the run.
     """
-    opened = ObjectsToDecide(labels, gold, ())
+    opened = objects_to_decide(labels, gold, ())
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
     ids, numbers = index.ids(), index.frame_numbers()
     if sought.sample_id is not None:
@@ -113,82 +100,64 @@ def next_object(
     for again in (False,) if sought.skipped else (False, True):
         start, end = 0, _BATCH
         while start < len(objects.row):
-            each_of = (objects.row, objects.cost, objects.n_of_sample)
-            rows, costs, of_sample = (each[start:end].tolist() for each in each_of)
-            start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
+            rows = objects.row[start:end].tolist()
             places = [(ids[k], None if numbers is None else int(numbers[k])) for k in rows]
-            there = _decided_on(opened, places)
-            known = [there.get(place, _Decided()) for place in places]
-            open_ones = {
-                each.document_id for each, n_units in zip(known, of_sample, strict=True)
-                if each.document_id is not None and (
-                    each.is_any if sought.skipped else each.is_changed if again else each.n < n_units
-                )
-            }  # fmt: skip
-            if not open_ones:
-                continue
-            found = _sought_units(labels, gold, sorted(open_ones), sought)
-            for document, least in zip((each.document_id for each in known), costs, strict=True):
-                for cost, state, unit in found.get(document, ()) if document is not None else ():
-                    if state in wanted and cost >= least and (str(document), unit) not in left_out:
-                        return str(document), unit
+            n_units = dict(zip(places, objects.n_of_sample[start:end].tolist(), strict=True))
+            still = _still_open(opened, n_units, skipped=sought.skipped, again=again)
+            found = _sought_units(labels, gold, sorted(still.values()), sought) if still else {}
+            for place, least in zip(places, objects.cost[start:end].tolist(), strict=True):
+                for cost, state, document, unit in found.get(still.get(place), ()):
+                    if state in wanted and cost >= least:
+                        return document, unit
+            start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
     return None
 
 
-class _Decided(NamedTuple):
-    """What was decided on a sample, or frame."""
+def _still_open(
+    opened: ObjectsToDecide, n_units: Mapping[tuple[str, int | None], int], *, skipped: bool, again: bool
+) -> dict[tuple[str, int | None], ObjectId]:
+    """Ids of samples, or frames, on some of whose objects nobody decided, by id of the sample and number of the frame.
 
-    document_id: ObjectId | None = None  #: its id; None if it does not exist any more
-    is_any: bool = False  #: whether there are decisions
-    n: int = 0  #: decisions on objects that have a label
-    is_changed: bool = False  #: whether somebody wrote it after the last decision
-
-
-def _decided_on(
-    opened: ObjectsToDecide, places: Sequence[tuple[str, int | None]]
-) -> dict[tuple[str, int | None], _Decided]:
-    """What was decided on samples, or frames, by id of the sample and number of the frame."""
-    gold, found = opened.gold, dict[tuple[str, int | None], _Decided]()
-    query: Stored = {"_id": {"$in": [ObjectId(each) for each, _ in places]}}
+    With ``skipped`` those with any decision, with ``again`` those that somebody wrote after the last decision.
+    """
+    gold, found = opened.gold, dict[tuple[str, int | None], ObjectId]()
+    query: Stored = {"_id": {"$in": [ObjectId(each) for each, _ in n_units]}}
     if gold.on_frames:
-        query = {"$or": [{"_sample_id": ObjectId(each), "frame_number": number} for each, number in places]}
+        query = {"$or": [{"_sample_id": ObjectId(each), "frame_number": number} for each, number in n_units]}
     wanted = [gold.decisions, "last_modified_at", "_sample_id", "frame_number"]
     for name, kind in opened.fields.items():
         path = kind.label_path(name)
         wanted += [f"{path}._id", f"{path}._cls"] if kind.is_label else [name]
     for row in gold.collection.find(query, dict.fromkeys(wanted, True)):
         place = (str(row["_sample_id"]), row["frame_number"]) if gold.on_frames else (str(row["_id"]), None)
-        entries, stamp = row.get(gold.decisions), row.get("last_modified_at")
-        if not entries:
-            found[place] = _Decided(row["_id"])
-            continue
-        there = {label_key(name, each.get("_id"), kind) for name, kind in opened.fields.items()
-                 for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
-        decisions = gold.log_of({gold.decisions: entries}, opened.kind).decisions
+        entries, stamp = row.get(gold.decisions) or [], row.get("last_modified_at")
+        decisions = DecisionLog(gold, opened.kind, {gold.decisions: entries}).decisions
+        edits = LabelEdits(row, opened.fields)
         # what nobody drew was asked of nobody
-        n = sum(bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions)
-        is_changed = stamp is not None and stamp > max(each["decided_at"] for each in entries)
-        found[place] = _Decided(row["_id"], True, n, is_changed)
+        n_decided = sum(bool(each["asked"]) and any(map(edits.label, each["labels"])) for each in decisions)
+        is_changed = bool(entries) and stamp is not None and stamp > max(each["decided_at"] for each in entries)
+        if bool(entries) if skipped else is_changed if again else n_decided < n_units[place]:
+            found[place] = row["_id"]
     return found
 
 
 def _sought_units(
     labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought
-) -> dict[ObjectId, list[tuple[int, int, str]]]:
-    """The objects of some samples that pass the filters: cost, state and match id, the most costly first."""
+) -> dict[ObjectId | None, list[tuple[int, int, str, str]]]:
+    """The objects of samples that pass the filters: cost, state, id of the document, and match id; the costly first."""
     opened, objects = objects_of(labels, gold, documents)
     units = objects.units
     rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
-    is_sought = rule.of(objects, opened.reader.codes.names())
+    is_sought = opened.meeting(rule, units)
     if sought.votes is not None:
         is_sought &= units.votes == sought.votes
     if sought.annotator is not None:
         is_sought &= units.asked[units.sample, labels.annotators.index(sought.annotator)]
-    costs, samples = opened.units.costs(units).tolist(), units.sample.tolist()
-    found: dict[ObjectId, list[tuple[int, int, str]]] = {}
+    costs, samples = opened.costs(units).tolist(), units.sample.tolist()
+    found: dict[ObjectId | None, list[tuple[int, int, str, str]]] = {}
     for unit in sorted(np.flatnonzero(is_sought).tolist(), key=lambda unit: (-costs[unit], units.unit_ids[unit])):
-        entry = (costs[unit], objects.state(unit), units.unit_ids[unit])
-        found.setdefault(units.samples[samples[unit]].sample_id, []).append(entry)
+        document = units.samples[samples[unit]].sample_id
+        found.setdefault(document, []).append((costs[unit], objects.state(unit), str(document), units.unit_ids[unit]))
     return found
 
 
@@ -198,71 +167,58 @@ def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> t
     if labels.on_frames:
         rows = frame_collection(labels.dataset).find({"_id": {"$in": list(documents)}}, {"_sample_id": 1})
         among = tuple({row["_sample_id"] for row in rows})
-    opened = ObjectsToDecide(labels, gold, among)
+    opened = objects_to_decide(labels, gold, among)
     return opened, opened.of(opened.reader.again(documents))
 
 
 def files_of(
-    opened: ObjectsToDecide, documents: Sequence[ObjectId]
+    opened: ObjectsToDecide, documents: Sequence[ObjectId | str]
 ) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
-    """Sample, number of the frame, and file of some samples, or frames."""
-    rows = opened.gold.collection.find({"_id": {"$in": list(documents)}}, {"_sample_id": 1, "frame_number": 1})
+    """Sample, number of the frame, and file of some samples, or frames; None where there is none."""
+    ids = list(map(ObjectId, documents))
+    rows = opened.gold.collection.find({"_id": {"$in": ids}}, {"_sample_id": 1, "frame_number": 1})
     sample_id = "_sample_id" if opened.gold.on_frames else "_id"
     places = {row["_id"]: (row[sample_id], row.get("frame_number")) for row in rows}
     samples = {"_id": {"$in": [sample for sample, _ in places.values()]}}
     found = sample_collection(opened.labels.dataset).find(samples, {"filepath": 1})
     paths = {row["_id"]: row.get("filepath") for row in found}
-    return {each: (sample, frame, paths.get(sample)) for each, (sample, frame) in places.items()}
-
-
-def file_of(opened: ObjectsToDecide, document_id: str) -> tuple[int | None, str | None]:
-    """Number of the frame, and file, of a sample or frame; None where there is none."""
-    document = ObjectId(document_id)
-    return files_of(opened, [document]).get(document, (document, None, None))[1:]
+    found_at = ((each, *places.get(each, (each, None))) for each in ids)
+    return {each: (sample, frame, paths.get(sample)) for each, sample, frame in found_at}
 
 
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
-    """An object with all its versions; None if it is gone.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        document_id: id of its sample, or frame
-        unit_id: its match id
-    """
-    opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
+    """An object of a sample, or frame, by its match id, with all its versions; None if it is gone."""
+    document = ObjectId(document_id)
+    opened, objects = objects_of(labels, gold, [document])
     units = objects.units
     if unit_id not in units.unit_ids:
         return None
     unit = units.unit_ids.index(unit_id)
-    objects.hashes(unit)  # which reads the masks of samples
+    facts = objects.facts(unit, labels.annotators)  # which reads the masks of samples
     versions = [
         Version(
             labels.annotators[int(units.annotator[row])],
-            opened.units.shown(units.values[row]),
+            opened.shown(units.values[row]),
             None if np.isnan(units.iou[row]) else float(units.iou[row]),
             units.labels[row],
         )
-        for row in objects.rows(unit)
+        for row in objects.rows[unit]
     ]
     drew = {version.annotator for version in versions}
-    assigned = units.asked[int(units.sample[unit])].tolist()
-    (consensus,) = opened.units.consensus(units.only(np.arange(units.n_units) == unit))
-    decisions = objects.found[unit]
-    sample_id = ObjectId(document_id)
-    sample_id, frame_number, filepath = files_of(opened, [sample_id]).get(sample_id, (sample_id, None, None))
+    (consensus,) = opened.consensus(units.only(np.arange(units.n_units) == unit))
+    sample_id, frame_number, filepath = files_of(opened, [document])[document]
     return ShownObject(
-        str(sample_id),
-        document_id,
-        frame_number,
-        unit_id,
-        objects.verdict(unit),
-        versions,
-        [name for name, asked in zip(labels.annotators, assigned, strict=True) if asked and name not in drew],
-        None if consensus is None else opened.units.shown(opened.units.value(consensus)),
-        objects.state(unit),
-        decisions[0] if decisions else None,
-        filepath,
+        sample_id=str(sample_id),
+        document_id=document_id,
+        frame_number=frame_number,
+        unit=unit_id,
+        verdict=facts["verdict"],
+        versions=versions,
+        missing=[name for name in facts["asked"] if name not in drew],
+        consensus=None if consensus is None else opened.shown(consensus.get(opened.said)),
+        state=objects.state(unit),
+        decision=objects.found[unit][0] if objects.found[unit] else None,
+        filepath=filepath,
     )
 
 
@@ -299,54 +255,52 @@ def record_own_labels(
         AgreementInputError: if there is no such completed run, or no such field
     """
     opened = open_decided(samples, run_key, gold)
-    field, step = opened.gold, str(ObjectId())
-    said = {"annotator": None, "decided_by": text_of("by", user_name() if by is None else by), "step": step}
-    query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
+    field, kind, reader, step = opened.gold, opened.kind, opened.reader, str(ObjectId())
+    by = text_of("by", user_name() if by is None else by)
+    has_labels = f"{field.name}._cls" if kind.list_name is None else f"{field.name}.{kind.list_name}.0"
+    query: Stored = {"$or": [{has_labels: {"$exists": True}}, {"_id": {"$in": field.decided_ids()}}]}
     if opened.among is not None:
         query = {"$and": [query, {"_sample_id" if field.on_frames else "_id": {"$in": list(opened.among)}}]}
-    documents = Documents(field.collection, query, (field.name, field.decisions))
-    total = change(documents, lambda rows: _recorded(opened, rows, {**said, BY_RULE: False}))
+
+    def recorded(rows: list[Stored]) -> dict[ObjectId, Changed]:
+        logs = {row["_id"]: DecisionLog(field, kind, row) for row in rows}
+        found: Counter[ObjectId] = Counter()
+
+        def record(of: ObjectId, facts: Stored, label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
+            choice = "none" if label is None else "own"  # without a label there is no object
+            said = {"annotator": None, "decided_by": by, "step": step, BY_RULE: False, "choice": choice}
+            new, kept = {**said, "decided_at": now()}, {name: facts[name] for name in _KEPT}
+            logs[of].add(kept, label, new, choice, replaced, read=label, written=facts.get("written"))
+            found[of] += 1
+
+        drawn: dict[ObjectId, list[Stored]] = {}
+        for document_id, log in logs.items():
+            left = {label["_id"]: label for label in log.labels}
+            read = [(each, left.pop(each["gold_id"], None), log.is_edited(each)) for each in log.decisions]
+            for decision, label, is_edited in read:
+                if is_edited and label is None and kind.list_name is None and left:  # the only label has another id
+                    _, label = left.popitem()
+                if is_edited:
+                    record(document_id, decision, label, [decision])
+            if left:
+                drawn[document_id] = list(left.values())
+        for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
+            objects = opened.of(batch)
+            for sample, of_sample in zip(objects.units.samples, objects.of_sample, strict=True):
+                document_id, labels = sample.sample_id, drawn[sample.sample_id]
+                undecided = [unit for unit in of_sample if not objects.found[unit]]
+                for label, unit in zip(labels, opened.drawn(objects.units, undecided, labels), strict=True):
+                    facts: Stored = {"labels": [label_key(field.name, label["_id"], kind)], "classes": [], "asked": []}
+                    facts |= {"hashes": [hash_of_label(label, kind)], "unit": str(label["_id"]), "verdict": None}
+                    if unit is not None:
+                        facts = objects.facts(unit, opened.labels.annotators)
+                    record(document_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
+        writes = {each: log.write() if found[each] else None for each, log in logs.items()}
+        return {each: (Counter(n_decided=found[each]), write) for each, write in writes.items()}
+
+    total = change(Documents(field.collection, query, (field.name, field.decisions)), recorded)
     reload_samples(field.dataset)
     return Decided(field.path, step if total["n_decided"] else None, total["n_decided"], n_changed=total["n_meanwhile"])
-
-
-def _recorded(opened: ObjectsToDecide, rows: list[Stored], said: Stored) -> dict[ObjectId, Changed]:
-    """What becomes of samples, or frames, whose labels in the field of decisions are recorded."""
-    field, kind, reader = opened.gold, opened.kind, opened.reader
-    logs = {row["_id"]: field.log_of(row) for row in rows}
-    found: Counter[ObjectId] = Counter()
-
-    def record(of: ObjectId, facts: Mapping[str, Any], label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
-        choice = "none" if label is None else "own"  # without a label there is no object
-        new = {**said, "choice": choice, "decided_at": now()}
-        kept, written = {name: facts[name] for name in _KEPT}, facts.get("written")
-        logs[of].add(kept, label, new, choice, replaced, read=label, written=written)
-        found[of] += 1
-
-    drawn: dict[ObjectId, list[Stored]] = {}
-    for document_id, log in logs.items():
-        left = {label["_id"]: label for label in log.labels}
-        read = [(each, left.pop(each["gold_id"], None), log.is_edited(each)) for each in log.decisions]
-        for decision, label, is_edited in read:
-            if is_edited and label is None and kind.list_name is None and left:  # the only label has another id
-                _, label = left.popitem()
-            if is_edited:
-                record(document_id, decision, label, [decision])
-        if left:
-            drawn[document_id] = list(left.values())
-    for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
-        objects = opened.of(batch)
-        for k, sample in enumerate(objects.units.samples):
-            document_id, labels = sample.sample_id, drawn[sample.sample_id]
-            undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
-            of_units = opened.units.drawn(objects.units, undecided, labels)
-            for label, unit in zip(labels, of_units, strict=True):
-                facts: Stored = {"labels": [label_key(field.name, label["_id"], kind)], "classes": [], "asked": []}
-                facts |= {"hashes": [hash_of_label(label, kind)], "unit": str(label["_id"]), "verdict": None}
-                if unit is not None:
-                    facts = objects.facts(unit, opened.labels.annotators)
-                record(document_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
-    return {each: (Counter(n_decided=found[each]), log.write() if found[each] else None) for each, log in logs.items()}
 
 
 #: types of labels on images that the App can edit
@@ -368,7 +322,7 @@ class LabelToEdit:
 
 def can_edit(opened: ObjectsToDecide) -> bool:
     """True if the App can edit labels of this type, on images."""
-    return opened.stored in _EDITABLE and opened.labels.dataset.media_type == fom.IMAGE
+    return opened.kind.stored in _EDITABLE and opened.labels.dataset.media_type == fom.IMAGE
 
 
 def edit_object(
@@ -383,16 +337,8 @@ def edit_object(
 ) -> LabelToEdit | None:
     """Make the adjudicated label of an object ready for the App; else the consensus, or the best version.
 
-    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited.
-
-    Args:
-        labels: the labels of the run
-        gold: the field of decisions
-        document_id: id of the sample
-        unit_id: match id of the object
-        by: name of who decides
-        class_names: classes to choose from
-        again: whether an object that was decided not to be there is there after all
+    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited. With
+    ``again`` an object that was decided not to be there is there after all.
 
     Returns:
         the label; None if the object is gone, or somebody decided meanwhile that there is none
@@ -400,31 +346,33 @@ def edit_object(
     Raises:
         AgreementInputError: if the App cannot edit labels of this type
     """
-    opened = ObjectsToDecide(labels, gold, ())
+    opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
+    units, step = objects.units, None
     if not can_edit(opened):
         raise AgreementInputError(f"FiftyOne's App cannot edit {labels.title} of this dataset; edit them from Python")
-    shown = shown_object(labels, gold, document_id, unit_id)
-    if shown is None:
+    if unit_id not in units.unit_ids:
         return None
-    label, step = _label_of(labels, gold, document_id, unit_id), None
+    label = _kept_label(opened, objects, unit_id)
     if label is None:  # put the consensus there, or the version that overlaps the others most
-        best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
-        starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
-        among = ObjectsToDecide(labels, gold, (ObjectId(shown.sample_id),))
-        for choice, annotator in (*starts, ("version", best.annotator)):
-            new = NewDecision(choice, annotator, None, by, None, str(ObjectId()), again, opens=True)
-            step = step or among.decide(Rule(objects=frozenset([shown.unit])), new).step
-        label = _label_of(labels, gold, document_id, unit_id)
+        iou = np.nan_to_num(units.iou, nan=-1.0)
+        best = max(objects.rows[units.unit_ids.index(unit_id)], key=iou.__getitem__)
+        starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.has_consensus else []
+        for choice, annotator in (*starts, ("version", labels.annotators[int(units.annotator[best])])):
+            if step is None:
+                rule = Rule(objects=frozenset([unit_id]))
+                made = decide_on(opened, rule, choice, annotator=annotator, by=by, again=again, opens=True)
+                step = made.step
+        label = _kept_label(opened, opened.of(opened.reader.again([ObjectId(document_id)])), unit_id)
     if label is None:
         return None
     classes = [name for name in (*class_names, label.get("label")) if isinstance(name, str)]
     start_editing(labels.dataset, gold, labels.config.fields, classes)
     label_id = str(label["_id"])
-    view, fields = labels.dataset.select(shown.sample_id), labels.config.fields
-    if opened.stored not in _AS_PATCHES:
-        return LabelToEdit(shown.sample_id, [gold, *fields], view, shown.sample_id, step)
+    view, fields = labels.dataset.select(document_id), labels.config.fields
+    if opened.kind.stored not in _AS_PATCHES:
+        return LabelToEdit(document_id, [gold, *fields], view, document_id, step)
     # alone: beside others the App would not offer it
-    return LabelToEdit(shown.sample_id, [gold], view.to_patches(gold).select(label_id), label_id, step)
+    return LabelToEdit(document_id, [gold], view.to_patches(gold).select(label_id), label_id, step)
 
 
 def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
@@ -433,11 +381,13 @@ def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
     reload_samples(dataset)
 
 
-def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> Stored | None:
+def _kept_label(opened: ObjectsToDecide, objects: Decidable, unit_id: str) -> Stored | None:
     """The label in the field of decisions for an object, which is kept as it was written; None without one."""
-    opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
-    unit = objects.units.unit_ids.index(unit_id)
+    unit, gold = objects.units.unit_ids.index(unit_id), opened.gold
     label = objects.gold_label(unit) if objects.found[unit] else None
-    if label is not None:
-        opened.gold.keep_as_written(ObjectId(document_id), objects.found[unit][0], label)
+    decision = objects.found[unit][0] if objects.found[unit] else {}
+    if label is not None and "written" not in decision and hash_of_label(label, opened.kind) == decision["gold_hash"]:
+        document = objects.units.samples[int(objects.units.sample[unit])].sample_id
+        this = {"_id": document, f"{gold.decisions}.id": decision["id"]}
+        gold.collection.update_one(this, {"$set": {f"{gold.decisions}.$.written": label}})
     return label

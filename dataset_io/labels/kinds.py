@@ -32,6 +32,7 @@ class LabelKind:
     values: tuple[str, ...] = ()  #: attributes, other than the class, with the number or mask of a label
     # asked for every label, so they are computed once
     is_label: bool = field(init=False)  #: whether the field holds labels, not plain values
+    is_number: bool = field(init=False)  #: whether labels are numbers, not classes
     #: the attributes, other than the class, with the content of a label: its geometry, number or mask; sorted
     content: tuple[str, ...] = field(init=False)
 
@@ -39,6 +40,7 @@ class LabelKind:
         reader = self.mask_geometry or self.geometry
         content = self.values if reader is None else reader.columns.values()
         object.__setattr__(self, "is_label", issubclass(self.stored, fol.Label))
+        object.__setattr__(self, "is_number", self.comparable == "numbers")
         object.__setattr__(self, "content", tuple(sorted(content)))
 
     def measure_of(self, config: AgreementConfig) -> str:
@@ -49,11 +51,6 @@ class LabelKind:
     def is_temporal(self) -> bool:
         """True if an object is a time interval of a video, which FiftyOne shows as a clip instead of a patch."""
         return self.stored is fol.TemporalDetections
-
-    @property
-    def is_number(self) -> bool:
-        """True if labels are numbers, not classes."""
-        return self.comparable == "numbers"
 
     @property
     def compared_as(self) -> str:

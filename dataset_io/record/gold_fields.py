@@ -33,6 +33,8 @@ class GoldField:
         name: name of the field on a sample, or frame
         path: its path in the schema of the dataset
         decisions: name of the log, a field beside it with who decided what
+        paths: the paths of both
+        collection: the collection of the samples, or frames
         with_decisions: query for the documents with decisions
     """
 
@@ -42,6 +44,8 @@ class GoldField:
         self.on_frames = on_frames
         self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
         self.decisions = self.name + names.DECISIONS_SUFFIX
+        self.paths = [self.path, self.path + names.DECISIONS_SUFFIX]
+        self.collection: Collection[dict[str, Any]] = (frame_collection if on_frames else sample_collection)(dataset)
         self.with_decisions: dict[str, Any] = {f"{self.decisions}.id": {"$exists": True}}
 
     @classmethod
@@ -78,16 +82,6 @@ class GoldField:
     def open_if_any(cls: type[Field], samples: SampleCollection, name: str) -> Field | None:
         """The field of decisions, as :meth:`open` gives it; None while the dataset has no decisions at all."""
         return cls.open(samples, name) if gold_fields(samples) or cls.left_in(samples, name) else None
-
-    @property
-    def paths(self) -> list[str]:
-        """The two fields: the field of decisions, and the log beside it."""
-        return [self.path, self.path + names.DECISIONS_SUFFIX]
-
-    @property
-    def collection(self) -> Collection[dict[str, Any]]:
-        """The collection of the samples, or frames."""
-        return frame_collection(self.dataset) if self.on_frames else sample_collection(self.dataset)
 
     @property
     def exists(self) -> bool:

@@ -26,8 +26,9 @@ from ...charts.page.page import ListedError, errors_page, errors_table
 from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices, sample_collection
 from ..decide.against import Against, errors_of
-from ..decide.decide import ObjectsToDecide, open_decided
-from ..decide.decision_log import stored_labels
+from ..decide.decide import open_decided
+from ..decide.decision_log import LabelEdits
+from ..decide.decision_units import ObjectsToDecide
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
 from ..labels.source import whole_samples
@@ -235,7 +236,7 @@ def export_decided_against(
         )
     else:
         opened = open_decided(samples, run_key, gold)
-        dataset_name, unit = opened.labels.dataset.name, opened.units.unit
+        dataset_name, unit = opened.labels.dataset.name, opened.unit
         entries = _listed(opened, errors_of(opened, annotator), with_pictures=ending == ".html")
         told = {"n_by_rule": len(errors_of(opened, annotator, made_by_rule=True))}
     listed = sorted(entries, key=lambda each: each.order)
@@ -318,12 +319,13 @@ def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures:
     files = files_of(opened, documents)
     pictured = {id(each) for each in found[: _MOST_PICTURES if with_pictures else 0]}
     shown = [each.document_id for each in found if id(each) in pictured]
-    stored = stored_labels(opened.gold.collection, shown, opened.fields)
+    drawn_on = opened.gold.collection.find({"_id": {"$in": shown}}, dict.fromkeys(opened.fields, True))
+    edits = {each["_id"]: LabelEdits(each, opened.fields) for each in drawn_on}
     for each in found:
         sample_id, frame, filepath = files[each.document_id]
         picture = None
         if id(each) in pictured and filepath is not None and frame is None:
-            theirs, _ = stored[each.document_id].get(str(each.key), (None, None))
+            theirs = None if each.key is None else edits[each.document_id].label(each.key)
             drawn = {"theirs": theirs, "right": each.gold}
             picture = picture_of(filepath, {who: label for who, label in drawn.items() if label is not None}, _COLOURS)
         decision = each.decision

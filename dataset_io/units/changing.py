@@ -91,11 +91,6 @@ def change(
 def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows: list[Stored]) -> list[ObjectId]:
     """Write documents that are still what was read; the ids of the others, which somebody changed meanwhile.
 
-    Args:
-        collection: the documents
-        writes: what is written, by id
-        rows: the documents as they were read, for messages
-
     Raises:
         NoRoomError: if one of them would be too large
     """
@@ -112,13 +107,8 @@ def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows:
     n_written = update_documents(collection, operations, set_to, titles)
     if n_written == len(operations):
         return []
-    refused = []
-    for document_id, write in writes.items():
-        kept = set_to[document_id]
-        mark = {"$eq": kept[write.mark]} if write.mark in kept else {"$exists": False}
-        if collection.find_one({"_id": document_id, write.mark: mark}, {}) is None:
-            refused.append(document_id)
-    return refused
+    marks = {each: as_before(set_to[each], [write.mark]) for each, write in writes.items()}
+    return [each for each, mark in marks.items() if collection.find_one({"_id": each, **mark}, {}) is None]
 
 
 class Documents:

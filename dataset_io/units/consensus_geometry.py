@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -63,10 +63,6 @@ class ConsensusMaker(NamedTuple):
 def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
     """The consensus maker for the label types of a run; it makes detections, unless a type of labels has its own.
 
-    Args:
-        source: the labels, with the readers for their geometry
-        shapes: how shapes are merged
-
     Raises:
         AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines
     """
@@ -90,7 +86,7 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
 
 def detection_extents(config: AgreementConfig, units: UnitLabels) -> list[Extent]:
     """Detections: the median box; if a member has a mask that is compared, box and mask of the medoid."""
-    boxes_xywh, usable = read_boxes(units.column("bounding_box"))
+    boxes_xywh, usable = read_boxes([label.get("bounding_box") for label in units.labels])
     extents = _median_xyxy(units, to_xyxy(boxes_xywh), usable)
     if config.geometry == "box":
         return extents
@@ -115,7 +111,7 @@ def keypoint_extents(units: UnitLabels) -> list[Extent]:
 
     There are as many points as in the longest member.
     """
-    stored = units.column("points")
+    stored: list[Any] = [label.get("points") for label in units.labels]
     points, usable = read_keypoints(stored, None)
     medians = keypoint_medians(units.unit, points, units.n_units).tolist()
     length = np.zeros(units.n_units, np.int64)
@@ -127,7 +123,7 @@ def keypoint_extents(units: UnitLabels) -> list[Extent]:
 
 def temporal_extents(units: UnitLabels) -> list[Extent]:
     """Temporal detections: the median of first and last frames."""
-    stored = units.column("support")
+    stored = [label.get("support") for label in units.labels]
     usable = np.array([is_usable_support(support) for support in stored], np.bool_)
     frames = [support if ok else (1, 1) for support, ok in zip(stored, usable.tolist(), strict=True)]
     medians = interval_medians(units.unit, np.array(frames, np.int64).reshape(-1, 2), units.n_units).tolist()
@@ -138,8 +134,8 @@ def temporal_extents(units: UnitLabels) -> list[Extent]:
 def boxes_around(readers: Sequence[GeometryReader], config: AgreementConfig, units: UnitLabels) -> list[Extent]:
     """Labels of several types, or of a type without an own rule: the median of their bounding boxes."""
     xyxy, usable = np.zeros((len(units.unit), 4)), np.zeros(len(units.unit), np.bool_)
-    for rows, reader in _field_rows(units, readers):
-        xyxy[rows], usable[rows] = reader.boxes(_values(units, rows, reader), config)
+    for rows, reader, values in _of_fields(units, readers):
+        xyxy[rows], usable[rows] = reader.boxes(values, config)
     return _median_xyxy(units, xyxy, usable)
 
 
@@ -152,8 +148,8 @@ def pixel_extents(readers: Sequence[GeometryReader], config: AgreementConfig, un
     size_px = np.where(known[:, None], units.size_px, 1.0)[units.unit]
     regions, n_before = list[Regions](), 0
     order, usable = np.zeros(len(units.unit), np.int64), np.zeros(len(units.unit), np.bool_)
-    for rows, reader in _field_rows(units, readers):
-        geometry, usable[rows] = reader.read(_values(units, rows, reader), config, size_px[rows])
+    for rows, reader, values in _of_fields(units, readers):
+        geometry, usable[rows] = reader.read(values, config, size_px[rows])
         regions.append(as_regions(cast(Boxes | Regions, geometry)))
         order[rows] = n_before + np.arange(len(rows))
         n_before += len(rows)
@@ -183,15 +179,16 @@ def pixel_extents(readers: Sequence[GeometryReader], config: AgreementConfig, un
     return extents
 
 
-def _field_rows(units: UnitLabels, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:
-    """The members in every label field with members, and the reader of their geometry."""
-    found = [(np.flatnonzero(units.field == field), reader) for field, reader in enumerate(readers)]
-    return [(rows, reader) for rows, reader in found if len(rows)]
-
-
-def _values(units: UnitLabels, rows: IntArray, reader: GeometryReader) -> dict[str, list[Any]]:
-    chosen = rows.tolist()
-    return {name: [units.labels[k].get(attribute) for k in chosen] for name, attribute in reader.columns.items()}
+def _of_fields(
+    units: UnitLabels, readers: Sequence[GeometryReader]
+) -> Iterator[tuple[IntArray, GeometryReader, dict[str, list[Any]]]]:
+    """The members in every label field with members, the reader of their geometry, and what it reads."""
+    for field, reader in enumerate(readers):
+        rows = np.flatnonzero(units.field == field)
+        labels = [units.labels[k] for k in rows.tolist()]
+        if labels:
+            columns = reader.columns.items()
+            yield rows, reader, {name: [label.get(attribute) for label in labels] for name, attribute in columns}
 
 
 def _all_of(usable: BoolArray, units: UnitLabels) -> BoolArray:

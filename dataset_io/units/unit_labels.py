@@ -94,10 +94,6 @@ class UnitLabels:
         total = np.bincount(self.unit[known], weights=self.iou[known], minlength=self.n_units)
         return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
-    def column(self, attribute: str) -> list[Any]:
-        """An attribute of every label; None where it has none."""
-        return [label.get(attribute) for label in self.labels]
-
     def only(self, kept: BoolArray) -> UnitLabels:
         """The units that a mask ``(U,)`` keeps."""
         rows, number = np.flatnonzero(kept[self.unit]), np.cumsum(kept) - 1
@@ -110,12 +106,7 @@ class UnitLabels:
 
 
 class UnitReader:
-    """Reads the units of a run, for :func:`~..run.read.work_through`.
-
-    Args:
-        labels: the labels of the run
-        among: ids of samples; None for all
-        beside: other fields of the documents to read
+    """Reads the units of a run, for :func:`~..run.read.work_through`, and other fields of their documents beside them.
 
     Attributes:
         is_lean: whether masks of whole samples are not read
@@ -132,23 +123,26 @@ class UnitReader:
         self._videos: Videos | None = None
         self.collection, self.count = self.source.collection, self.source.count
 
-    # ---- reading ----
-
     def batches(self) -> Iterator[list[Stored]]:
         """Query results for all samples, in batches of bounded size."""
         with self.source.aggregate([{"$project": self._projection()}], batchSize=_CURSOR_BATCH) as cursor:
-            yield from self.batched(self._complete(cursor))
+            yield from self.batched(cursor)
 
     def again(self, sample_ids: Sequence[ObjectId]) -> list[Stored]:
         """Current query results for some of the samples."""
         wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
-        return list(self._complete(self.source.aggregate([wanted, {"$project": self._projection()}])))
+        rows = self.source.aggregate([wanted, {"$project": self._projection()}])
+        return [row for batch in self.batched(rows) for row in batch]
 
     def batched(self, rows: Iterable[Stored]) -> Iterator[list[Stored]]:
-        """Query results in batches of bounded size; masks count by their bytes, those of samples with a minimum."""
+        """Query results in batches of bounded size, where masks count by their bytes, with facts of their videos."""
+        if self.source.on_frames and self._videos is None:
+            self._videos = Videos(self.source)
         batch: list[Stored] = []
         load, least = 0, LABELS_OF_A_MASK if self._family is PIXELS else 1
         for row in rows:
+            if self._videos is not None and not self._videos.complete(row):
+                continue
             batch.append(row)
             for name, kind in zip(self.source.fields, self.source.kinds, strict=True):
                 entries, n_bytes = labels_in(row["document"].get(name), kind), row.get(f"bytes {name}", 0)
@@ -165,12 +159,11 @@ class UnitReader:
     def _projection(self) -> Stored:
         """The labels, and what the run wrote on the sample."""
         source, key = self.source, self._key
-        document: Stored = {name: f"${name}" for name in (*source.fields, *self._beside)}
+        document: Stored = {name: f"${name}" for name in ("_id", *source.fields, *self._beside)}
         found: Stored = {"last_modified_at": True, "compared": f"${key}_n_annotators", "disputed": f"${key}_disputed"}
         if self._family is PIXELS:
-            found["disputed"] = {"$gt": [f"${key}_n_disputed", 0]}
-            n = {"$type": f"${key}_n_disputed"}
-            found["disputed"] = {"$cond": [{"$in": [n, ["missing", "null"]]}, None, found["disputed"]]}
+            is_nothing = {"$in": [{"$type": f"${key}_n_disputed"}, ["missing", "null"]]}
+            found["disputed"] = {"$cond": [is_nothing, None, {"$gt": [f"${key}_n_disputed", 0]}]}
         if self.is_lean:
             for name in source.fields:
                 is_stored = {"$eq": [{"$type": f"${name}.mask"}, "binData"]}
@@ -186,19 +179,8 @@ class UnitReader:
         assigned = source.config.assigned_field
         return found | ({"assigned": f"${assigned}"} if assigned is not None else {})
 
-    def _complete(self, rows: Iterable[Stored]) -> Iterator[Stored]:
-        """Query results with their ids within the documents, and with facts of their videos, if there are such."""
-        if self.source.on_frames and self._videos is None:
-            self._videos = Videos(self.source)
-        for row in rows:
-            row["document"]["_id"] = row["_id"]
-            if self._videos is None or self._videos.complete(row):
-                yield row
-
-    # ---- units ----
-
-    def units(self, rows: Sequence[Stored], *, with_ids: bool = False) -> UnitLabels:
-        """The units of query results; ``with_ids`` if the samples shall know the ids of all their labels."""
+    def units(self, rows: Sequence[Stored]) -> UnitLabels:
+        """The units of query results."""
         source, key = self.source, self._key
         documents = [row["document"] for row in rows]
         fields = list(zip(source.fields, source.kinds, strict=True))
@@ -215,9 +197,7 @@ class UnitReader:
             number = source.annotator_numbers
             named = (number.get(value_name(label.get(attribute)), -1) for label in labels)
             annotator = np.fromiter(named, np.int64, len(labels))
-        values = self._values(labels)
-        ids = self._ids(rows, of_sample, annotator, labels, values)
-
+        values, ids = self._named(labels, [str(each["_id"]) for each in documents], of_sample, annotator)
         unit_ids = sorted(each for each in set(ids) if isinstance(each, str))
         code_of = {unit_id: code for code, unit_id in enumerate(unit_ids)}
         code = np.fromiter(map(code_of.get, ids, repeat(-1)), np.int64, len(ids))
@@ -244,13 +224,22 @@ class UnitReader:
             n_votes, assigned = n_compared[of_sample], n_compared[sample]
         verdict = np.full(len(place), _UNKNOWN_VERDICT)
         np.maximum.at(verdict, unit, np.array(said, np.int64))
-        samples = [stored_sample(row, fields, with_ids=with_ids) for row in rows]
-        asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
+        # units that still have the labels that the run found
+        bad = (n_votes != np.bincount(unit, minlength=len(place))[unit]) | (annotator < 0)
+        bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
+        intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
+        samples, of_intact = [_stored_sample(row, fields) for row in rows], intact[unit]
+        given = (sample[unit][of_intact], annotator[of_intact])
+        if self._family in (OBJECTS, TAGS):
+            asked = assigned_annotators(source, rows, samples, given).assigned
+        else:
+            asked = np.zeros((len(rows), len(source.annotators)), np.bool_)
+            asked[given] = True
         ious = [label.get(f"{key}_iou") for label in labels]
         units = UnitLabels(
             samples=samples,
             documents=documents,
-            n_left_out=np.zeros(len(rows), np.int64),
+            n_left_out=np.bincount(sample[~intact], minlength=len(rows)),
             asked=asked,
             sample=sample,
             unit_ids=[unit_ids[k] for k in code.tolist()],
@@ -265,56 +254,39 @@ class UnitReader:
             values=values,
             labels=labels,
         )
-        # units that still have the labels that the run found
-        bad = (n_votes != units.votes[unit]) | (annotator < 0)
-        bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
-        intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
-        n_left_out = np.bincount(sample[~intact], minlength=len(rows))
-        units = replace(units if intact.all() else units.only(intact), n_left_out=n_left_out)
-        given = (units.sample[units.unit], units.annotator)
-        if self._family in (OBJECTS, TAGS):
-            return replace(units, asked=assigned_annotators(source, rows, samples, given).assigned)
-        asked[given] = True
-        return units
+        return units if intact.all() else units.only(intact)
 
-    def _values(self, labels: list[Stored]) -> list[Any]:
-        """Class, tag or number of every label."""
-        if self._family is PIXELS:
-            of = f"{self._key}_of"  # masks that the run left out, as they cannot be compared, have null there
-            found = [label.get("has_mask") or any(label.get(each) is not None for each in ("mask", "mask_path"))
-                     for label in labels]  # fmt: skip
-            return ["mask" if has and label.get(of, 0) is not None else None
-                    for label, has in zip(labels, found, strict=True)]  # fmt: skip
-        if self._is_number:
-            return [label.get("value") for label in labels]
-        given = [label.get("label") for label in labels]
-        return given if self._family is OBJECTS else [None if each is None else value_name(each) for each in given]
-
-    def _ids(
-        self, rows: Sequence[Stored], sample: IntArray, annotator: IntArray, labels: list[Stored], values: list[Any]
-    ) -> list[Any]:
-        """Match id of the unit of every label; None for labels of none."""
+    def _named(
+        self, labels: list[Stored], sample_ids: Sequence[str], sample: IntArray, annotator: IntArray
+    ) -> tuple[list[Any], list[Any]]:
+        """Class, tag or number of every label, and match id of its unit; None for labels of none."""
         if self._family is OBJECTS:
-            return [label.get(f"{self._key}_id") for label in labels]
-        ids = [str(row["_id"]) for row in rows]
-        if self._family is TAGS:
-            compared = are_labels([label.get("_id") for label in labels], [label.get("label") for label in labels])
-            names, found, seen = self.codes, list[Any](), set[Any]()
-            every = zip(sample.tolist(), annotator.tolist(), values, compared.tolist(), strict=True)
-            given = [(k, who, names[value], is_label) for k, who, value, is_label in every]
-            of_code = names.names()
-            for k, who, code, is_label in given:
-                is_first = is_label and (k, who, code) not in seen
-                seen |= {(k, who, code)} if is_label else set()
-                found.append(f"{ids[k]} {of_code[code]}" if is_first else None)
-            return found
+            return [label.get("label") for label in labels], [label.get(f"{self._key}_id") for label in labels]
         if self._is_number:
+            values: list[Any] = [label.get("value") for label in labels]
             usable = [is_comparable(value) for value in values]
         elif self._family is PIXELS:
-            usable = [value is not None for value in values]
+            # masks that the run left out, as they cannot be compared, have null there
+            compared = [label.get(f"{self._key}_of", 0) is not None for label in labels]
+            has_mask = [label.get("has_mask") or any(label.get(name) is not None for name in ("mask", "mask_path"))
+                        for label in labels]  # fmt: skip
+            usable = [bool(has and is_of_run) for has, is_of_run in zip(has_mask, compared, strict=True)]
+            values = ["mask" if is_usable else None for is_usable in usable]
         else:
-            usable = [is_class(label.get("label")) for label in labels]
-        return [ids[k] if is_usable else None for k, is_usable in zip(sample.tolist(), usable, strict=True)]
+            given = [label.get("label") for label in labels]
+            values = [None if each is None else value_name(each) for each in given]
+            usable = [is_class(each) for each in given]
+            if self._family is TAGS:
+                usable = are_labels([label.get("_id") for label in labels], given).tolist()
+        if self._family is not TAGS:
+            return values, [sample_ids[k] if ok else None for k, ok in zip(sample.tolist(), usable, strict=True)]
+        codes, found, seen = [self.codes[value] for value in values], list[Any](), set[tuple[int, int, int]]()
+        of_code = self.codes.names()
+        for is_usable, k, who, code in zip(usable, sample.tolist(), annotator.tolist(), codes, strict=True):
+            is_first = is_usable and (k, who, code) not in seen
+            seen |= {(k, who, code)} if is_usable else set()
+            found.append(f"{sample_ids[k]} {of_code[code]}" if is_first else None)
+        return values, found
 
 
 def labels_in(held: Any, kind: LabelKind) -> list[Any]:
@@ -333,15 +305,8 @@ def labels_in(held: Any, kind: LabelKind) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
-def stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]], *, with_ids: bool) -> StoredSample:
-    """A sample, or frame, as it was read, from a query result with its ``document``.
-
-    Args:
-        row: the query result
-        fields: name and type of every field
-        with_ids: whether it has the ids of its labels, as :func:`~..labels.stored.label_ids` finds them, or only tells
-            whether there are any
-    """
+def _stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]]) -> StoredSample:
+    """A sample, or frame, as it was read, with the ids of labels as :func:`~..labels.stored.label_ids` finds them."""
     of_fields: list[list[Any] | None] = []
     for name, kind in fields:
         held, ids = row["document"].get(name), None
@@ -352,10 +317,8 @@ def stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]], *, with_
         elif isinstance(held, dict) and kind.list_name not in held:  # FiftyOne does not store emptied lists
             ids = [] if isinstance(held.get("_cls"), str) else None
         elif isinstance(held, dict) and isinstance(held[kind.list_name], list):
-            ids = held[kind.list_name]
-            if with_ids:
-                found = [each.get("_id") if isinstance(each, dict) else None for each in ids]
-                ids = [each if isinstance(each, ObjectId) else None for each in found]
+            found = (each.get("_id") if isinstance(each, dict) else None for each in held[kind.list_name])
+            ids = [each if isinstance(each, ObjectId) else None for each in found]
         of_fields.append(ids)
     video_id, frame, group_id = row.get("_sample_id"), row.get("frame_number", 0), row.get("group")
     return StoredSample(row["_id"], row.get("last_modified_at"), tuple(of_fields), video_id, frame, group_id)

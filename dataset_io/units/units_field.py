@@ -5,6 +5,7 @@ Such a field is recorded before it is written, and deleted with its run.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -78,19 +79,6 @@ class DerivedLabels:
         return "; ".join(told)
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedField:
-    """A derived field to write."""
-
-    suffix: str  #: its name after the run key
-    stored: type[fol.Label]  #: type of the field
-    description: str  #: its description for users
-    attributes: dict[str, names.FieldSpec]  #: attributes of its labels, in addition to class and geometry
-    #: gives the stored label of every unit (None if its members are unusable now), and its outcome
-    label_documents: Callable[[UnitLabels], tuple[list[Stored | None], list[Outcome]]]
-    options: dict[str, Any]  #: options, stored in the record
-
-
 def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
     """The record of a derived field: ``status`` and options; None if there is none."""
     recorded = run.config.get(RECORD)
@@ -120,61 +108,71 @@ def check_can_derive(labels: RunLabels, suffix: str, called: str, *, overwrite: 
     refuse_read_only(dataset, [path])
 
 
-def derive_labels(labels: RunLabels, reader: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
-    """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run."""
+def _derive_labels(
+    labels: RunLabels,
+    reader: UnitReader,
+    suffix: str,
+    declared: tuple[type[fol.Label], str, dict[str, names.FieldSpec]],
+    label_documents: Callable[[UnitLabels], tuple[list[Stored | None], list[Outcome]]],
+    options: dict[str, Any],
+    progress: Progress,
+) -> DerivedLabels:
+    """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run.
+
+    ``declared`` are the type of the field, its description, and the attributes of its labels beside class and geometry;
+    ``label_documents`` gives the stored label of every unit (None if its members are unusable now), and its outcome.
+    """
     OPTIONS["progress"].checked(progress)
-    dataset, path = labels.dataset, labels.path_of(derived.suffix)
+    dataset, path, (stored, description, attributes) = labels.dataset, labels.path_of(suffix), declared
     run = Run(dataset, labels.run_key, labels.run.config["results_id"])
-    entry, this_pass = f"{RECORD}.{derived.suffix}", str(ObjectId())
+    entry, this_pass = f"{RECORD}.{suffix}", str(ObjectId())
     ours = {f"{entry}.pass": this_pass}
+    name, in_list = path.removeprefix(names.FRAMES_PREFIX), list_name(stored)
 
     def check() -> None:
         run.require_current()
         if not run.is_current(**ours):
             raise AgreementInputError(f"`{path}` is being written by somebody else; this attempt has stopped")
 
-    def record(status: str) -> None:
-        run.update(only_with=ours, **{f"{entry}.status": status})
-
-    name, in_list = path.removeprefix(names.FRAMES_PREFIX), list_name(derived.stored)
+    def declare_missing() -> None:
+        field = fo.EmbeddedDocumentField(stored, description=description, info={names.RUN_METHOD: labels.field_key})
+        fields = {path: field, **{f"{path}.{in_list}.{each}": new_field(spec) for each, spec in attributes.items()}}
+        declare(dataset, {each: field for each, field in fields.items() if dataset.get_field(each) is None})
 
     def derived_of(rows: list[Stored]) -> dict[ObjectId, Changed]:
-        rows = [row for row in rows if row.get("compared") is not None]  # the run did not compare the others
-        found = reader.units(rows, with_ids=True)
-        documents, outcomes = derived.label_documents(found)
-        of_samples: list[list[Stored]] = [[] for _ in rows]
+        found = reader.units([row for row in rows if row.get("compared") is not None])  # the run did not compare others
+        of_samples: list[list[Stored]] = [[] for _ in found.samples]
         counts = [Counter({"n_left_out": n}) for n in found.n_left_out.tolist()]
-        for sample, document, outcome in zip(found.sample.tolist(), documents, outcomes, strict=True):
-            is_usable = document is not None or outcome != "n_labels"
-            counts[sample][outcome if is_usable else "n_left_out"] += 1
-            if document is not None and outcome == "n_labels":
+        for sample, document, outcome in zip(found.sample.tolist(), *label_documents(found), strict=True):
+            is_label = outcome == "n_labels"
+            counts[sample]["n_left_out" if document is None and is_label else outcome] += 1
+            if document is not None and is_label:
                 of_samples[sample].append(document)
         made: dict[ObjectId, Changed] = {}
         for sample, count, made_labels in zip(found.samples, counts, of_samples, strict=True):
-            value = {"_cls": derived.stored.__name__, in_list: made_labels}
             unchanged = as_read(sample, reader.source.kinds, reader.source.label_paths)
+            value = {"_cls": stored.__name__, in_list: made_labels}
             made[sample.sample_id] = (count, Write({name: value}, unchanged, name))
         return made
 
-    started = {**derived.options, "status": RUNNING, "pass": this_pass}
     with unless_deleted(dataset):
         try:
             with writing(dataset):
                 run.require_current()
                 refuse_field_of_user(dataset, path, labels.field_key)
-                before = (run.config.get(RECORD) or {}).get(derived.suffix) or {}
-                run.update(fields_added=[path], **{entry: started})
+                before = (run.config.get(RECORD) or {}).get(suffix) or {}
+                run.update(fields_added=[path], **{entry: {**options, "status": RUNNING, "pass": this_pass}})
                 if dataset.get_field(path) is not None:
                     delete_fields(dataset, [path], being_written=before.get("status") == RUNNING)
-                _declare(dataset, labels.field_key, path, derived)
+                declare_missing()
             with rare_collections():
                 total = change(reader, derived_of, check=check, progress=progress)
-            counts = {name: total[name] for name in ("n_labels", "n_below_quorum", "n_tied", "n_left_out")}
+            counts = {each: total[each] for each in ("n_labels", "n_below_quorum", "n_tied", "n_left_out")}
             result = DerivedLabels(path, **counts, n_changed=total["n_meanwhile"])
             with writing(dataset):
                 check()
-                _declare(dataset, labels.field_key, path, derived)
-                record(COMPLETED)
+                declare_missing()
+                run.update(only_with=ours, **{f"{entry}.status": COMPLETED})
                 add_path(dataset, labels.run_key, path)
         except NoRoomError:
             with writing(dataset):
@@ -186,7 +184,7 @@ def derive_labels(labels: RunLabels, reader: UnitReader, derived: DerivedField, 
             with keeping_first_error(f"The derived labels of the run {run.key!r} could not be recorded"):
                 with writing(run.dataset):
                     if run.is_current():
-                        record(FAILED)
+                        run.update(only_with=ours, **{f"{entry}.status": FAILED})
                     elif path not in run.recorded_paths():  # somebody deleted or replaced the run meanwhile
                         if mark_of(run.dataset.get_field(path)) == labels.field_key:
                             delete_fields(run.dataset, [path])
@@ -197,17 +195,6 @@ def derive_labels(labels: RunLabels, reader: UnitReader, derived: DerivedField, 
     if result.n_changed:
         logger.warning("%d samples were edited while their objects were written, and are left out", result.n_changed)
     return result
-
-
-def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedField) -> None:
-    """Declare the field, with the mark of its run, and the attributes of its labels, which need none."""
-    info = {names.RUN_METHOD: field_key}
-    labels = f"{path}.{list_name(derived.stored)}"
-    fields = {
-        path: fo.EmbeddedDocumentField(derived.stored, description=derived.description, info=info),
-        **{f"{labels}.{name}": new_field(spec) for name, spec in derived.attributes.items()},
-    }
-    declare(dataset, {name: field for name, field in fields.items() if dataset.get_field(name) is None})
 
 
 @takes_arrays
@@ -253,22 +240,15 @@ def add_units(
     reader, maker = open_units(labels, shapes)
 
     def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
-        made = unit_documents(units, maker, reader, labels.annotators)
-        verdicts = [VERDICTS[code] if code >= 0 else None for code in units.verdict.tolist()]
-        for document, verdict in zip(made, verdicts, strict=True):
+        made = unit_documents(units, maker, reader)
+        for document, code in zip(made, units.verdict.tolist(), strict=True):
             if document is not None:
-                document["verdict"] = verdict
+                document["verdict"] = VERDICTS[code] if code >= 0 else None
         return made, ["n_labels"] * units.n_units
 
-    made = DerivedField(
-        names.UNITS_SUFFIX,
-        maker.stored,
-        "What the annotators drew as one physical object: one label for each",
-        names.UNIT_ATTRIBUTES,
-        documents,
-        {"shapes": shapes},
-    )
-    return derive_labels(labels, reader, made, progress)
+    described = "What the annotators drew as one physical object: one label for each"
+    declared = (maker.stored, described, names.UNIT_ATTRIBUTES)
+    return _derive_labels(labels, reader, names.UNITS_SUFFIX, declared, documents, {"shapes": shapes}, progress)
 
 
 def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitReader, ConsensusMaker]:
@@ -284,14 +264,12 @@ def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitReader, Consensus
     return reader, maker
 
 
-def unit_documents(
-    units: UnitLabels, maker: ConsensusMaker, reader: UnitReader, annotators: Sequence[str]
-) -> list[Stored | None]:
+def unit_documents(units: UnitLabels, maker: ConsensusMaker, reader: UnitReader) -> list[Stored | None]:
     """The label of every unit as stored; None if the geometry of a member is unusable (now)."""
     voted = vote_classes(units.unit, units.category, units.n_units)
     class_names = reader.codes.names()
     nameless = {NO_CLASS, reader.codes.get(None)}
-    who = [annotators[k] for k in units.annotator.tolist()]
+    who = [reader.source.annotators[k] for k in units.annotator.tolist()]
     said = [class_names[code] for code in units.category.tolist()]
     end = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
     columns = (voted.category, voted.tie, units.votes, units.assigned, units.mean_iou)
@@ -369,34 +347,26 @@ def resolve_units(
             )
         quorum = float(quorum)
     one_of("ties", ties, get_args(Ties))
-    family, maker = open_units(labels, shapes)
+    reader, maker = open_units(labels, shapes)
 
-    def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
-        return consensus_documents(units, maker, family, labels.annotators, quorum=quorum, ties=ties)
-
+    documents = functools.partial(consensus_documents, maker=maker, reader=reader, quorum=quorum, ties=ties)
     share = "more than half" if quorum == "majority" else f"at least {quorum:g}"
-    made = DerivedField(
-        names.CONSENSUS_SUFFIX,
-        maker.stored,
-        f"Consensus of the annotators: objects with the votes of {share} of those assigned",
-        names.CONSENSUS_ATTRIBUTES,
-        documents,
-        {"quorum": quorum, "ties": ties, "shapes": shapes},
-    )
-    return derive_labels(labels, family, made, progress)
+    described = f"Consensus of the annotators: objects with the votes of {share} of those assigned"
+    declared = (maker.stored, described, names.CONSENSUS_ATTRIBUTES)
+    options = {"quorum": quorum, "ties": ties, "shapes": shapes}
+    return _derive_labels(labels, reader, names.CONSENSUS_SUFFIX, declared, documents, options, progress)
 
 
 def consensus_documents(
     units: UnitLabels,
     maker: ConsensusMaker,
     reader: UnitReader,
-    annotators: Sequence[str],
     *,
     quorum: float | Literal["majority"] = "majority",
     ties: Ties = "leave_out",
 ) -> tuple[list[Stored | None], list[Outcome]]:
     """The consensus label of every unit as stored (None if its members are unusable now), and what becomes of it."""
-    made = unit_documents(units, maker, reader, annotators)
+    made = unit_documents(units, maker, reader)
     votes, assigned = units.votes, units.assigned
     outcomes: list[Outcome] = []
     enough = (votes >= quorum_votes(assigned, quorum)).tolist()
