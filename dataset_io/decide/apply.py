@@ -226,10 +226,8 @@ class _Step:
                         kinds = others or {kind_of_name.get(name, "n_geometry") for name in made["after"]}
                         counts.update((made["annotator"], kind) for kind in kinds)
                     continue
-                unit, named = (
-                    unit_of.get(decision["id"]),
-                    list(zip(decision["labels"], decision["hashes"], strict=True)),
-                )
+                unit = unit_of.get(decision["id"])
+                named = list(zip(decision["labels"], decision["hashes"], strict=True))
                 # whether the adjudicator added this object, which nobody drew
                 is_drawn = decision["labels"] == [label_key(gold.name, decision["gold_id"], self._opened.kind)]
                 # until the run is updated, it does not know objects of which labels were deleted by applying
