@@ -280,7 +280,9 @@ class AnnotationSet:
 
     def say_unused(self, thing: str, keys: Iterable[object], used: Collection[object] = ()) -> None:
         """Count the keys of a kind of thing in the files that are not used."""
-        self.unused[thing].update(str(key) for key in keys if key not in used)
+        for key in keys:
+            if key not in used:
+                self.unused[thing][str(key)] += 1
 
     def order_named_points(self) -> None:
         """Give keypoints that have names one order for each class: that of their names; nan where one is absent."""

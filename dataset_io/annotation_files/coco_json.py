@@ -70,13 +70,16 @@ def read_coco(found: AnnotationSet, content: Entry, file: AnnotationFile) -> Non
         for name in looked[number]:
             _page(found, name, image, is_new=has_one_entry)
     n_unlisted = n_turned = 0
+    pages: dict[tuple[str, str], ImageLabels] = {}  # by annotator and image
     for entry in annotations:
         number = id_text(entry["image_id"])
         image = images[number]
         name, place = drawn_by(entry, looked[number]), f"{image['file_name']}: id {entry.get('id')}"
-        n_pages = len(found.pages.get(name, ()))
-        page = _page(found, name, image)
-        n_unlisted += len(found.pages[name]) - n_pages
+        if (name, number) not in pages:
+            n_pages = len(found.pages.get(name, ()))
+            pages[name, number] = _page(found, name, image)
+            n_unlisted += len(found.pages[name]) - n_pages
+        page = pages[name, number]
         label = found.made(page, "annotations", place, _label, found, entry, classes, image)
         if label is not None and (label.box or label.rings or label.mask or label.points):
             n_turned += label.rotated

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import bson
 import fiftyone as fo
 import fiftyone.core.labels as fol
 import numpy as np
@@ -20,6 +21,7 @@ from fiftyone.core.utils import serialize_numpy_array
 from ...agreement.settings.arguments import texts_of
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import value_name
+from ...charts.text.words import counted
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
@@ -28,6 +30,7 @@ from ..database.fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import LARGEST, is_finite, is_usable_box, lies_outside
 from ..labels.kinds import LabelKind
 from ..labels.shape_readers import decode_mask, placed_masks, read_mask_file
+from ..labels.stored import MOST_BYTES
 from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Tally
 from .file_values import Point, as_number, plain_attributes
 from .run_length import MOST_PIXELS, Mask, cut_out
@@ -68,6 +71,7 @@ class TargetField:
         list_name: name of the list in the field; None where it is one label
         own: names of the entries of their documents that FiftyOne knows
         template: what FiftyOne stores of every label, without id and tags
+        most: labels from which on they surely have no room on one image
     """
 
     def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
@@ -76,6 +80,7 @@ class TargetField:
         self.list_name, label_class = of_list
         self.own = {"_id", "_cls", *document_fields(label_class)}
         self.template: Document = label_class().to_dict()
+        self.most = MOST_BYTES // len(bson.encode(self.template))
         del self.template["_id"], self.template["tags"]
 
     def fits(self, declared: fo.Field) -> bool:
@@ -89,6 +94,15 @@ class TargetField:
     def labels_in(self, value: Document | None) -> list[Document]:
         """The labels in a value; none where it is null."""
         return [] if value is None else value[self.list_name] if self.list_name else [value]
+
+
+def no_room(n_labels: int, where: str) -> AgreementInputError:
+    """The error for labels of one image that are more than MongoDB holds."""
+    labels = counted(n_labels, "label")
+    return AgreementInputError(
+        f"The labels of an image must fit into the 16 MB that the database holds of it, got {labels} of {where}; leave "
+        "some out, or import masks as polygons"
+    )
 
 
 def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[TargetField]:
@@ -169,7 +183,11 @@ class LabelMaker:
     _n_pixels: int = field(init=False, default=0)
 
     def documents(self, page: ImageLabels, place: str) -> dict[TargetField, list[Document]]:
-        """Documents of the labels on an image, for every target field that gets a list, or has an answer."""
+        """Documents of the labels on an image, for every target field that gets a list, or has an answer.
+
+        Raises:
+            AgreementInputError: if there are so many that the database has no room for them, before most are made
+        """
         made: dict[TargetField, list[Document]] = {slot: [] for slot in self.slots if slot.list_name}
         drawn, answers = ({slot.name: slot for slot in self.slots if slot.is_answer == is_answer}
                           for is_answer in (False, True))  # fmt: skip
@@ -180,6 +198,8 @@ class LabelMaker:
                 document = label.document or self._document(slot, label, page, place)
                 if document is not None:
                     made.setdefault(slot, []).append(document)
+                    if len(made[slot]) > slot.most:
+                        raise no_room(len(page.labels), place)
         return made
 
     def _chosen(self, label: DrawnLabel, by_name: dict[str, TargetField], place: str) -> list[TargetField]:

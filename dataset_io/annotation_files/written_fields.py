@@ -32,12 +32,12 @@ from ..database.fiftyone_private import (
     sample_collection,
 )
 from ..labels.source import field_schema, own_fields, refuse_read_only
-from ..labels.stored import all_fields, gold_of, places, run_of
+from ..labels.stored import MOST_BYTES, all_fields, gold_of, places, run_of
 from ..record.lease import lost_lease, require_lease, writing
 from ..record.schema import declare, redeclare, undeclare
 from ..run.read import Progress
 from .image_names import Target
-from .label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField
+from .label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField, no_room
 from .summaries import FieldChange
 
 #: the number of a sample among the targets, and the frame, 0 where it is an image
@@ -57,8 +57,8 @@ _READABLE = {
 }
 #: numbers from here on are not written as integers in texts, nor read as such
 _LARGEST_DIGITS = 1e15
-#: what the database holds in a sample
-_MOST_BYTES = 16 << 20
+#: why a document cannot be held
+_TOO_LARGE = "at most 16 MB"
 #: samples that are written at once
 _BATCH = 500
 
@@ -141,7 +141,10 @@ class FieldWriter:
         for key, path, value in self._values():
             entry = self.fields[path]
             labels, known = entry.labels_of(value), set() if entry.slot is None else entry.slot.own
-            if _problem({"value": value}):
+            problem = _problem({"value": value})
+            if problem == _TOO_LARGE:
+                raise no_room(len(labels), f"{path!r} on {self.targets[key[0]].path!r}")
+            if problem:
                 parts = enumerate(labels or value, 1)
                 number, part = next(((k, part) for k, part in parts if _problem({"": part})), (0, value))
                 what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
@@ -468,7 +471,7 @@ def _problem(document: Document) -> str:
         return "texts of whole characters, not of halves of a surrogate pair"
     except InvalidDocument as error:
         return str(error)
-    return "at most 16 MB for the labels of an image" if size > _MOST_BYTES else ""
+    return _TOO_LARGE if size > MOST_BYTES else ""
 
 
 def _remove_left_behind(dataset: fo.Dataset) -> None:
