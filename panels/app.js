@@ -39,23 +39,38 @@
 // A list, or tabs, to choose a value from. FiftyOne's own components show what was chosen in them last, even if the
 // panel uses another value, and wait a quarter of a second before they send a choice. This one shows a choice at once,
 // and has the attribute "data-works" until the panel has answered; after that it shows the value that the panel uses.
+// Requests overtake each other: one is sent when the one before is answered, and of choices meanwhile only the last.
 (() => {
   const { createElement, useEffect, useRef, useState } = window.React;
   // an answer is drawn within this time after it has arrived, unless it changes nothing
   const DRAWN_MS = 1000;
+  // a request without an answer for so long is taken for lost
+  const LOST_MS = 20000;
 
   function Choice({ path, schema }) {
     const { look, title, choices, value, on_choose: operator } = schema.view;
     const panel = window.__fosp__.usePanelId();
     const send = window.__foo__.usePanelEvent();
     const [asked, ask] = useState(null);
-    const latest = useRef(0);
+    const { current: sending } = useRef({ n: 0, isUnderWay: false, next: null });
     useEffect(() => ask((wanted) => (wanted === value ? null : wanted)), [value]);
     const choose = (wanted) => {
-      const choice = ++latest.current;
-      const forget = () => choice === latest.current && ask(null);
       ask(wanted);
-      send(panel, { operator, params: { path, value: wanted }, callback: () => void setTimeout(forget, DRAWN_MS) });
+      sending.next = wanted;
+      if (!sending.isUnderWay) sendNext();
+    };
+    const sendNext = () => {
+      const request = ++sending.n;
+      const params = { path, value: sending.next };
+      Object.assign(sending, { isUnderWay: true, next: null });
+      const answered = () => {
+        if (request !== sending.n || !sending.isUnderWay) return;
+        sending.isUnderWay = false;
+        if (sending.next !== null) sendNext();
+        else setTimeout(() => request === sending.n && ask(null), DRAWN_MS);
+      };
+      send(panel, { operator, params, callback: () => void answered() });
+      setTimeout(answered, LOST_MS);
     };
     const shown = asked ?? value;
     const props = { choices, shown, choose, title };

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.app.app_page import AppPage
 from tests.app.counted import ANNOTATORS
@@ -43,9 +43,13 @@ def test_the_panel_shows_the_run_that_is_chosen_and_says_at_once_that_it_works(
         _expect_votes(app, shown)
         app.expect_at_rest()
         expect(app.choice("Run")).to_have_value(shown.run_key)
-    # without waiting for what is shown
+    # without waiting for what is shown, and the first request arrives late: it must not win over the last
+    held: list[Route] = []
+    app.page.route("**/operators/execute", lambda route: held.append(route), times=1)
     for shown in (strict, report) * 3:
         app.choose("Run", shown.run_key)
+    app.page.wait_for_timeout(2000)  # others would be answered meanwhile
+    held[0].continue_()
     app.expect_at_rest()
     app.expect_score(report)
     expect(app.choice("Run")).to_have_value("agreement")
