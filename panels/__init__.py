@@ -5,7 +5,7 @@ from __future__ import annotations
 from .agreement_panel import AgreementPanel, DecidePanel
 from .drill_down import link_of, samples_behind
 from .items import Choices
-from .panel_state import Shown, panel_state_of
+from .panel_state import ShownReport, panel_state_of
 from .run_panel import EVENTS
 from .tab_annotators import annotator_items
 

@@ -155,18 +155,18 @@ class AgreementPanel(DecideEvents):
             if drill_down.has_item(model, ctx.params):
                 break
             model = self._model(ctx, state, tab)
-        leads = drill_down.link_of(model, ctx.params)
-        if "seek" in leads:
-            sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
+        behind = drill_down.link_of(model, ctx.params)
+        if "seek" in behind:
+            sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **behind["seek"]}
             put(ctx, decide={**deciding(ctx), **sought, "skipped": False, "at": None})
             self.go_to_tab(ctx, DECIDE_TAB)
             return
-        view = drill_down.samples_behind(samples, state, leads)
+        view = drill_down.samples_behind(samples, state, behind)
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):
-            ctx.ops.notify(f"{leads['title']}: none are left", variant="warning")
+            ctx.ops.notify(f"{behind['title']}: none are left", variant="warning")
             return
-        drill_down.show_view(ctx, leads["title"], view)
+        drill_down.show_view(ctx, behind["title"], view)
 
     def show_disputed(self, ctx: foo.ExecutionContext) -> None:
         """Show the disputed objects one by one, the worst first; writes one label for each if the run has none yet."""

@@ -200,8 +200,8 @@ def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
     linked = [
         _cell_selector(row, column)
         for row, links in enumerate(item["links"])
-        for column, leads in enumerate(links)
-        if leads is not None
+        for column, behind in enumerate(links)
+        if behind is not None
     ]
     if linked:
         style[", ".join(linked)] = LINK

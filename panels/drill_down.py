@@ -45,24 +45,24 @@ def item_name(path: str) -> str:
     return path.rsplit(".", 1)[-1].rsplit("_", 1)[0]
 
 
-def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) -> DatasetView:
+def samples_behind(samples: SampleCollection, state: PanelState, behind: Link) -> DatasetView:
     """The view behind a number, with the fields of the run alone: the App draws it in half the time.
 
     Args:
         samples: the samples that the numbers describe
-        leads: the link of the number
+        behind: the link of the number
 
     Raises:
         AgreementInputError: if the fields of the run are gone
     """
-    if "against" in leads:
-        return decided_against(samples, leads["against"], state.run_key or "")
-    if "part" in leads:
-        return _with_fields(open_parts(samples, state.run_key or "").view(*leads["part"]), state)
-    if "sized" in leads:
-        model, size = leads["sized"]
+    if "against" in behind:
+        return decided_against(samples, behind["against"], state.run_key or "")
+    if "part" in behind:
+        return _with_fields(open_parts(samples, state.run_key or "").view(*behind["part"]), state)
+    if "sized" in behind:
+        model, size = behind["sized"]
         return _with_fields(labels_of_size(samples, state.run_key or "", model, size), state, model)
-    options = dict(leads["options"])
+    options = dict(behind["options"])
     assigned = options.pop("n_annotators", None)
     labels = open_run_labels(samples, state.run_key or "")
     view = requested_view(labels, check_request(labels, options))
@@ -92,21 +92,21 @@ def link_of(model: ViewModel, click: Click) -> Link:
         AgreementInputError: if there is none
     """
     name = item_name(str(click.get("path", "")))
-    leads: Link | None
+    behind: Link | None
     if name == "card":
         card = _entry(model["cards"], click.get("number"))
-        leads = None if card is None else card["link"]
+        behind = None if card is None else card["link"]
     else:
         item = next((item for item in model["items"] if item["name"] == name), None)
         if item is None:
             raise AgreementInputError("There are no samples behind this")
         if item["kind"] == "table":
-            leads = _entry(_entry(item["links"], click.get("row")) or [], click.get("column"))
+            behind = _entry(_entry(item["links"], click.get("row")) or [], click.get("column"))
         else:
-            leads = _point_link(item, click)
-    if leads is None:
+            behind = _point_link(item, click)
+    if behind is None:
         raise AgreementInputError("There are no samples behind this; click an underlined number")
-    return leads
+    return behind
 
 
 def _entry(values: list[Any], place: object) -> Any:
@@ -128,8 +128,8 @@ def _point_link(item: Item, click: Click) -> Link | None:
     places = _places(trace["x"], click.get("x"))
     if len(places) > 1:
         places = [place for place in _places(trace["y"], click.get("y")) if place in places]
-    leads: Link | None = item["points"][places[0]] if places else None
-    return leads
+    behind: Link | None = item["points"][places[0]] if places else None
+    return behind
 
 
 def _places(values: list[Any], value: Any) -> list[int]:

@@ -118,7 +118,7 @@ def matrix_item(
     cells: Mapping[tuple[str, str], Any],
     show: Show,
     choices: Choices,
-    leads: Callable[[str, str], Link | None] | None = None,
+    behind: Callable[[str, str], Link | None] | None = None,
     *,
     corner: str = "Class",
     whole: float | None = None,
@@ -129,7 +129,7 @@ def matrix_item(
     Args:
         cells: the numbers by row and column
         show: text of a number
-        leads: labels behind the number of a row and a column
+        behind: labels behind the number of a row and a column
         corner: header of the names of the rows
         whole: the number with the darkest shade; None: the largest
     """
@@ -143,7 +143,7 @@ def matrix_item(
         return Column(
             name,
             cell,
-            link=lambda row: leads(row, name) if leads is not None and cells.get((row, name)) is not None else None,
+            link=lambda row: behind(row, name) if behind is not None and cells.get((row, name)) is not None else None,
             shade=lambda row: (cells.get((row, name)) or 0) / most,
         )
 
@@ -184,13 +184,13 @@ def form_button(label: str, icon: str, operator: str, **params: str) -> Button:
 
 
 def chart_item(
-    name: str, draw: Callable[[], Any], hint: str = "", leads: Callable[[Any], Link | None] | None = None
+    name: str, draw: Callable[[], Any], hint: str = "", behind: Callable[[Any], Link | None] | None = None
 ) -> list[Item]:
     """A chart; nothing if the report has no numbers for it.
 
     Args:
         hint: what a click shows, if anything
-        leads: the labels behind a point of the first trace, from its ``customdata``
+        behind: the labels behind a point of the first trace, from its ``customdata``
     """
     try:
         figure = draw()
@@ -207,5 +207,5 @@ def chart_item(
     layout["font"] = layout["template"]["layout"]["font"]
     for axis in [key for key in layout if key.startswith(("xaxis", "yaxis"))]:
         layout[axis] = {**layout["template"]["layout"][axis[:5]], **layout[axis]}
-    points = [] if leads is None or not hint else list(map(leads, drawn["data"][0]["customdata"]))
+    points = [] if behind is None or not hint else list(map(behind, drawn["data"][0]["customdata"]))
     return [{"name": name, "kind": "chart", "data": drawn["data"], "layout": layout, "hint": hint, "points": points}]

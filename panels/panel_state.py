@@ -227,7 +227,7 @@ def hash_of_view(view: SampleCollection | None) -> str:
     return hash_of(stages)
 
 
-class Shown:
+class ShownReport:
     """A report, and what the panel shows in addition to it: the scores and disputes of single samples."""
 
     def __init__(
@@ -349,7 +349,7 @@ class Shown:
 
 def cached_shown(
     ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
-) -> Shown:
+) -> ShownReport:
     """Cached content of the panel for a run.
 
     Args:
@@ -358,7 +358,7 @@ def cached_shown(
         refreshed: how often the user refreshed
     """
     of_view = "" if view is None else hash_of_view(view)
-    shown: Shown = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
+    shown: ShownReport = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
     return shown
 
 
@@ -372,12 +372,12 @@ class _View:
 @execution_cache(residency="ephemeral", max_size=8, key_fn=lambda ctx, *values: list(values[:-1]))
 def _shown(
     ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, of_view: str, refreshed: int, view: _View
-) -> Shown:
+) -> ShownReport:
     version = hash_of(dataset_id, run_key, results_id, of_view, refreshed)
     kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT
     loaded: OpenRecords = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
     if view.samples is None:
-        return Shown(loaded.report, loaded.records, loaded.index, loaded.context, version)
+        return ShownReport(loaded.report, loaded.records, loaded.index, loaded.context, version)
     records, index, context = records_on(view.samples, run_key, loaded)
     notes = []
     if context.config.resamples and records.n_samples > MOST_RESAMPLED:
@@ -386,7 +386,7 @@ def _shown(
             f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
             "“Show the annotator agreement report” and `run.on(view)` do it for all."
         )
-    return Shown(build_report(records, context), records, index, context, version, notes)
+    return ShownReport(build_report(records, context), records, index, context, version, notes)
 
 
 @execution_cache(residency="ephemeral", max_size=2)

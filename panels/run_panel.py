@@ -34,7 +34,7 @@ from .drill_down import described_samples
 from .panel_state import (
     WITHOUT_DATASET,
     PanelState,
-    Shown,
+    ShownReport,
     cached_shown,
     hash_of,
     hash_of_view,
@@ -259,7 +259,7 @@ class RunPanel(foo.Panel):
         """Schema of the run, or of the reason why there is none."""
         raise NotImplementedError
 
-    def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> Shown:
+    def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> ShownReport:
         refreshed = state_part(ctx, "refreshed") or 0
         return cached_shown(ctx, state.run_key or "", state.results_id, described_samples(ctx), refreshed)
 

@@ -171,11 +171,11 @@ def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     if len(ordered) < len(everybody):
         note = f"The {len(ordered)} of {len(everybody)} who share most with each other. {note}"
 
-    def leads(a: str, b: str) -> Link:
+    def behind(a: str, b: str) -> Link:
         return link(f"What {a} and {b} disagree on", annotators=sorted((a, b)))
 
     options: dict[str, Any] = {"corner": "", "whole": 1.0, "title": "Pairs of annotators", "note": note}
-    yield matrix_item("pairs", ordered, ordered, cells, two_digits, choices, leads, **options)
+    yield matrix_item("pairs", ordered, ordered, cells, two_digits, choices, behind, **options)
 
 
 def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
@@ -280,7 +280,7 @@ def _in_panel(columns: Sequence[Column]) -> list[Column]:
 def _kind(title: str, name: str, shown: str, **options: Any) -> Column:
     """Column with the number of labels of one kind, their share, and a link titled ``shown`` (``{}``: annotator)."""
 
-    def leads(one: Any) -> Link | None:
+    def behind(one: Any) -> Link | None:
         return link(shown.format(one.name), annotators=one.name, **options) if getattr(one, name) else None
 
     def cell(one: Any) -> Cell:
@@ -289,4 +289,4 @@ def _kind(title: str, name: str, shown: str, **options: Any) -> Column:
         whole = (share_of, one.n_reference) if name == "n_missed" else (part_of, one.n_labels)
         return whole[0](getattr(one, name), whole[1])
 
-    return Column(title, cell, link=leads)
+    return Column(title, cell, link=behind)

@@ -31,7 +31,7 @@ from ..dataset_io.results.picture import picture_of
 from .items import Button, Choices, Item, Link, button_item, form_button, link, named, table_item, text_item
 
 if TYPE_CHECKING:
-    from .panel_state import PanelState, Shown
+    from .panel_state import PanelState, ShownReport
 
 #: value of a dropdown that does not filter
 ALL = "all"
@@ -39,7 +39,7 @@ ALL = "all"
 _MOST_KEYS = 9
 
 
-def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
+def decide_items(shown: ShownReport, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
     """The next object with the versions of all annotators, the progress, and buttons."""
     if dataset is None:
         return
@@ -66,7 +66,9 @@ def _who(chosen: Mapping[str, Any]) -> Item:
     return {"name": "who", "kind": "name", "text": "It is stored with every decision, and kept in this browser."}
 
 
-def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dataset: fo.Dataset) -> Iterator[Item]:
+def beside_items(
+    shown: ShownReport, state: PanelState, chosen: Mapping[str, Any], dataset: fo.Dataset
+) -> Iterator[Item]:
     """The next object of the open sample, with a button to the next sample."""
     if not chosen.get("by"):
         yield _who(chosen)
@@ -81,7 +83,7 @@ def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dat
         yield text_item("done", "Everything in this image is decided or skipped, or nothing was disputed.")
 
 
-def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str | None:
+def next_sample(shown: ShownReport, labels: RunLabels, sample_id: str | None) -> str | None:
     """Id of another sample, with the most costly object that is still to be decided; None if there is none."""
     objects, ids = shown.costly(Sought()), shown.index.ids()
     others = objects.select([ids[row] != sample_id for row in objects.row.tolist()])
@@ -155,7 +157,7 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
     )
 
 
-def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
+def _item(shown: ShownReport, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
     """The object, the progress, and the state of the buttons; beside an open sample without a picture."""
     opened = objects_to_decide(labels, names.DEFAULT_GOLD_FIELD, ())
     objects = shown.costly(sought)
@@ -199,7 +201,7 @@ def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str] | None:
     return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}")
 
 
-def _filters(shown: Shown, opened: ObjectsToDecide, sought: Sought) -> list[dict[str, Any]]:
+def _filters(shown: ShownReport, opened: ObjectsToDecide, sought: Sought) -> list[dict[str, Any]]:
     """The dropdowns that filter objects: name, chosen value, and the titles of all values."""
     of_family = FAMILIES[shown.report.family].verdicts
     verdicts = {name: VERDICTS[name] for name in MEANT if name is not None and name in of_family}

@@ -35,7 +35,7 @@ from .items import (
 )
 
 if TYPE_CHECKING:
-    from .panel_state import Shown
+    from .panel_state import ShownReport
 
 #: rows of the tables on a page, and of the matrices
 PER_PAGE, _FEW = 10, 6
@@ -44,7 +44,7 @@ _MATRIX = 10
 RATED = (2, None)
 
 
-def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
+def class_items(shown: ShownReport, choices: Choices) -> Iterator[Item]:
     """The tables on classes, or tags."""
     report: Any = shown.report
     classes = family_of(report).classes
@@ -129,12 +129,12 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     known = [entry for entry in entries if not getattr(entry, "is_background", False)]
     known = lowest_first(known, classes.number)
 
-    def leads(entry: Any) -> Link:
+    def behind(entry: Any) -> Link:
         return classes_link(getattr(entry, classes.name))
 
     columns = [
         named(classes.kind.capitalize(), classes.name),
-        Column("Images", "n_samples", link=leads if classes.has_labels else None),
+        Column("Images", "n_samples", link=behind if classes.has_labels else None),
         *([Column("Given by all", classes.agreed)] if classes.agreed else []),
         Column(classes.title, classes.number, two_digits, interval=True, first_down=False),
     ]
@@ -142,7 +142,7 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     return table_item("classes", columns, known, choices, title=title, per_page=PER_PAGE)
 
 
-def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
+def _confusion(shown: ShownReport, choices: Choices) -> Iterator[Item]:
     """Confusion matrix: meetings of two classes on one object, or image, the most confused classes first."""
     try:
         counts = class_confusions(shown.report)
@@ -175,7 +175,7 @@ def _confusion_link(a: str, b: str) -> Link:
     return link(f"Labels on which {a!r} met {b!r}", confusion=sorted((a, b)))
 
 
-def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Iterator[Item]:
+def _by_annotator(shown: ShownReport, entries: Sequence[Any], choices: Choices) -> Iterator[Item]:
     """Matrix of misses by class and annotator; of two annotators, of their lone objects."""
     report: Any = shown.report
     several = len(report.annotators) > 2
@@ -189,7 +189,7 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
 
     cells = {(row, name): int(by_class[row][place[name]]) for row in rows for name in names}
 
-    def leads(row: str, name: str) -> Link | None:
+    def behind(row: str, name: str) -> Link | None:
         if not cells[row, name]:
             return None
         if several:
@@ -198,7 +198,7 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
 
     title = f"{'Missed' if several else 'Lone'} objects, by class and annotator"
     note = "Of the objects that two others drew." if several else ""
-    yield matrix_item("left_out", rows, names, cells, "{:,}".format, choices, leads, title=title, note=note)
+    yield matrix_item("left_out", rows, names, cells, "{:,}".format, choices, behind, title=title, note=note)
 
 
 #: rows of the table of classes on a page
@@ -216,7 +216,7 @@ _MEANINGS = {
 }
 
 
-def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
+def object_items(shown: ShownReport, choices: Choices) -> Iterator[Item]:
     """The tables on objects, and buttons for what can be done with them."""
     report: Any = shown.report
     yield button_item("object_steps", "Go through the disputed objects, one after the other", [
@@ -282,7 +282,7 @@ def _decide_column(seek: Callable[[Any], dict[str, Any] | None]) -> Column:
 
 
 def _votes(report: Any, choices: Choices) -> Iterator[Item]:
-    def leads(entry: Mapping[str, int]) -> Link:
+    def behind(entry: Mapping[str, int]) -> Link:
         votes, assigned = entry["votes"], entry["assigned"]
         return link(f"Objects drawn by {votes} of {assigned}", votes=votes, assigned=(assigned, assigned))
 
@@ -290,7 +290,7 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
     total = sum(entry["units"] for entry in votes)
     columns = [
         Column("Drawn by", lambda e: Cell(e["votes"], f"{e['votes']} of {e['assigned']}"), is_number=False),
-        Column("Objects", "units", link=leads),
+        Column("Objects", "units", link=behind),
         _share_column("units", total),
         _decide_column(lambda entry: {"votes": entry["votes"]}),
     ]

@@ -26,14 +26,16 @@ from .items import Button, Choices, Item, Link, button_item, chart_item, form_bu
 if TYPE_CHECKING:
     from ..agreement.acceptance.evaluate import Checked
     from ..dataset_io.run.work_list import WorkList
-    from .panel_state import PanelState, Shown
+    from .panel_state import PanelState, ShownReport
 
 
 #: other runs that are offered for a comparison
 _MOST_RUNS = 8
 
 
-def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, choices: Choices) -> Iterator[Item]:
+def overview_items(
+    shown: ShownReport, dataset: fo.Dataset | None, state: PanelState, choices: Choices
+) -> Iterator[Item]:
     """Overview: the samples to look at first, the next steps, and the answers to the three questions."""
     if len(shown.work):
         yield work_item(shown, dataset, 0, FIRST, title="Where to look first")
@@ -95,7 +97,7 @@ _SENSITIVITY_HINT = (
 )
 
 
-def rule_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
+def rule_items(shown: ShownReport, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
     """The rules, the notes, other thresholds and rules, and the other runs."""
     yield text_item("computation", computation_markdown(shown.report, shown.notes))
     if shown.report.has_objects and dataset is not None:
@@ -135,7 +137,7 @@ FIRST = 3
 _SCORES_HINT = "Click a bar: these images, the worst first."
 
 
-def image_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
+def image_items(shown: ShownReport, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
     """The work list, and the scores of all samples."""
     yield work_item(shown, dataset, choices.page.get("work", 0), PER_PAGE)
     if shown.frames is not None:
@@ -149,7 +151,7 @@ def image_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> I
 
 
 def work_item(
-    shown: Shown,
+    shown: ShownReport,
     dataset: fo.Dataset | None,
     page: int,
     per_page: int,
@@ -221,7 +223,7 @@ _PARTS_PER_PAGE = 12
 _NOTHING = "There is nothing to divide the images by: no field with texts, numbers, dates or tags, and no saved view."
 
 
-def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
+def part_items(shown: ShownReport, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
     """The choice of what divides the images, sentences on the parts that stand out, a table and a chart."""
     offered = {} if dataset is None else shown.divided(dataset).offered()
     if not offered:
@@ -241,17 +243,17 @@ def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> It
         yield text_item("parts_found", plain_markdown(said))
     note = "↓ ↑: differs from all other images by test. […] are 95 % intervals. A click shows the images."
 
-    def leads(name: str) -> Link:
+    def behind(name: str) -> Link:
         return {"title": f"Images of the part {name}", "part": [by, name]}
 
     columns = [
-        named(parts.by, "name", link=lambda part: leads(part.name)),
-        Column(parts.what.capitalize(), "n_rated", link=lambda part: leads(part.name)),
+        named(parts.by, "name", link=lambda part: behind(part.name)),
+        Column(parts.what.capitalize(), "n_rated", link=lambda part: behind(part.name)),
         *(_number_column(number, parts.measure) for number in parts.shown),
     ]
     yield table_item("parts", columns, parts.rated, choices, note=note, per_page=_PARTS_PER_PAGE)
     hint = "Click a point: these images."
-    yield from chart_item("parts_chart", functools.partial(plot_parts, parts), hint, leads)
+    yield from chart_item("parts_chart", functools.partial(plot_parts, parts), hint, behind)
 
 
 def _number_column(number: MainNumber, measure: str) -> Column:

@@ -18,7 +18,7 @@ from .tab_objects import class_items, object_items
 from .tab_run import image_items, overview_items, part_items, rule_items
 
 if TYPE_CHECKING:
-    from .panel_state import PanelState, Shown
+    from .panel_state import PanelState, ShownReport
 
 ViewModel = dict[str, Any]
 
@@ -39,7 +39,7 @@ FIRST_TAB, DECIDE_TAB = "overview", "decide"
 
 
 def view_model(
-    shown: Shown, state: PanelState, tab: str = FIRST_TAB, choices: Choices | None = None, dataset: Any = None
+    shown: ShownReport, state: PanelState, tab: str = FIRST_TAB, choices: Choices | None = None, dataset: Any = None
 ) -> ViewModel:
     """The view model of a run.
 
@@ -67,7 +67,7 @@ def view_model(
     }
 
 
-_CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], Iterator[Item]]] = {
+_CONTENT: dict[str, Callable[[ShownReport, PanelState, Choices, fo.Dataset | None], Iterator[Item]]] = {
     "overview": lambda shown, state, choices, dataset: overview_items(shown, dataset, state, choices),
     "annotators": lambda shown, state, choices, dataset: annotator_items(shown.report, choices),
     "classes": lambda shown, state, choices, dataset: class_items(shown, choices),
@@ -79,7 +79,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
 }
 
 
-def _cards(shown: Shown) -> list[dict[str, Any]]:
+def _cards(shown: ShownReport) -> list[dict[str, Any]]:
     """The main numbers, each with a line below it and a link to the labels that it counts."""
     report = shown.report
     what = documents(report).replace("samples", "images").capitalize()
@@ -92,18 +92,18 @@ def _cards(shown: Shown) -> list[dict[str, Any]]:
         cards.append(_card(shows.title, shows.value, shows.interval, hint=number.hint, level=level, word=word))
     # objects, tags or samples on which somebody disagrees
     disputed = family_of(report).disputed or f"disputed {what.lower()}"
-    leads, verdicts = None, FAMILIES[report.family].disputed
+    behind, verdicts = None, FAMILIES[report.family].disputed
     if verdicts and shown.n_disputed:
-        leads = link(f"All {disputed}", verdict=list(verdicts))
+        behind = link(f"All {disputed}", verdict=list(verdicts))
     elif shown.n_disputed:  # of masks, which have no verdict: the images on which they differ
-        leads = link(f"Images with {disputed}, the lowest scores first", max_score=_NOT_EQUAL)
+        behind = link(f"Images with {disputed}, the lowest scores first", max_score=_NOT_EQUAL)
     of = f"of {report.n_units:,}" if report.n_units else ""
-    cards.append(_card(disputed.capitalize(), f"{shown.n_disputed:,}", of, leads))
-    leads = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
-    return [*cards, _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", leads)]
+    cards.append(_card(disputed.capitalize(), f"{shown.n_disputed:,}", of, behind))
+    behind = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
+    return [*cards, _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", behind)]
 
 
-def _card(title: str, value: str, below: str = "", leads: Link | None = None, **shown: str) -> dict[str, Any]:
+def _card(title: str, value: str, below: str = "", behind: Link | None = None, **shown: str) -> dict[str, Any]:
     """A number on a card; ``shown`` may be a ``hint``, and the ``level`` and ``word`` of its grade."""
     of_grade = {"hint": "", "word": "", "level": ""} | shown
-    return {"title": title, "value": value, "below": below, "link": leads, **of_grade}
+    return {"title": title, "value": value, "below": below, "link": behind, **of_grade}

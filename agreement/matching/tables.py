@@ -169,7 +169,7 @@ class Tables:
         n_annotators: number ``R`` of annotators
         config: the options of the run
         n_categories: number ``K`` of category codes, including *missing*
-        met: the pairs of annotators of the report; None: those of these samples
+        pairs_met: the pairs of annotators of the report; None: those of these samples
         sizes: gives the index into ``SIZES`` of all units; None if sizes are not needed
     """
 
@@ -180,11 +180,11 @@ class Tables:
         config: AgreementConfig,
         *,
         n_categories: int = 0,
-        met: AnnotatorPairs | None = None,
+        pairs_met: AnnotatorPairs | None = None,
         sizes: Callable[[Tables], IntArray] | None = None,
     ) -> None:
         self.part, self.config, self.n_annotators, self.n_categories = part, config, n_annotators, n_categories
-        self._met, self._sizes = met, sizes
+        self._pairs_met, self._sizes = pairs_met, sizes
         #: whether not drawing an object is a rating; next line: whether an image that everybody left empty is a unit
         self.rates_missing = config.missing == "category"
         self.rates_empty = self.rates_missing and config.empty == "agree"
@@ -377,14 +377,14 @@ class Tables:
         return pair_scores(self.objects, self.pairs, self.sample_pairs, self.n_objects, empty=self.config.empty)
 
     @cached_property
-    def met(self) -> AnnotatorPairs:
+    def pairs_met(self) -> AnnotatorPairs:
         """The pairs of annotators of the report."""
-        return AnnotatorPairs.of(self.assigned) if self._met is None else self._met
+        return AnnotatorPairs.of(self.assigned) if self._pairs_met is None else self._pairs_met
 
     @cached_property
-    def meeting_met(self) -> IntArray:
+    def meeting_pair(self) -> IntArray:
         """Pair of annotators of every meeting, shape ``(Q,)``."""
-        return self.met.rows(self.sample_pairs.a, self.sample_pairs.b)
+        return self.pairs_met.rows(self.sample_pairs.a, self.sample_pairs.b)
 
 
 def pairs_of_units(unit: IntArray) -> tuple[IntArray, IntArray]:

@@ -6,7 +6,7 @@ from .build import build_object_report, object_distances, object_numbers, sample
 from .classes import SIZES, similar_names, similar_spellings, synonyms
 from .convergence import Detections, Precision, convergence_of
 from .pairs import track_consistency
-from .records import ObjectRecords, Rest, count_codes, record
+from .records import Gathered, ObjectRecords, count_codes, record
 from .report import AttributeSummary, Bias, ObjectReport
 from .sensitivity import (
     MAX_SAMPLES,

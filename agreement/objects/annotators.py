@@ -24,7 +24,7 @@ from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio_formula
 from ..statistics.report import ReportContext
 from .classes import SIZES, listed_by_row
 from .pairs import persons_of
-from .records import ObjectRecords, Rest, count_codes, moments
+from .records import Gathered, ObjectRecords, count_codes, moments
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 
 #: pairs of classes listed for an annotator in a report
@@ -153,25 +153,30 @@ def verdict_columns(t: Tables) -> dict[str, IntArray]:
     return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
 
 
-def add_annotators(rest: Rest, t: Tables) -> None:
-    """Add to ``rest`` counts of labels with another class than most others gave, and moments of the bias."""
+def add_annotators(gathered: Gathered, t: Tables) -> None:
+    """Add to ``gathered`` counts of labels with another class than most others gave, and moments of the bias."""
     category, annotator = t.objects.category, t.objects.annotator
     other = np.flatnonzero((t.others_class >= 0) & (t.others_class != category))
     given = t.others_class[other]
-    rest.add_counts({"other_classes": count_codes(annotator[other], category[other], given)})
+    gathered.add_counts({"other_classes": count_codes(annotator[other], category[other], given)})
     labels, offsets = t.offsets
     cells = annotator[labels][:, None] * len(MEASURES) + np.arange(len(MEASURES))
-    rest.add_moments({"bias": moments(cells.ravel(), offsets.ravel(), t.n_annotators * len(MEASURES))})
+    gathered.add_moments({"bias": moments(cells.ravel(), offsets.ravel(), t.n_annotators * len(MEASURES))})
 
 
 def annotator_summaries(
-    fields: Fields, joined: Joined, rest: Rest, met: AnnotatorPairs, records: ObjectRecords, context: ReportContext
+    fields: Fields,
+    joined: Joined,
+    gathered: Gathered,
+    pairs_met: AnnotatorPairs,
+    records: ObjectRecords,
+    context: ReportContext,
 ) -> list[AnnotatorSummary]:
     """The summaries of all annotators, in order.
 
     Args:
         joined: sums of the columns of seats
-        met: the pairs of annotators
+        pairs_met: the pairs of annotators
         records: of all samples, also of those with one annotator
     """
     own, persons, assigned = joined.of_groups("annotators "), persons_of(context.config), records.assigned
@@ -182,18 +187,20 @@ def annotator_summaries(
     classes: list[dict[str, int]] = [{} for _ in context.annotators]
     for k, code, n_labels in count_codes(annotator, category).T.tolist():  # codes may share a name
         classes[k][class_names[code]] = classes[k].get(class_names[code], 0) + n_labels
-    confused = rest.counts("confused")
+    confused = gathered.counts("confused")
     pair, a, b, times = confused[:, confused[1] != confused[2]]
-    by_both = count_codes(np.r_[met.a[pair], met.b[pair]], np.r_[a, b], np.r_[b, a], times=np.tile(times, 2))
+    by_both = count_codes(
+        np.r_[pairs_met.a[pair], pairs_met.b[pair]], np.r_[a, b], np.r_[b, a], times=np.tile(times, 2)
+    )
     conflicts, other_classes = (
         listed_by_row(who, given, others, times, class_names, n, MAX_LISTED)
-        for who, given, others, times in (by_both, rest.counts("other_classes"))
+        for who, given, others, times in (by_both, gathered.counts("other_classes"))
     )
     has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
     n_assigned, n_drew_nothing = assigned.sum(axis=0), (assigned & ~drew).sum(axis=0)
     n_crowd = np.bincount(records.column("crowd_annotator").astype(np.int64), minlength=n)
     of_consensus = joined.of_groups("annotators consensus")
-    boxes, _, squares = rest.moments("bias").reshape(3, n, len(MEASURES))
+    boxes, _, squares = gathered.moments("bias").reshape(3, n, len(MEASURES))
     summaries = []
     for k, name in enumerate(context.annotators):
         found, bias, consensus = fields.of("annotators", name), None, None
@@ -288,10 +295,10 @@ def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) 
         row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))
         changes = sparse(row, column, value, (t.n_samples, (width + 1) * len(resampled)))
         yield _numbers([annotators[k] for k in resampled.tolist()], hstack([full, changes]), width, t.config.undefined)
-    rest = np.flatnonzero(place < 0)
-    if len(rest):
-        sums = np.concatenate([column_sums(full), np.pad(of_rest[rest], ((0, 0), (0, 1))).ravel()])
-        found = _numbers([annotators[k] for k in rest.tolist()], hstack([sums[None, :]]), width, t.config.undefined)
+    gathered = np.flatnonzero(place < 0)
+    if len(gathered):
+        sums = np.concatenate([column_sums(full), np.pad(of_rest[gathered], ((0, 0), (0, 1))).ravel()])
+        found = _numbers([annotators[k] for k in gathered.tolist()], hstack([sums[None, :]]), width, t.config.undefined)
         yield replace(found, by_sample=False)
 
 

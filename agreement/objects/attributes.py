@@ -19,7 +19,7 @@ from ..statistics.estimates import Estimate
 from ..statistics.numbers import Key, Numbers, ratio
 from ..statistics.report import Describe, ReportContext, number
 from .headline import N_HEAD, N_UNITS, tally_coefficients, tally_columns
-from .records import ObjectRecords, Rest, count_codes, described_worst
+from .records import Gathered, ObjectRecords, count_codes, described_worst
 from .report import AttributeSummary
 
 #: pairs of values listed in a report
@@ -126,8 +126,8 @@ def _compared_pairs(t: Tables, codes: IntArray) -> tuple[IntArray, IntArray, Int
     return pairs.i[both], pairs.j[both], t.pair_sample[both], n_given
 
 
-def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
-    """Add to ``rest`` counts of conflicts of values, rows for the worst samples, numbers of units and values."""
+def add_attributes(gathered: Gathered, t: Tables, attributes: Sequence[Values]) -> None:
+    """Add to ``gathered`` counts of conflicts of values, rows for the worst samples, numbers of units and values."""
     for place, values in enumerate(attributes):
         codes = t.attributes[place]
         i, j, of_pair, n_given = _compared_pairs(t, codes)
@@ -137,30 +137,30 @@ def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
         compared = codes[(codes != NOT_GIVEN) & (n_given[t.unit] >= 2)]
         n_names = int(np.isnan(values.numbers[compared]).sum())
         counts = [int((n_given >= 2).sum()), len(np.unique(t.unit[i[differ]])), len(compared), n_names]
-        rest.add(
+        gathered.add(
             {f"{values.name} counts": np.array([counts]), f"{values.name} samples": np.stack([of_sample, n_pairs], 1)}
         )
-        rest.add_counts({f"{values.name} conflicts": count_codes(codes[i[differ]], codes[j[differ]])})
+        gathered.add_counts({f"{values.name} conflicts": count_codes(codes[i[differ]], codes[j[differ]])})
 
 
-def unused_tables(rest: Rest, attributes: Sequence[Values]) -> list[str]:
+def unused_tables(gathered: Gathered, attributes: Sequence[Values]) -> list[str]:
     """The tables with alpha of the level that is not used; an attribute without values keeps the interval one."""
-    is_name = {values.name: rest.rows(f"{values.name} counts")[:, -1].any() for values in attributes}
+    is_name = {values.name: gathered.rows(f"{values.name} counts")[:, -1].any() for values in attributes}
     return [f"{name} {'interval' if found else 'nominal'}" for name, found in is_name.items()]
 
 
 def attribute_summaries(
-    rest: Rest, attributes: Sequence[Values], found: Mapping[Key, Estimate], describe: Describe
+    gathered: Gathered, attributes: Sequence[Values], found: Mapping[Key, Estimate], describe: Describe
 ) -> list[AttributeSummary]:
     """The summaries of the attributes in the report."""
-    area = rest.rows("samples")[:, -1] if attributes else np.empty(0)
+    area = gathered.rows("samples")[:, -1] if attributes else np.empty(0)
     summaries = []
     for values in attributes:
         agreement, alpha = (number(found[key].value) for key in attribute_keys(values.name))
-        n_units, n_conflicts, n_compared, n_names = rest.rows(f"{values.name} counts").sum(axis=0).tolist()
-        of_sample, n_pairs = rest.rows(f"{values.name} samples").T
+        n_units, n_conflicts, n_compared, n_names = gathered.rows(f"{values.name} counts").sum(axis=0).tolist()
+        of_sample, n_pairs = gathered.rows(f"{values.name} samples").T
         # the pairs of different values, the most frequent first; ties in the order of the values
-        ranks, (a, b, n) = values.ranks(), rest.counts(f"{values.name} conflicts")
+        ranks, (a, b, n) = values.ranks(), gathered.counts(f"{values.name} conflicts")
         first = ranks[a] <= ranks[b]
         low, high, n = count_codes(np.where(first, a, b), np.where(first, b, a), times=n)
         order = np.lexsort((ranks[high], ranks[low], -n))[:MAX_LISTED]

@@ -67,7 +67,7 @@ from .pairs import (
     sessions,
     track_consistency,
 )
-from .records import ObjectRecords, Rest
+from .records import Gathered, ObjectRecords
 from .report import ObjectReport
 
 #: objects that are hashed at once
@@ -179,35 +179,35 @@ class Blocks:
     def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: BySample) -> None:
         self.records, self.context, self.by_sample = records, context, by_sample
         self.n_categories = len(context.class_names)
-        self.met = AnnotatorPairs.of(records.assigned)
+        self.pairs_met = AnnotatorPairs.of(records.assigned)
         self.sizes = SizeRule.of(records, context.config)
         self.expected = object_distances(records, context)
         self.attributes = compared_attributes(records, context)
         _, _, category = records.labels()
         self.n_labels = np.bincount(category, minlength=self.n_categories)
-        self.joined, self.rest = Joined(by_sample), Rest()
+        self.joined, self.gathered = Joined(by_sample), Gathered()
 
     def blocks(self) -> Iterator[Tables]:
         """The tables of the samples, about 100,000 labels at a time."""
-        known = {"n_categories": self.n_categories, "met": self.met, "sizes": self.sizes.of_units}
+        known = {"n_categories": self.n_categories, "pairs_met": self.pairs_met, "sizes": self.sizes.of_units}
         return self.records.tables(self.context.config, **known)
 
     def _subjects(self) -> Iterator[list[_Subject]]:
         """The functions that compute numbers, for each pass through the samples: pairs may take much memory."""
-        names, met = self.context.annotators, self.met
-        chosen = met.chosen(names) if self.by_sample else np.empty(0, np.int64)
+        names, pairs_met = self.context.annotators, self.pairs_met
+        chosen = pairs_met.chosen(names) if self.by_sample else np.empty(0, np.int64)
         codes = by_frequency(self.n_labels, self.context.class_names)
         with_interval = with_vitality(names, self.records.assigned, self.n_categories) if self.by_sample else chosen[:0]
-        group = np.zeros(len(met), np.int64)
+        group = np.zeros(len(pairs_met), np.int64)
         if self.by_sample is True:  # moments take little memory
-            group[chosen] = (np.cumsum(met.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
+            group[chosen] = (np.cumsum(pairs_met.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
         groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
 
         def pairs_in(some: IntArray) -> _Subject:
             resampled = np.intersect1d(some, chosen)
             return lambda t: pair_numbers(t, names, some, resampled, self.expected.mean)
 
-        all_chosen = len(chosen) == len(met) and len(groups) == 1
+        all_chosen = len(chosen) == len(pairs_met) and len(groups) == 1
         yield [
             headline_numbers,
             *(pairs_in(some) for some in groups[:1]),
@@ -231,12 +231,12 @@ class Blocks:
                         pool.submit(self.joined.add, place, of(t), t.n_samples) for place, of in enumerate(subjects)
                     ]
                     if not number_of_pass:
-                        add_attributes(self.rest, t, self.attributes)
+                        add_attributes(self.gathered, t, self.attributes)
                         if look is not None:
                             look(t)
                     for each in waiting:
                         each.result()
-                yield from self.joined.numbers(unused_tables(self.rest, self.attributes))
+                yield from self.joined.numbers(unused_tables(self.gathered, self.attributes))
 
 
 def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
@@ -293,25 +293,30 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     config, class_names = context.config, context.class_names
     rated, of_rated = rated_only(records, context)
     own = Blocks(rated, of_rated, by_sample=kept_by_sample(rated, of_rated))
-    rest, joined, met, effects = own.rest, own.joined, own.met, EffectRows(of_rated.clusters)
+    gathered, joined, pairs_met, effects = (
+        own.gathered,
+        own.joined,
+        own.pairs_met,
+        EffectRows(of_rated.clusters),
+    )
 
     def look(t: Tables) -> None:
         effects.add(object_effects(t), t.n_samples)
         for add in (add_headline, add_pairs, add_classes, add_sizes, add_annotators):
-            add(rest, t)
+            add(gathered, t)
 
     numbers = own.numbers(
         look
     )  # a generator: rest, effects and joined.sums are filled while the next line draws from it
     found = report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated)
     fields, of_pairs = Fields(found), joined.of_groups("pairs")
-    confused = class_pairs(rest.counts("confused"), class_names)
+    confused = class_pairs(gathered.counts("confused"), class_names)
     tracks = None
     if "track" in records.parts[0] and context.clusters is not None:
         tracks = track_consistency(records, context.clusters)
-    pairs = pair_summaries(fields, of_pairs, rest, met, tracks, context)
-    classes, n_classes_unlisted = class_summaries(fields, rest, own.n_labels, confused, class_names)
-    tested = findings_on_objects(effects, of_rated, own.n_labels, met, of_pairs["n_a"] + of_pairs["n_b"])
+    pairs = pair_summaries(fields, of_pairs, gathered, pairs_met, tracks, context)
+    classes, n_classes_unlisted = class_summaries(fields, gathered, own.n_labels, confused, class_names)
+    tested = findings_on_objects(effects, of_rated, own.n_labels, pairs_met, of_pairs["n_a"] + of_pairs["n_b"])
     joint = joined.sums["joint"]
     drawn = np.unique(records.column("category")).tolist()
     n_hard, n_inexact, n_crowded, n_repaired, n_points = (
@@ -338,18 +343,18 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         track_consistency=mean_defined(
             [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
         )[0],
-        **headline_parts(fields.of(), joined, rest, confused, records, of_rated),
-        image_alpha=own.expected.summary(number(found["image_alpha.value",].value), rated, rest.rows("pair_score")),
-        attributes=attribute_summaries(rest, own.attributes, found, of_rated.describe),
-        sizes=size_summaries(rest, own.sizes, records.n_annotators),
+        **headline_parts(fields.of(), joined, gathered, confused, records, of_rated),
+        image_alpha=own.expected.summary(number(found["image_alpha.value",].value), rated, gathered.rows("pair_score")),
+        attributes=attribute_summaries(gathered, own.attributes, found, of_rated.describe),
+        sizes=size_summaries(gathered, own.sizes, records.n_annotators),
         pairs=pairs,
-        annotators=annotator_summaries(fields, joined, rest, met, records, context),
+        annotators=annotator_summaries(fields, joined, gathered, pairs_met, records, context),
         sessions=sessions(pairs, fields),
         clusters=clusters(pairs, context.annotators),
         classes=classes,
         n_classes_unlisted=n_classes_unlisted,
         merges=merges(
-            rest.counts("conflicts"),
+            gathered.counts("conflicts"),
             joint[OBSERVED],
             joint[N_HEAD : N_HEAD + len(class_names)],
             class_names,

@@ -24,7 +24,7 @@ from ..statistics.estimates import Fields
 from ..statistics.numbers import Numbers, ratio
 from ..statistics.records import compact
 from ..statistics.report import number
-from .records import ObjectRecords, Rest, count_codes, mean, median, rows_by_code
+from .records import Gathered, ObjectRecords, count_codes, mean, median, rows_by_code
 from .report import ClassSummary, Confusion, Merge, SizeSummary
 
 SIZES = ("small", "medium", "large")
@@ -91,20 +91,20 @@ def own_areas(
     return area
 
 
-def add_sizes(rest: Rest, t: Tables) -> None:
-    """Add to ``rest`` counts of units by size, votes and assigned annotators, and the size of every pair of labels."""
+def add_sizes(gathered: Gathered, t: Tables) -> None:
+    """Add to ``gathered`` counts of units by size, votes and assigned annotators, and the sizes of pairs of labels."""
     known = (t.size >= 0) & t.rated_unit
     units = t.units
-    rest.add_counts({"sizes": count_codes(t.size[known], units.votes[known], units.assigned[known])})
-    rest.add({"pair_size": t.size[t.unit[t.pairs.i]].astype(np.int8)})
+    gathered.add_counts({"sizes": count_codes(t.size[known], units.votes[known], units.assigned[known])})
+    gathered.add({"pair_size": t.size[t.unit[t.pairs.i]].astype(np.int8)})
 
 
-def size_summaries(rest: Rest, rule: SizeRule, n_annotators: int) -> list[SizeSummary]:
+def size_summaries(gathered: Gathered, rule: SizeRule, n_annotators: int) -> list[SizeSummary]:
     """Agreement on every size; empty if objects have no size."""
     if rule.limits is None:
         return []
     ends = [None, *rule.limits, None]
-    of_pair, pair_iou, units = rest.rows("pair_size"), rest.rows("pair_iou"), rest.counts("sizes")
+    of_pair, pair_iou, units = gathered.rows("pair_size"), gathered.rows("pair_iou"), gathered.counts("sizes")
     summaries = []
     for k, size in enumerate(SIZES):
         iou = pair_iou[of_pair == k]
@@ -223,8 +223,8 @@ def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[
         )
 
 
-def add_classes(rest: Rest, t: Tables) -> None:
-    """Add to ``rest`` units and cost of every class, the class of every pair of labels, and counts of conflicts.
+def add_classes(gathered: Gathered, t: Tables) -> None:
+    """Add to ``gathered`` units and cost of every class, the class of every pair of labels, and counts of conflicts.
 
     The cost of a class is the disagreement on its labels: 1 for every other annotator who was asked and did not draw
     the object or gave it another class, 1 - IoU for one who gave it the same class. All labels together cost ``(n_a +
@@ -240,16 +240,16 @@ def add_classes(rest: Rest, t: Tables) -> None:
         "n_lone": np.bincount(category[(units.votes == 1)[unit]], minlength=k),
         "cost": sums_by(category, cost, k),
     }
-    rest.add({"classes": np.stack(list(columns.values()))[None]})
+    gathered.add({"classes": np.stack(list(columns.values()))[None]})
     of_pair = np.where(pairs.same_class, category[pairs.i], NO_CLASS)
-    rest.add({"pair_class": of_pair.astype(np.int32)})
+    gathered.add({"pair_class": of_pair.astype(np.int32)})
     i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
     n_ratings = units.assigned if t.rates_missing else units.votes
-    rest.add_counts({"conflicts": count_codes(n_ratings[unit[i]], category[i], category[j])})
+    gathered.add_counts({"conflicts": count_codes(n_ratings[unit[i]], category[i], category[j])})
 
 
 def class_summaries(
-    fields: Fields, rest: Rest, n_labels: IntArray, confused: IntArray, names: Sequence[str]
+    fields: Fields, gathered: Gathered, n_labels: IntArray, confused: IntArray, names: Sequence[str]
 ) -> tuple[list[ClassSummary], int]:
     """The summaries of the most frequent classes, and the number of classes not listed.
 
@@ -258,11 +258,11 @@ def class_summaries(
         confused: counts of (class, other class) over all pairs of labels of one unit
     """
     codes = by_frequency(n_labels, names)
-    n_units, n_lone, cost = rest.rows("classes").sum(axis=0)
+    n_units, n_lone, cost = gathered.rows("classes").sum(axis=0)
     total, (a, b, n) = float(cost.sum()), confused[:, confused[0] != confused[1]]
     met = listed_by_row(np.r_[a, b], np.r_[b, a], np.r_[b, a], np.tile(n, 2), names, len(names), MAX_CONFUSED)
-    iou, listed = rest.rows("pair_iou"), codes[:MAX_CLASSES].tolist()
-    of_class = list(rows_by_code(compact(rest.rows("pair_class") + 1), len(names) + 1))[1:]
+    iou, listed = gathered.rows("pair_iou"), codes[:MAX_CLASSES].tolist()
+    of_class = list(rows_by_code(compact(gathered.rows("pair_class") + 1), len(names) + 1))[1:]
     summaries = [
         ClassSummary(
             name=names[code],
@@ -457,11 +457,11 @@ def _one_letter_apart(forms: Sequence[str]) -> Iterator[tuple[str, str]]:
         for place, letter in enumerate(form):
             if letter.isdigit() or (letter == " " and form[place - 1].isdigit() and form[place + 1].isdigit()):
                 continue
-            rest = form[:place] + form[place + 1 :]
-            if rest in long:
-                yield rest, form
+            gathered = form[:place] + form[place + 1 :]
+            if gathered in long:
+                yield gathered, form
             # forms that are equal apart from this gap form one group: linking neighbours is enough
-            previous = by_gap.get((place, rest))
+            previous = by_gap.get((place, gathered))
             if previous is not None:
                 yield previous, form
-            by_gap[place, rest] = form
+            by_gap[place, gathered] = form

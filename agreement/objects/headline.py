@@ -29,7 +29,7 @@ from ..statistics.codes import MISSING
 from ..statistics.numbers import Joined, Numbers, quotients, ratio
 from ..statistics.report import AlphaSummary, Coefficients, ReportContext, mean_defined
 from .classes import list_confusions
-from .records import ObjectRecords, Rest, count_codes, described_worst, distribution
+from .records import Gathered, ObjectRecords, count_codes, described_worst, distribution
 from .report import ClassGivenMatch, Existence, Localisation
 
 #: pairs of classes listed in a report
@@ -221,8 +221,8 @@ def headline_otherwise(
     return found, int(np.count_nonzero(~np.isnan(alpha)))
 
 
-def add_headline(rest: Rest, t: Tables) -> None:
-    """Add to ``rest`` values for the worst samples, IoU of pairs of labels, scores of meetings, counts of votes."""
+def add_headline(gathered: Gathered, t: Tables) -> None:
+    """Add to ``gathered`` values for the worst samples, IoU of pairs of labels, scores of meetings, counts of votes."""
     meetings, pairs, units = t.sample_pairs, t.pairs, t.units
     n_matched = t.n_matched
     n_differ = np.bincount(t.pair_sample[~pairs.same_class], minlength=t.n_samples)
@@ -237,14 +237,16 @@ def add_headline(rest: Rest, t: Tables) -> None:
         "n_matched": n_matched,
         "area": sums_by(t.objects.sample, t.area, t.n_samples),
     }
-    rest.add({"samples": np.column_stack(list(columns.values())), "pair_iou": pairs.iou, "pair_score": t.pair_score})
-    rest.add_counts({"votes": count_codes(units.assigned[t.rated_unit], units.votes[t.rated_unit])})
+    gathered.add(
+        {"samples": np.column_stack(list(columns.values())), "pair_iou": pairs.iou, "pair_score": t.pair_score}
+    )
+    gathered.add_counts({"votes": count_codes(units.assigned[t.rated_unit], units.votes[t.rated_unit])})
 
 
 def headline_parts(
     fields: dict[str, Any],
     joined: Joined,
-    rest: Rest,
+    gathered: Gathered,
     confused: IntArray,
     records: ObjectRecords,
     context: ReportContext,
@@ -262,8 +264,8 @@ def headline_parts(
     joint = {"alpha": of_alpha["pooled"], "percent_agreement": of_alpha["percent_agreement"]}
     presence = existence.pop("presence")
     of_classes = given_match.pop("coefficients") | given_match
-    f1, differ, iou, n_labels, n_matched, area = rest.rows("samples").T
-    all_iou, describe = rest.rows("pair_iou"), context.describe
+    f1, differ, iou, n_labels, n_matched, area = gathered.rows("samples").T
+    all_iou, describe = gathered.rows("pair_iou"), context.describe
     confusion = list_confusions(confused, context.class_names, MAX_LISTED)
 
     def coefficients(table: str, found: dict[str, Any]) -> Coefficients | None:
@@ -284,7 +286,7 @@ def headline_parts(
             presence=coefficients("presence", presence),
             votes=[
                 {"assigned": n, "votes": k, "units": drawn}
-                for n, k, drawn in zip(*rest.counts("votes").tolist(), strict=True)
+                for n, k, drawn in zip(*gathered.counts("votes").tolist(), strict=True)
             ],
             worst_samples=described_worst(f1, n_labels, area, describe),
         ),

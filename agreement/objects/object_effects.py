@@ -34,7 +34,7 @@ def findings_on_objects(
     rows: EffectRows,
     context: ReportContext,
     n_labels: IntArray,
-    met: AnnotatorPairs,
+    pairs_met: AnnotatorPairs,
     n_of_pairs: FloatArray,
 ) -> dict[str, Any]:
     """The fields ``findings``, ``n_tested`` and ``confused`` of a report.
@@ -42,13 +42,13 @@ def findings_on_objects(
     Args:
         rows: the counts on all rated samples
         n_labels: shape ``(K,)``, labels of every class
-        met: the pairs of annotators
+        pairs_met: the pairs of annotators
         n_of_pairs: shape ``(M,)``, labels of every pair of annotators on the samples that they share
     """
     moments = rows.moments()
     close = moments.group[kind_mask(moments.group, "close")]
     ends = np.sort(group_subjects(close), axis=0)
-    of_close = n_of_pairs[met.rows(ends[0], ends[1])].astype(np.int64)
+    of_close = n_of_pairs[pairs_met.rows(ends[0], ends[1])].astype(np.int64)
     counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
     return findings_and_confusions(
         moments, context.annotators, context.class_names, SIZES, of_classes=n_labels, n_labels=counted
@@ -91,8 +91,8 @@ def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
     n_pairs = np.bincount(ends, minlength=n)
     for kind, values in (("conflicts", (~pairs.same_class).astype(np.float64)), ("loose", 1.0 - pairs.iou)):
         distance = sums_by(ends, np.tile(values, 2), n)
-        rest = sums_by(t.pair_sample, values, t.n_samples)[seats.sample] - distance
-        table = np.stack([distance, n_pairs, rest, of_sample - n_pairs])
+        gathered = sums_by(t.pair_sample, values, t.n_samples)[seats.sample] - distance
+        table = np.stack([distance, n_pairs, gathered, of_sample - n_pairs])
         yield effect_groups(kind, seats.annotator), seats.sample, table
     # bias of boxes in size and position; of two annotators, the first against the second
     labels, offsets = t.offsets
@@ -111,7 +111,7 @@ def _closeness(t: Tables) -> Effects:
     n, rows = len(t.seats.sample), np.concatenate(both)
     score = np.tile(t.pair_score[scored], 2)
     total, count = sums_by(rows, score, n)[rows] - score, np.bincount(rows, minlength=n)[rows] - 1
-    often = np.flatnonzero(np.tile((t.met.n_shared >= MIN_IMAGES)[t.meeting_met[scored]], 2))
+    often = np.flatnonzero(np.tile((t.pairs_met.n_shared >= MIN_IMAGES)[t.meeting_pair[scored]], 2))
     first, second = rows[often], np.concatenate(both[::-1])[often]
     group = effect_groups("close", t.seats.annotator[first], t.seats.annotator[second])
     return group, t.seats.sample[first], np.stack([score, np.ones(len(score)), total, count])[:, often]

@@ -26,7 +26,7 @@ from ..statistics.numbers import GroupNumbers, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import listed_by_row
-from .records import ObjectRecords, Rest, count_codes, moments
+from .records import Gathered, ObjectRecords, count_codes, moments
 from .report import Cluster, PairSummary, SampleMean, Sessions
 
 #: 95 % of normally distributed values are within this many standard deviations of their mean
@@ -110,14 +110,14 @@ def pair_numbers(
 
     Args:
         annotators: their names
-        wanted: the pairs, as rows of ``t.met``
+        wanted: the pairs, as rows of ``t.pairs_met``
         resampled: those with intervals
         expected: expected distance of annotations of different images
 
     References:
         J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
     """
-    names, meetings, (columns, classes) = t.met.names(annotators), t.sample_pairs, meeting_columns(t)
+    names, meetings, (columns, classes) = t.pairs_met.names(annotators), t.sample_pairs, meeting_columns(t)
     n, row, same = len(meetings.sample), t.pair_meeting, t.pairs.same_class
     # columns of which the report has sums
     also: dict[str, FloatArray | IntArray] = {
@@ -129,8 +129,8 @@ def pair_numbers(
         also |= dict(zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True))
     if "visibility" in t.part:
         also["visibility"] = sums_by(row, t.part["visibility"], n)
-    alpha, group, sample = _alpha_formula(t.config), t.meeting_met, meetings.sample
-    if len(wanted) < len(t.met):
+    alpha, group, sample = _alpha_formula(t.config), t.meeting_pair, meetings.sample
+    if len(wanted) < len(t.pairs_met):
         rows = np.flatnonzero(np.isin(group, wanted))
         group, sample, classes = group[rows], sample[rows], classes[rows]
         columns, also = ({name: column[rows] for name, column in some.items()} for some in (columns, also))
@@ -208,17 +208,17 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
     """
     if not has_sessions(annotators, t.config):
         return
-    intra = intra_pairs(t.met.names(annotators), t.config)
+    intra = intra_pairs(t.pairs_met.names(annotators), t.config)
     columns, classes = meeting_columns(t)
     plain = np.column_stack(list(columns.values())).astype(np.float64)
     of_meetings, n_plain = hstack([plain, classes]), len(_COLUMNS)
-    sample, met = t.sample_pairs.sample, t.meeting_met
+    sample, pair = t.sample_pairs.sample, t.meeting_pair
     entries, width = hstack([plain]).tocoo(), of_meetings.shape[1]
-    place = met[entries.row] * n_plain + entries.col
+    place = pair[entries.row] * n_plain + entries.col
     of_pairs = sparse(sample[entries.row], place, entries.data, (t.n_samples, len(intra) * n_plain))
     # alpha is of all meetings of a kind together; the other numbers are means over pairs, with columns of their own
     kinds, alpha = (intra, ~intra), _alpha_formula(t.config)
-    of_kinds = [scatter_rows(of_meetings[kind[met]], sample[kind[met]], t.n_samples) for kind in kinds]
+    of_kinds = [scatter_rows(of_meetings[kind[pair]], sample[kind[pair]], t.n_samples) for kind in kinds]
 
     def formula(sums: FloatArray) -> FloatArray:
         quotients = _QUOTIENTS(sums[..., 2 * width :].reshape(*sums.shape[:-1], len(intra), n_plain))
@@ -239,16 +239,16 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
     yield Numbers(keys, table, formula, basis=basis, by_sample=by_sample, table="sessions")
 
 
-def add_pairs(rest: Rest, t: Tables) -> None:
-    """Add to ``rest`` counts of the classes of matched labels, and moments of the best IoU, by pair of annotators."""
-    met, n, category = t.meeting_met, len(t.met), t.objects.category
-    rest.add_counts({"confused": count_codes(met[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
+def add_pairs(gathered: Gathered, t: Tables) -> None:
+    """Add to ``gathered`` counts of classes of matched labels, and moments of the best IoU, by pair of annotators."""
+    pair, n, category = t.meeting_pair, len(t.pairs_met), t.objects.category
+    gathered.add_counts({"confused": count_codes(pair[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
     best = t.part["best_iou"].T
     neither = np.isnan(best).all(axis=0)
     values = np.vstack([best, np.where(neither, np.nan, np.nan_to_num(best).sum(axis=0) / 2.0)])
     known = ~np.isnan(values)
-    cells = np.arange(len(_DIRECTIONS))[:, None] * n + met
-    rest.add_moments({"best_iou": moments(cells[known], values[known], len(_DIRECTIONS) * n)})
+    cells = np.arange(len(_DIRECTIONS))[:, None] * n + pair
+    gathered.add_moments({"best_iou": moments(cells[known], values[known], len(_DIRECTIONS) * n)})
 
 
 def track_consistency(records: ObjectRecords, video: IntArray) -> FloatArray:
@@ -267,7 +267,7 @@ def track_consistency(records: ObjectRecords, video: IntArray) -> FloatArray:
     Undefined:
         nan if one of the two has no track, and on the diagonal
     """
-    rest, n, done, first = Rest(), records.n_annotators, 0, 0
+    gathered, n, done, first = Gathered(), records.n_annotators, 0, 0
     # numbers of tracks from 1; 0 for objects without a track
     track = np.unique(np.append(records.column("track"), NO_TRACK), return_inverse=True)[1].ravel()
     for t in records.tables():
@@ -281,8 +281,8 @@ def track_consistency(records: ObjectRecords, video: IntArray) -> FloatArray:
         partner[pairs.j, annotator[pairs.i]] = own[pairs.i]
         row, other = np.nonzero(others)
         keys = of_video[sample[row]], annotator[row], own[row], other, partner[row, other]
-        rest.add_counts({"frames": count_codes(*keys)})
-    *of_track, partners, n_frames = rest.counts("frames")
+        gathered.add_counts({"frames": count_codes(*keys)})
+    *of_track, partners, n_frames = gathered.counts("frames")
     _, a, _, b = of_track  # video, annotator, track, other annotator
     starts = np.flatnonzero((np.diff(of_track, axis=1, prepend=-1) != 0).any(axis=0))
     kept = np.maximum.reduceat(np.where(partners > 0, n_frames, 0), starts) if len(starts) else n_frames
@@ -295,8 +295,8 @@ def track_consistency(records: ObjectRecords, video: IntArray) -> FloatArray:
 def pair_summaries(
     fields: Fields,
     sums: Mapping[str, FloatArray],
-    rest: Rest,
-    met: AnnotatorPairs,
+    gathered: Gathered,
+    pairs_met: AnnotatorPairs,
     tracks: FloatArray | None,
     context: ReportContext,
 ) -> list[PairSummary]:
@@ -304,11 +304,11 @@ def pair_summaries(
 
     Args:
         sums: of the columns of meetings by name, for all pairs ``(M,)``
-        met: the pairs
+        pairs_met: the pairs
         tracks: see :func:`track_consistency`; None without tracks
     """
-    config, names, n = context.config, context.annotators, len(met)
-    pair_of, a, b, times = rest.counts("confused")
+    config, names, n = context.config, context.annotators, len(pairs_met)
+    pair_of, a, b, times = gathered.counts("confused")
     kappa, ac1 = coefficients_by_pair(pair_of, a, b, times, n)
     at_most, apart = max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n, 1))), a != b
     confused = pair_of[apart], a[apart], b[apart], times[apart]
@@ -320,15 +320,15 @@ def pair_summaries(
         "sq": segmentation_quality(sums["iou_same_class"], sums["n_same_class"]),
         "rq": f1_score(sums["n_same_class"], sums["n_a"], sums["n_b"]),
         "visibility": ratio(sums["visibility"], sums["n_matched"]) if of_points else undefined,
-        "track_consistency": undefined if tracks is None else tracks[met.a, met.b],
+        "track_consistency": undefined if tracks is None else tracks[pairs_met.a, pairs_met.b],
         "kappa": kappa,
         "ac1": ac1,
     }
     columns: dict[str, list[Any]] = {name: numbers_for_json(column) for name, column in values.items()}
     columns |= {name: sums[name].astype(np.int64).tolist() for name in ("n_a", "n_b", "n_matched")}
     columns["n_samples"] = sums["n_shared"].astype(np.int64).tolist()
-    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (met.a, met.b))
-    n_means, mean, squares = rest.moments("best_iou").reshape(3, len(_DIRECTIONS), n)
+    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (pairs_met.a, pairs_met.b))
+    n_means, mean, squares = gathered.moments("best_iou").reshape(3, len(_DIRECTIONS), n)
     found = np.where(n_means > 0, mean, np.nan), np.sqrt(ratio(squares, n_means)), n_means
     directions = [
         [SampleMean(mean, std, int(n)) for mean, std, n in zip(*map(numbers_for_json, of), strict=True)]
@@ -337,7 +337,7 @@ def pair_summaries(
     columns["mean_max_iou"] = [dict(zip(_DIRECTIONS, each, strict=True)) for each in zip(*directions, strict=True)]
     columns["confusion"] = [listed.entries for listed in confusions]
     columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
-    columns["intra"] = intra_pairs(met.names(names), config).tolist()
+    columns["intra"] = intra_pairs(pairs_met.names(names), config).tolist()
     columns["alignment"] = [None] * n
     if config.method == "mutual_best":
         for pair in range(n):

@@ -1,7 +1,7 @@
-"""``ObjectRecords``: columns of labels and units stored with a run; ``Rest``: rows, counts, moments for a report.
+"""``ObjectRecords``: columns of labels and units stored with a run; ``Gathered``: rows, counts, moments for a report.
 
 Records take about 1.5 kB for a sample with 21 boxes of three annotators; each polygon or mask takes 96 bytes more.
-``Rest`` gathers over blocks of samples what a report needs besides sums: rows, counts of codes, moments.
+``Gathered`` gathers over blocks of samples what a report needs besides sums: rows, counts of codes, moments.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ N_BINS = 20
 _VALUES_AT_ONCE = 1 << 20
 
 
-class Rest:
+class Gathered:
     """What a report needs besides sums, gathered over consecutive blocks of samples.
 
     Three kinds of arrays by name: rows, which are joined; counts of codes, and moments, which are added.
@@ -204,7 +204,7 @@ def moments(row: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
 
     References:
         T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-        variances", 1979 (how :meth:`Rest.add_moments` adds them)
+        variances", 1979 (how :meth:`Gathered.add_moments` adds them)
     """
     n = np.bincount(row, minlength=n_rows)
     mean = sums_by(row, values, n_rows) / np.maximum(n, 1)

@@ -167,12 +167,12 @@ def pixel_numbers(
         expected: distances of masks of different images; None: they are computed
     """
     expected = mask_distances(records, context) if expected is None else expected
-    met, values = AnnotatorPairs.of(records.assigned), np.unique(records.column("values")).astype(np.int64)
+    pairs_met, values = AnnotatorPairs.of(records.assigned), np.unique(records.column("values")).astype(np.int64)
     classes = np.arange(len(values))
     if len(values) > MAX_VALUES:
         n_pixels = areas_of_values(records, values)[0].sum(axis=1)
         classes = np.lexsort((values, -n_pixels))[:MAX_VALUES]
-    pairs = met.chosen(context.annotators) if len(values) <= MAX_CATEGORIES else classes[:0]
+    pairs = pairs_met.chosen(context.annotators) if len(values) <= MAX_CATEGORIES else classes[:0]
     if not context.config.resamples:
         classes, pairs = classes[:0], pairs[:0]
     # images that everybody left empty count only in the alpha of images if they have no score
@@ -183,7 +183,7 @@ def pixel_numbers(
         joined.add(0, _headline(agreement, values, context.config.undefined), n_samples)
         joined.add(1, [_class_numbers(agreement, values, classes)], n_samples)
         own = empty[start : start + n_samples]
-        joined.add(2, _pair_numbers(agreement, values, context, met, pairs, expected.mean, own), n_samples)
+        joined.add(2, _pair_numbers(agreement, values, context, pairs_met, pairs, expected.mean, own), n_samples)
         if look is not None:
             look(agreement)
         start += n_samples
@@ -286,7 +286,7 @@ def _pair_numbers(
     agreement: PixelAgreement,
     values: IntArray,
     context: ReportContext,
-    met: AnnotatorPairs,
+    pairs_met: AnnotatorPairs,
     resampled: IntArray,
     expected: float,
     empty: BoolArray,
@@ -294,7 +294,7 @@ def _pair_numbers(
     """The numbers of pairs and annotators; one row for every pair and shared sample.
 
     Args:
-        met: the pairs of annotators
+        pairs_met: the pairs of annotators
         resampled: those with intervals
         expected: expected distance of masks of different images
         empty: shape ``(S, R)``, masks on images that are left out, as everybody left them empty
@@ -330,9 +330,9 @@ def _pair_numbers(
         return kappa_of_areas(sums[..., 0], sums[..., 1], by_chance)[..., None]
 
     every = {
-        "keys": {pair: ("pairs", *both) for pair, both in enumerate(met.names(names))},
-        "n_groups": len(met),
-        "group": np.r_[met.rows(*agreement.pair.T), met.rows(*ends)],
+        "keys": {pair: ("pairs", *both) for pair, both in enumerate(pairs_met.names(names))},
+        "n_groups": len(pairs_met),
+        "group": np.r_[pairs_met.rows(*agreement.pair.T), pairs_met.rows(*ends)],
         "sample": np.r_[sample, left_out[of_empty]],
     }
     yield GroupNumbers(
@@ -424,9 +424,9 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
 
     numbers = pixel_numbers(rated, of_rated, look, expected)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
-    of_report, met, moments = fields.of(), AnnotatorPairs.of(rated.assigned), effects.moments()
+    of_report, pairs_met, moments = fields.of(), AnnotatorPairs.of(rated.assigned), effects.moments()
     pairs = []
-    for (a, b), n in zip(met.names(context.annotators), met.n_shared.tolist(), strict=True):
+    for (a, b), n in zip(pairs_met.names(context.annotators), pairs_met.n_shared.tolist(), strict=True):
         of_pair = fields.of("pairs", a, b)
         mean = PixelNumbers(**of_pair.pop("mean"))
         pairs.append(MaskPairSummary(a=a, b=b, n_samples=n, mean=mean, **of_pair))

@@ -150,18 +150,18 @@ def tag_numbers(records: TagRecords, context: ReportContext, t: TagAgreement | N
     names, n, n_samples, tags = context.annotators, len(context.annotators), records.n_samples, context.class_names
     yield from headline_numbers(records, context, t)
 
-    met, joined = AnnotatorPairs.of(t.assigned), Joined(by_sample=True)
+    pairs_met, joined = AnnotatorPairs.of(t.assigned), Joined(by_sample=True)
     pairs = GroupNumbers(
         table="pairs",
-        keys={pair: ("pairs", *both) for pair, both in enumerate(met.names(names))},
-        n_groups=len(met),
+        keys={pair: ("pairs", *both) for pair, both in enumerate(pairs_met.names(names))},
+        n_groups=len(pairs_met),
         names=("score", "same_tags"),
-        group=met.rows(t.a, t.b),
+        group=pairs_met.rows(t.a, t.b),
         sample=t.met_on,
         columns={"jaccard": t.jaccard, "same": t.jaccard == 1.0, "n": np.ones(len(t.a))},
         formula=lambda sums: ratio(sums[..., :2], sums[..., 2:]),
         basis=np.array([2, 2]),
-        resampled=met.chosen(names),
+        resampled=pairs_met.chosen(names),
     )
     joined.add(0, [pairs], n_samples)
     yield from joined.numbers()
@@ -259,7 +259,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     t, n_rated = rated.agreement(), rated.n_samples
     numbers = tag_numbers(rated, of_rated, t)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
-    alpha, met = fields.of()["alpha"], AnnotatorPairs.of(t.assigned)
+    alpha, pairs_met = fields.of()["alpha"], AnnotatorPairs.of(t.assigned)
     other = None
     if (records.otherwise != records.assigned).any():  # the numbers if null lists meant the opposite
         again = record_tags(compute_tags(*records.labels(), records.otherwise))
@@ -332,7 +332,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         tags=sorted(tags, key=lambda entry: (-entry.n_samples, entry.tag)),
         pairs=[
             TagPairSummary(a=a, b=b, n_samples=n_shared, **fields.of("pairs", a, b))
-            for (a, b), n_shared in zip(met.names(context.annotators), met.n_shared.tolist(), strict=True)
+            for (a, b), n_shared in zip(pairs_met.names(context.annotators), pairs_met.n_shared.tolist(), strict=True)
         ],
         annotators=annotators,
         **tag_effects(t, of_rated),

@@ -33,7 +33,7 @@ from tests.agreement.agreement_oracle import alpha_of as table_alpha
 from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.objects import Rest, count_codes, pairs
+from annotator_agreement.agreement.objects import Gathered, count_codes, pairs
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
 
 
@@ -375,7 +375,7 @@ def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -
         columns = [rng.integers(0, most, 200) // (most // 5) * (most // 5) for _ in range(3)]
         expected = sorted(Counter(zip(*(column.tolist() for column in columns), strict=True)).items())
         for cut in (0, 1, 77, 200):
-            rest = Rest()
+            rest = Gathered()
             for rows in (slice(cut), slice(cut, None)):
                 rest.add_counts({"codes": count_codes(*(column[rows] for column in columns))})
             assert [(tuple(row), n) for *row, n in rest.counts("codes").T.tolist()] == expected

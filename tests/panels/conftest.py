@@ -16,7 +16,7 @@ from tests.datasets import random_annotators
 
 from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.record import Run
-from annotator_agreement.panels import EVENTS, Shown
+from annotator_agreement.panels import EVENTS, ShownReport
 
 URI = "@annotator/agreement/agreement_panel"
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -161,10 +161,10 @@ def _operator(uri: str) -> Any:
     return foo.get_operator(uri)
 
 
-def shown_of(dataset: Any) -> Shown:
+def shown_of(dataset: Any) -> ShownReport:
     """What the panel shows of the run."""
     loaded = Run(dataset, "agreement").records()
-    return Shown(loaded.report, loaded.records, loaded.index, loaded.context)
+    return ShownReport(loaded.report, loaded.records, loaded.index, loaded.context)
 
 
 def of_tab(state: dict[str, Any], tab: str) -> dict[str, Any]:
