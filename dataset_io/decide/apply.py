@@ -28,7 +28,7 @@ from ...charts.text.words import counted
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import reload_samples
 from ..labels.source import refuse_read_only
-from ..labels.stored import attributes_of_runs
+from ..labels.stored import all_fields, attributes_of_runs, can_hold
 from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
@@ -75,7 +75,7 @@ class Applied:
     n_right: int = 0  #: objects on which there is nothing to do
     n_changed: int = 0  #: objects left out, as labels were edited, added or deleted since the decision
     n_edited: int = 0  #: objects left out, as what is right was edited by hand: record_own_labels() records that
-    n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, and a mask is not given a box
+    n_unfit: int = 0  #: labels left out: a text is no number, and a mask is not given a box
     n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
 
     def told(self, what: str) -> str:
@@ -204,6 +204,8 @@ class _Step:
         self._source = opened.reader.source
         opened.reader.is_lean = False
         self._of_runs = sorted(attributes_of_runs(opened.labels.dataset))
+        self._declared = all_fields(opened.labels.dataset)
+        self._prefix = names.FRAMES_PREFIX if opened.labels.on_frames else ""
 
     def applied(self, rows: list[Stored]) -> dict[ObjectId, Changed]:
         """What becomes of samples, or frames."""
@@ -279,7 +281,11 @@ class _Step:
             key = drew.get(name)
             if key is not None and right is not None:  # it gets class, geometry or attributes of the adjudicated one
                 wanted = opened.corrections(edits.label(key) or {}, right, self._changes)
-                fitting = {what: values for what, values in wanted.items() if edits.fits(key, values)}
+                fitting = {
+                    what: values
+                    for what, values in wanted.items()
+                    if edits.fits(key, values) and self._can_hold(key, values)
+                }
                 counts["n_unfit"] += len(fitting) < len(wanted)
                 counts.update((name, f"n_{what}") for what in fitting)
                 given = {each: value for values in fitting.values() for each, value in values.items()}
@@ -308,6 +314,12 @@ class _Step:
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
                 yield {**edits.add(field, new_label(opened.label_type.__name__, values)), "annotator": name}
+
+    def _can_hold(self, key: str, values: Stored) -> bool:
+        """True if FiftyOne can read values in the field of a label, as its attributes are declared."""
+        field = key.rpartition(" ")[0]
+        path = self._opened.fields[field].label_path(f"{self._prefix}{field}")
+        return all(can_hold(self._declared.get(f"{path}.{name}"), value) for name, value in values.items())
 
     @functools.cached_property
     def _values(self) -> dict[str, Any]:

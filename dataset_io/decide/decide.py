@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+import fiftyone as fo
 import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
@@ -21,7 +22,7 @@ from ...agreement.settings.options import OPTIONS
 from ...charts.reports.decided import but_left_out
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_dataset, reload_samples
-from ..labels.stored import attributes_of_runs
+from ..labels.stored import all_fields, attributes_of_runs, can_hold
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..record.sample_index import now
@@ -96,7 +97,8 @@ def decide(
 
     What is right is written into a label field, ``agreement_gold``, with ``decided_by``, ``decided_at``, ``basis``,
     ``basis_id``, ``unit`` and ``remark`` on every label. The annotators' labels do not change. FiftyOne's exporters can
-    export the field unchanged. Decisions outlive runs: they hang on the annotators' labels.
+    export the field unchanged. Decisions outlive runs: they hang on the annotators' labels. An attribute that the
+    annotators' fields declare with different types is not declared there.
 
     Objects on which somebody decided before stay as they are, except skipped ones, and objects named in ``objects``
     whose labels were changed since. Any number of processes can decide at once.
@@ -260,6 +262,7 @@ def decide_on(
         BY_RULE: rule.objects is None,
     }
     basis = choice if annotator is None else annotator
+    schema, inside = dict[str, fo.Field](), opened.kind.label_path(gold.path)
     # a copy of a label is without what belongs to runs and to the annotator
     left_out = {labels.config.annotator_attribute, "tags"}
     if choice == "version":
@@ -277,7 +280,8 @@ def decide_on(
         elif annotator is not None:
             for row in np.flatnonzero(some.annotator == labels.annotators.index(annotator)).tolist():
                 given = some.labels[row]
-                copied = {name: value for name, value in given.items() if name not in left_out}
+                copied = {name: value for name, value in given.items()
+                          if name not in left_out and can_hold(schema.get(f"{inside}.{name}"), value)}  # fmt: skip
                 basis_id = str(given["_id"]) if "_id" in given else None  # plain values have none
                 new = {"_id": ObjectId(), "tags": [], "basis_id": basis_id}
                 right[int(some.unit[row])] = {"_cls": opened.label_type.__name__, **copied, **new}
@@ -310,6 +314,14 @@ def decide_on(
     with unless_deleted(labels.dataset), rare_collections():
         if not preview:
             gold.declare(opened.kind.stored, labels.config.fields)
+            schema |= all_fields(labels.dataset)
+            for name, value in (label or {}).items():
+                if not can_hold(schema.get(f"{inside}.{name}"), value):
+                    gold.delete_if_empty()
+                    raise AgreementInputError(
+                        f"`label` must have attributes of the types that `{gold.path}` has, got {name} = {value!r}, "
+                        f"where {type(schema[f'{inside}.{name}']).__name__} is declared"
+                    )
         total = change(reader, decided, preview=preview, progress=progress)
         if not preview:
             reload_dataset(labels.dataset)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -27,11 +27,11 @@ from ..app.label_schemas import end_editing
 from ..database.fiftyone_private import list_of, reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import refuse_read_only, whole_samples
-from ..labels.stored import all_fields, run_of
+from ..labels.stored import all_fields, run_of, type_of
 from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
-from ..record.schema import declare, delete_fields, new_field, unset_undeclared
+from ..record.schema import declare, delete_fields, new_field, undeclare, unset_undeclared
 from ..run.read import rare_collections
 from ..units.changing import BATCH, Changed, Documents, change
 from ..units.unit_labels import Stored
@@ -90,7 +90,10 @@ class Gold(GoldField):
             raise AgreementInputError(f"`{taken}` must be free, but it is a field of the dataset; choose another name")
 
     def declare(self, stored: type[fol.Label], fields: Iterable[str]) -> None:
-        """Declare the field, with all attributes that the labels of the annotators' fields have."""
+        """Declare the field, with all attributes that the labels of the annotators' fields have.
+
+        FiftyOne reads an attribute of any type if it is not declared: so it is where these fields disagree on its type.
+        """
         self.check(stored)
         list_name, label_type = list_of(stored) or ("", stored)
         inside_list = f".{list_name}." if list_name else "."
@@ -98,19 +101,24 @@ class Gold(GoldField):
         info = {names.GOLD_MARK: self.name}
         described = "What was decided to be right: a label for every object that there is"
         wanted: dict[str, fo.Field] = {self.path: fo.EmbeddedDocumentField(stored, description=described, info=info)}
-        for field in sorted(fields):
+        types: dict[str, set[Any]] = defaultdict(set)
+        for field in sorted({*fields, self.path}):
             inside = f"{field}{inside_list}"
             for path, declared in schema.items():
                 attribute = path.removeprefix(inside)
                 is_new = path.startswith(inside) and "." not in attribute and attribute not in own
                 if is_new and run_of(path, declared) is None:
                     wanted.setdefault(f"{self.path}{inside_list}{attribute}", declared)
+                    types[f"{self.path}{inside_list}{attribute}"].add(type_of(declared))
+        differing = {path for path, found in types.items() if len(found) > 1}
+        wanted = {path: declared for path, declared in wanted.items() if path not in differing}
         wanted |= {f"{self.path}{inside_list}{name}": new_field(spec) for name, spec in names.GOLD_ATTRIBUTES.items()}
         described = "Who decided what, when and why; one entry for every decision"
         wanted[self.paths[1]] = fo.ListField(fo.DictField(), description=described, info=info)
-        if any(self.dataset.get_field(path) is None for path in wanted):
+        if differing & schema.keys() or any(self.dataset.get_field(path) is None for path in wanted):
             with writing(self.dataset):
                 self.check(stored)
+                undeclare(self.dataset, differing)
                 declare(self.dataset, wanted)
         self.collection.create_index(f"{self.decisions}.id", sparse=True)
 
@@ -309,7 +317,7 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     with rare_collections():
         found = opened.decided(only)
         made = [one for log, _ in found.values() for one in log.decisions]
-        kinds = opened.kinds_of({key.split(" ")[0] for one in made for key in one["labels"]})
+        kinds = opened.kinds_of({key.rpartition(" ")[0] for one in made for key in one["labels"]})
         documents = Documents(opened.collection, {}, ("_id", *kinds))
         batches = (documents.again(list(found)[start : start + BATCH]) for start in range(0, len(found), BATCH))
         for edits in (LabelEdits(each, kinds) for batch in batches for each in batch):  # labels as they are now

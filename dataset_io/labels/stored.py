@@ -11,6 +11,7 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 from bson import ObjectId
+from mongoengine.errors import ValidationError
 from numpy.typing import NDArray
 from pymongo.collection import Collection
 
@@ -78,6 +79,30 @@ def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
         of_frames = dataset.get_frame_field_schema(flat=True) or {}
         fields.update({names.FRAMES_PREFIX + path: field for path, field in of_frames.items()})
     return fields
+
+
+def type_of(declared: fo.Field) -> tuple[Any, ...]:
+    """What two declared fields have in common if each can hold the values of the other; all numbers are alike."""
+    kind = fo.FloatField if isinstance(declared, fo.IntField) else type(declared)
+    return kind, type(getattr(declared, "field", None)), getattr(declared, "document_type", None)
+
+
+def can_hold(declared: fo.Field | None, value: Any) -> bool:
+    """True if FiftyOne can read a stored value of a field; embedded documents and arrays are not looked into."""
+    inner = declared
+    while isinstance(inner, fo.ListField):
+        inner = inner.field
+    if (
+        declared is None
+        or value is None
+        or isinstance(inner, fo.EmbeddedDocumentField | fo.VectorField | fo.ArrayField)
+    ):
+        return True
+    try:
+        declared.validate(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def outermost(paths: Iterable[str]) -> list[str]:

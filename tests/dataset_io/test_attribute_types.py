@@ -1,0 +1,105 @@
+"""Decisions copy attributes only so that FiftyOne can read the samples afterwards, whatever types fields declare."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, delete_decisions, undo_decisions
+
+
+def _box(label, **attributes):
+    return fo.Detection(label=label, bounding_box=[0.1, 0.1, 0.2, 0.2], **attributes)
+
+
+@pytest.fixture
+def computed(private_fiftyone):
+    """Make a dataset with a run in which two annotators give their labels some attributes."""
+    made = []
+
+    def make(first, second, *, dynamic=True, **options):
+        dataset = fo.Dataset()
+        made.append(dataset)
+        size = fo.ImageMetadata(width=64, height=48)
+        dataset.add_samples(
+            [
+                fo.Sample(
+                    f"/images/{k}.jpg",
+                    metadata=size,
+                    ann=fo.Detections(detections=[_box("cat", **first)]),
+                    bob=fo.Detections(detections=[_box("dog", **second)]),
+                )
+                for k in range(2)
+            ],
+            dynamic=dynamic,
+        )
+        compute_agreement(dataset, ["ann", "bob"], resamples=0, **options)
+        return dataset
+
+    yield make
+    for dataset in made:
+        dataset.delete()
+
+
+def _read(dataset, field, name="q"):
+    """The values of an attribute, as FiftyOne reads the samples from the database."""
+    dataset.reload()
+    found = (sample[field] for sample in dataset.view())
+    return [label.get_attribute_value(name, None) for held in found if held is not None for label in held.detections]
+
+
+PAIRS = [(True, "no"), (1, "high"), (True, 3), ([1, 2], "x"), (1, 2.5), ("a", "b")]
+
+
+def test_a_copied_label_keeps_its_attributes_and_samples_stay_readable_whatever_the_types(computed):
+    ann, bob = ({f"q{k}": values[side] for k, values in enumerate(PAIRS)} for side in (0, 1))
+    dataset = computed(ann, bob)
+    for annotator, given in (("ann", ann), ("bob", bob)):
+        decide(dataset, choice="version", annotator=annotator, all=True, overwrite=True)
+        assert {name: _read(dataset, "agreement_gold", name) for name in given} == {
+            name: [value] * 2 for name, value in given.items()
+        }
+    undo_decisions(dataset)
+    assert _read(dataset, "agreement_gold", "q0") == [PAIRS[0][0]] * 2
+
+
+def test_an_attribute_that_was_declared_when_only_one_had_it_is_no_longer_declared(computed):
+    dataset = computed({"q": True}, {})
+    decide(dataset, choice="version", annotator="ann", all=True)
+    assert isinstance(dataset.get_field("agreement_gold.detections.q"), fo.BooleanField)
+    for sample in dataset:
+        sample["bob"].detections[0]["q"] = "partly"
+        sample.save()
+    dataset.add_sample_field("bob.detections.q", fo.StringField)
+    decide(dataset, choice="version", annotator="bob", all=True, overwrite=True)
+    assert dataset.get_field("agreement_gold.detections.q") is None
+    assert _read(dataset, "agreement_gold") == ["partly"] * 2
+
+
+def test_a_value_that_is_declared_nowhere_is_left_out_where_it_could_not_be_read(computed):
+    dataset = computed({"q": True}, {"q": "no"}, dynamic=False)
+    dataset.add_sample_field("ann.detections.q", fo.BooleanField)
+    decide(dataset, choice="version", annotator="bob", all=True)
+    assert _read(dataset, "agreement_gold") == [None] * 2
+    assert _read(dataset, "bob") == ["no"] * 2
+
+
+def test_a_label_of_ones_own_with_a_value_of_another_type_is_refused_before_anything_is_written(computed):
+    dataset = computed({"q": 1}, {"q": 2})
+    unit = dataset.first()["ann"].detections[0].agreement_id
+    with pytest.raises(AgreementInputError, match=r"got q = 'text', where IntField is declared"):
+        decide(dataset, choice="own", label=_box("x", q="text"), objects=unit)
+    assert dataset.get_field("agreement_gold") is None
+    decide(dataset, choice="own", label=_box("x", q=7), objects=unit)
+    assert _read(dataset, "agreement_gold") == [7]
+
+
+def test_applying_does_not_give_a_label_a_value_that_its_field_cannot_hold(computed):
+    dataset = computed({"q": 3}, {"q": "high"}, attributes=["q"])
+    decide(dataset, choice="version", annotator="bob", all=True)
+    applied = apply_decisions(dataset, changes=["class", "attributes"])
+    assert applied.n_unfit == 2
+    delete_decisions(dataset)
+    assert (_read(dataset, "ann"), _read(dataset, "bob")) == ([3] * 2, ["high"] * 2)
+    assert dataset.values("ann.detections.label") == [["dog"]] * 2
