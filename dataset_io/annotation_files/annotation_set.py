@@ -53,7 +53,7 @@ class DrawnLabel:
     attributes: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     index: int | None = None  #: number of the track in a video
-    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, where it comes from there
+    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, if it comes from FiftyOne
     document_type: str = ""  #: label type of ``document``
     of_run: dict[str, str] = field(default_factory=dict)  #: object and verdict by a run, see :data:`OF_RUN`
 
@@ -285,7 +285,7 @@ class AnnotationSet:
                 self.unused[thing][str(key)] += 1
 
     def order_named_points(self) -> None:
-        """Sort keypoints that have names by name, with all names of their class; nan where one is absent."""
+        """Order keypoints that have names by the sorted names in their class; nan where one is absent."""
         names: dict[str | None, set[str]] = defaultdict(set)
         for label in self.labels():
             names[label.label].update(label.named_points or ())

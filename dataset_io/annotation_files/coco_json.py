@@ -126,7 +126,7 @@ def _by_id(content: Entry, key: str) -> dict[str, Entry]:
 
 
 def _refuse_corners(annotations: list[Entry]) -> None:
-    """Refuse a file with corners as boxes: in most annotations in which polygon or area shows what they are."""
+    """Refuse a file whose boxes are corners, as shown by most polygons and areas that can show it."""
     n_corners = n_sizes = 0
     for entry in annotations:
         with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -151,7 +151,7 @@ def _refuse_corners(annotations: list[Entry]) -> None:
 def _raters(
     found: AnnotationSet, images: dict[str, Entry], annotations: list[Entry], file: AnnotationFile
 ) -> tuple[dict[str, list[str]], Callable[[Entry, list[str]], str], bool]:
-    """Annotators by image; a function that gives the one of an annotation; whether repeated images are refused."""
+    """Annotators by image; a function for the annotator of an annotation; whether to refuse repeated images."""
     image_key, key = (next((name for name in _RATER_KEYS if any(name in entry for entry in entries)), None)
                       for entries in (images.values(), annotations))  # fmt: skip
     has_lists = any(_RATER_LIST in image for image in images.values())

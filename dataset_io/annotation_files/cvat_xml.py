@@ -165,7 +165,7 @@ def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[in
 def _between(first: Element, last: Element, share: float) -> Element | None:
     """The shape between two key frames of a track, interpolated linearly; it turns the shorter way, as in CVAT.
 
-    None where the two have different numbers of points.
+    None if the two have different numbers of points.
     """
     between = Element(first.tag, dict(first.attrib))
     is_moving = last.get("outside") != "1" and first.tag == last.tag

@@ -55,7 +55,7 @@ class _Format:
     title: str
     suffix: str
     objection: Callable[[DrawnLabel], str]  #: why it cannot hold a label; empty if it can
-    content: Callable[[Sequence[StoredImage], AnnotationSet], Any]  #: a text, or what is written as JSON
+    content: Callable[[Sequence[StoredImage], AnnotationSet], Any]  #: a text, or a value for JSON
 
 
 FORMATS = {
@@ -91,7 +91,7 @@ def export_annotations(
         format: ``"coco"``: COCO JSON with ``rater_list`` on images and ``rater_id`` on annotations, with a run also
             ``unit_id`` and ``verdict``; ``"label_studio"``: tasks with an annotation for each annotator, with a run
             also its consensus as a prediction; ``"csv"``: a table with a row for each label, in which texts that a
-            spreadsheet would run as formulas begin with an apostrophe, which the import takes off again
+            spreadsheet would run as formulas begin with an apostrophe, which the import removes again
         annotator_attribute: with label fields: attribute that names the annotator of a label
         assigned_field: with label fields: sample field that lists the assigned annotators
         no_labels: with label fields: what it means if an annotator has no label list, as in ``compute``

@@ -35,7 +35,7 @@ from .long_table import SUFFIXES, load_table
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A format that we read ourselves."""
+    """A format that is read here, not by FiftyOne."""
 
     title: str
     endings: tuple[str, ...]  #: the kinds of files that it has
@@ -229,7 +229,7 @@ def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, forma
         ) from error
 
 
-#: by error of reading a file: the end of the message that says what the file must be, and what it is
+#: the end of the message on a file that cannot be read, by error: what the file must be, and what it is
 _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
     json.JSONDecodeError: lambda error: f"JSON, got an error in line {error.lineno}: {error.msg}",
     UnicodeDecodeError: lambda error: f"text in UTF-8, got other bytes at {error.start}",

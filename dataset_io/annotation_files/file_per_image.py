@@ -49,7 +49,7 @@ def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLa
 
     The image is looked for in the folders of the file without those for labels, or with ``images`` in their place.
     """
-    path = PureWindowsPath(name)  # parts by both kinds of slashes
+    path = PureWindowsPath(name)  # splits at both kinds of slashes
     name = path.name if path.suffix else file.path.name
     folders = file.path.relative_to(file.root).parts[:-1]
     plain = "/".join([*(part for part in folders if part.lower() not in _OF_LABELS), name])

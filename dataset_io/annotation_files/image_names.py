@@ -64,7 +64,7 @@ class _Names:
         return [path for path in found if [*_plain(path).parts[:-1]][-len(folders) :] == folders]
 
     def first(self, names: Iterable[str]) -> list[str]:
-        """The paths that the first name means that means any."""
+        """The paths for the first of the names that is found."""
         return next((paths for name in names if (paths := self.find(name))), [])
 
 
@@ -103,7 +103,7 @@ def match_images(
     folders = [media_dir] if media_dir is not None else [] if samples else list(beside)
     if folders and not folders[0].is_dir():
         raise AgreementInputError(f"`media_dir` must be a folder, got {str(folders[0])!r}, which is not")
-    in_folders: list[_Names] = []  # of the files in the folders, once they are needed
+    in_folders: list[_Names] = []  # of the folders, listed when first needed
     targets: dict[str, Target] = {}
     unknown, ambiguous = [], []
     for name in names:

@@ -127,7 +127,7 @@ def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None)
             types = [DETECTIONS, CLASSES]
         else:
             types = [*[kind for kind in LABEL_TYPES if kind in natural][: 1 if found.every_type else None], CLASSES]
-    counts_of: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)  # of the types of the answers, by question
+    counts_of: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)  # number of answers by question and type
     several: set[str] = set()
     for _, page in found.every_page() if CLASSES in types else ():
         own = [label for label in page.labels if label.question]
@@ -186,7 +186,7 @@ class LabelMaker:
         """Documents of the labels on an image, for every target field that gets a list, or has an answer.
 
         Raises:
-            AgreementInputError: if there are so many that the database has no room for them, before most are made
+            AgreementInputError: if the database cannot hold so many; raised before most are made
         """
         made: dict[TargetField, list[Document]] = {slot: [] for slot in self.slots if slot.list_name}
         drawn, answers = ({slot.name: slot for slot in self.slots if slot.is_answer == is_answer}
@@ -244,7 +244,7 @@ class LabelMaker:
             document["confidence"] = label.confidence
         if label.index is not None:
             document["index"] = label.index
-        if slot.name == KEYPOINTS:  # which have a confidence for each point
+        if slot.name == KEYPOINTS:  # with a confidence for each point
             self.has_single_points |= len(extent["points"]) == 1
             document["confidence"] = [] if label.confidence is None else [label.confidence] * len(extent["points"])
         for name, value in label.attributes.items():
@@ -373,7 +373,7 @@ def drawn_label(
         ValueError: if it has no usable place or value
     """
     name, value, confidence = (document.get(key) for key in ("label", "value", "confidence"))
-    if isinstance(confidence, list):  # of all points: files get it if all are equal
+    if isinstance(confidence, list):  # one for each point: files get it if all are equal
         confidence = confidence[0] if confidence and confidence.count(confidence[0]) == len(confidence) else None
     drawn = DrawnLabel(
         None if name is None else value_name(name),

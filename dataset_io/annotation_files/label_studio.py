@@ -232,7 +232,7 @@ def _add(
 
 #: keys of a record of JSON-MIN or CSV, beside data and results
 _OF_RECORD = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "updated_by")
-#: keys of a region there that concern its image
+#: keys of a region in these formats that concern its image
 _OF_SIZES = ("original_width", "original_height", "image_rotation")
 #: keys of the value of a region, and the type of result that they show
 _KEYS_OF_SHAPES = {"radiusX": "ellipse", "points": "polygon", "rle": "brush", "height": "rectangle", "x": "keypoint"}
@@ -357,7 +357,7 @@ def _labels(
 
 
 def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:
-    """The label of a region, whose class may be in another result; if it is a part: of what, which, of how many."""
+    """The label of a region, whose class may be in another result; of a part also its whole, position and total."""
     kind, value = str(shape["type"]), shape["value"]
     if shape.get("image_rotation"):
         raise NotReadError("regions on images that are shown rotated (image_rotation)")
@@ -446,7 +446,7 @@ def _keypoints(
 
 
 def address_of(path: str) -> str:
-    """The address of an image; for a file that with which Label Studio serves it if its root is that of the disk."""
+    """The address of an image; of a local file that at which Label Studio serves it from the root of the disk."""
     if len(urlsplit(path).scheme) > 1:  # one letter is a disk of Windows
         return path
     disk_path = PureWindowsPath(path) if PureWindowsPath(path).drive else PurePosixPath(path)

@@ -28,7 +28,7 @@ from .file_values import Point, id_text, number_in, stored_size
 #: endings of files with tables, and what separates the columns; None: the file is no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
 
-#: texts that mean no value in tables of other programs; as values we write them with an apostrophe in front
+#: texts that mean no value in tables of other programs; we write values like these with an apostrophe in front
 _ABSENT = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
            "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
 _LIKE_ABSENT = re.compile(f"'*({'|'.join(map(re.escape, _ABSENT))})")
@@ -117,7 +117,7 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """How pandas must read a text file with a table, as spreadsheets write it, and the names of its columns.
 
     Returns:
-        encoding, separator, and number of lines before the columns; and the name of every column by that in the file
+        encoding, separator, and number of lines before the columns; and the names of columns by those in the file
     """
     with path.open("rb") as file:
         head = file.read(_MOST_OF_HEAD)
@@ -282,7 +282,7 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
             if side in meant:
                 size = meant.pop(side)
                 span = _column(table, meant[f"{axis}_max"]) - _column(table, meant[f"{axis}_min"])
-                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else that of the box
+                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else of the box
                     meant.setdefault(f"image_{side}", size)
     if meant.keys() & _PLACES - {"width", "height"} and "value" in meant:
         meant.setdefault("confidence", meant.pop("value"))

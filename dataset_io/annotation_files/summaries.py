@@ -108,8 +108,8 @@ class ImportSummary(_Summary):
     assigned_field: str | None  #: sample field with the assigned annotators
     left_out: tuple[str, ...]  #: what was left out and why, how often, and the first examples
     notes: tuple[str, ...]
-    calls: tuple[str, ...]  #: the calls of ``compute`` that fit
-    changes: tuple[FieldChange, ...] = ()  #: what becomes of the labels that the fields had before
+    calls: tuple[str, ...]  #: calls of ``compute`` for the imported fields
+    changes: tuple[FieldChange, ...] = ()  #: effects on the labels that the fields had before
     is_written: bool = False  #: False: nothing was written yet
 
     @property

@@ -177,7 +177,7 @@ class _Rows:
             self.given = np.array([_RIGHT if each in same else _OTHER for each in of_labels], np.int64)
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The columns of :class:`Judged` on the objects in a mask ``(U,)``; ``cluster``: resampled unit, ``(S,)``."""
+        """The columns of :class:`Judged` on objects in a mask ``(U,)``; ``cluster``: resampled unit by sample."""
         units = self.objects.units
         assigned = units.asked[units.sample]
         given = np.full(assigned.shape, NOTHING)

@@ -196,7 +196,7 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
 
 
 class _Step:
-    """Changes labels of some annotators to what was decided, as one step."""
+    """Changes labels of some annotators to the decided ones, as one step."""
 
     def __init__(self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str) -> None:
         self._opened, self.annotators, self._changes, self._by = opened, annotators, changes, by
@@ -295,7 +295,7 @@ class _Step:
                 for each in gone:
                     counts[name, "n_deleted"] += 1
                     yield {**edits.delete(each), "of_runs": self._of_runs, "annotator": name}
-            elif key is None and right is not None and "add" in self._changes:  # they missed it, if they were asked
+            elif key is None and right is not None and "add" in self._changes:  # a miss, if the annotator was asked
                 if asked is None or not asked[labels.annotators.index(name)]:
                     continue
                 counts[name, "n_added"] += 1
@@ -304,7 +304,7 @@ class _Step:
                     value = labels.value_of(name)
                     values[attribute] = self._values.get(value, value)
                     if value not in self._values and {type(each) for each in self._values.values()} == {int}:
-                        with contextlib.suppress(ValueError):  # an annotator without labels, among others with numbers
+                        with contextlib.suppress(ValueError):  # without labels, among annotators with numbers
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
                 yield {**edits.add(field, new_label(opened.label_type.__name__, values)), "annotator": name}

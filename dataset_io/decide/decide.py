@@ -112,7 +112,7 @@ def decide(
             shape, with the class that most of them gave; for samples the class that more than half gave, or the median
             number (masks have no consensus); ``"own"``: ``label``; ``"none"``: there is no object, or no right value;
             ``"skip"``: the object is left for later
-        annotator: whose label is right
+        annotator: the annotator whose label is right
         label: the right label; only with one object
         objects: match ids of objects; of samples their own ids, of tags the id of the sample, a space, and the tag
         verdict: objects with this verdict, or one of several; None for any, agreed ones included
@@ -123,7 +123,7 @@ def decide(
         min_iou: objects with at least this mean IoU (masks: class IoU); an object with a single label has none
         all: all objects of the samples; only without conditions
         by: name of the person who decides; None for the name of the user
-        remark: why
+        remark: the reason, or any note
         gold: the field of decisions
         overwrite: decide again where somebody decided before
         preview: count only

@@ -286,7 +286,7 @@ class LabelEdits:
         self._without: dict[str, str] = {}  # of emptied fields: "null" or "missing", as before
 
     def of(self, field: str) -> list[Stored]:
-        """The labels of a field as they are by now; a plain value as the label that it would be."""
+        """The labels of a field with the changes so far; a plain value as if it were a label."""
         if field not in self._labels:
             self._labels[field] = list(labels_in(self.document.get(field), self._kinds[field]))
         return self._labels[field]

@@ -54,7 +54,7 @@ class Rule(NamedTuple):
     annotators: tuple[int, ...] = ()  #: at least one of these annotators drew it
     min_votes: int = 1
     one_class: bool = False  #: whether all labels must have the same class
-    min_iou: float | None = None  #: least mean IoU, which a single label does not have
+    min_iou: float | None = None  #: least mean IoU; an object with a single label has none
 
 
 class Decidable:
@@ -376,7 +376,7 @@ class NumbersToDecide(ClassesToDecide):
     requirement = "a finite number as value"
 
     def votes(self, units: UnitLabels) -> IntArray:
-        """Number of annotators who agree with the one with whom most agree, shape ``(U,)``."""
+        """Number of annotators who agree on the number on which most agree, shape ``(U,)``."""
         table = np.full((units.n_units, len(self.labels.annotators)), np.nan)
         table[units.unit, units.annotator] = units.values
         agree = agreeing(table[:, :, None], table[:, None, :], self.config.tolerance)
@@ -397,7 +397,7 @@ class NumbersToDecide(ClassesToDecide):
         return is_comparable(label.get("value"))
 
     def shown(self, value: Any) -> str:
-        """The number, without needless digits."""
+        """The number as a text to show, with at most 6 decimals."""
         return value_name(round(value, 6)) if isinstance(value, float) else str(value)
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:

@@ -40,7 +40,7 @@ from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, LabelEdits
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: in the name of the field: it is part of the name of an index, which must not be long
+#: most letters in the name of the field: it is part of the name of an index, which must not be long
 _MOST_LETTERS = 100
 
 
@@ -249,7 +249,7 @@ class Decision:
     sample_id: str  #: id of the sample, for frames of the video
     frame_number: int | None  #: number of the frame; None on samples
     choice: Choice  #: what was chosen
-    annotator: str | None  #: whose label was copied; None if none was
+    annotator: str | None  #: the annotator whose label was copied; None if none was
     decided_by: str
     decided_at: datetime  #: in UTC
     remark: str | None
@@ -262,7 +262,7 @@ class Decision:
     by_rule: bool  #: whether a rule decided, and not a person on an object named by id
     changed: bool  #: whether an annotator's label of the object was edited or deleted since
     edited: bool  #: whether the label in the field of decisions was edited or deleted since
-    applied: bool  #: whether it was applied to the annotators' labels; ``changed``: since then
+    applied: bool  #: whether it was applied to the annotators' labels; ``changed`` means since then
 
 
 class Decisions(list[Decision]):
@@ -341,8 +341,8 @@ def undo_decisions(
 ) -> int:
     """Undo the last step of decisions: one object, or all that ``run.decisions.decide`` decided in one call.
 
-    Decisions that these replaced are current again. Decisions that were applied to the annotators' labels stay until
-    ``run.decisions.undo_applied`` undoes that.
+    Decisions that the undone ones replaced are current again. Those that were applied to the annotators' labels stay
+    until ``run.decisions.undo_applied`` undoes that.
 
     Args:
         dataset: the dataset, or a view of it
@@ -376,8 +376,8 @@ def undo_decisions(
 def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> None:
     """Delete the field of decisions with all decisions. The annotators' labels, and runs, stay as they are.
 
-    What was applied to labels can no longer be taken back then. If one of its two fields was deleted or renamed with
-    FiftyOne's own functions, what is left is deleted.
+    Afterwards, changes of labels by applied decisions cannot be undone. If one of the two fields was deleted or renamed
+    with FiftyOne's own functions, the other one is deleted.
 
     Args:
         dataset: the dataset, or a view of it

@@ -1,6 +1,6 @@
 """Queue of adjudication: the disputed objects, tags or samples of a run one by one, the most costly first.
 
-Also labels that people draw, edit or delete in FiftyOne's App: they are prepared there, and recorded as decisions.
+Also labels that people draw, edit or delete in FiftyOne's App: labels are prepared for that, and recorded as decisions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Version:
     """An annotator's label of an object."""
 
     annotator: str
-    label: str  #: its class
+    label: str  #: its class or number
     iou: float | None  #: mean IoU with the others' labels
     stored: Stored  #: the label as stored
 
@@ -87,7 +87,7 @@ class Sought:
 def next_object(
     labels: RunLabels, gold: str, index: SampleIndex, objects: CostlyUnits, sought: Sought
 ) -> tuple[str, str] | None:
-    """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
+    """The most costly undecided object: id of its sample, or frame, and match id; None if there is none.
 
     Samples whose objects are all decided come last, if they were saved since. ``objects`` are the disputed objects in
     the records of the run, by sample and cost.
@@ -174,7 +174,7 @@ def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> t
 def files_of(
     opened: ObjectsToDecide, documents: Sequence[ObjectId | str]
 ) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
-    """Sample, number of the frame, and file of some samples, or frames; None where there is none."""
+    """Sample, number of the frame, and file of some samples, or frames; None for what is missing."""
     ids = list(map(ObjectId, documents))
     rows = opened.gold.collection.find({"_id": {"$in": ids}}, {"_sample_id": 1, "frame_number": 1})
     sample_id = "_sample_id" if opened.gold.on_frames else "_id"

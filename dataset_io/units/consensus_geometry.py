@@ -61,7 +61,7 @@ class ConsensusMaker(NamedTuple):
 
 
 def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
-    """The consensus maker for the label types of a run; of detections, unless the labels are of one type with its own.
+    """The consensus maker for the label types of a run: of detections, unless all labels are of a type with its own.
 
     Raises:
         AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines

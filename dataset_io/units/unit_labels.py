@@ -6,7 +6,7 @@ the run is updated. Units whose labels were deleted, added or given to another a
 counted. Class and geometry of a label are current; everything else is as written by the run.
 
 ================  =====================  ====================================  =======================
-labels            a unit                 its match id                          verdict and votes stand
+labels            a unit                 its match id                          verdict and votes are
 ================  =====================  ====================================  =======================
 objects           an object              written on the labels by the run      on every label
 tags              a tag of a sample      the id of the sample, and the tag     on every label
@@ -74,7 +74,7 @@ class UnitLabels:
     iou: FloatArray  #: shape ``(N,)``, mean IoU with the other labels as written by the run, nan without others
     field: IntArray  #: shape ``(N,)``, number of the label field
     values: list[Any]  #: class, tag or number of every label
-    labels: list[Stored]  #: every label as stored; a plain value as the label that it would be
+    labels: list[Stored]  #: every label as stored; a plain value as if it were a label
 
     @property
     def n_units(self) -> int:
@@ -185,7 +185,7 @@ class UnitReader:
         documents = [row["document"] for row in rows]
         fields = list(zip(source.fields, source.kinds, strict=True))
         held = [[labels_in(one.get(name), kind) for one in documents] for name, kind in fields]
-        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # no labels
+        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # some are no labels
             held = [[[each for each in entries if isinstance(each, dict)] for entries in lists] for lists in held]
         counts = [[len(entries) for entries in lists] for lists in held]
         labels = [label for lists in held for entries in lists for label in entries]
@@ -290,7 +290,7 @@ class UnitReader:
 
 
 def labels_in(held: Any, kind: LabelKind) -> list[Any]:
-    """The labels in a field of a document, as stored; a plain value as the label that it would be."""
+    """The labels in a field of a document, as stored; a plain value as if it were a label."""
     if held is None:
         return []
     if kind.is_number and not kind.is_label:

@@ -365,7 +365,7 @@ def consensus_documents(
     quorum: float | Literal["majority"] = "majority",
     ties: Ties = "leave_out",
 ) -> tuple[list[Stored | None], list[Outcome]]:
-    """The consensus label of every unit as stored (None if its members are unusable now), and what becomes of it."""
+    """The consensus label of every unit as stored (None if its members are unusable now), and its outcome."""
     made = unit_documents(units, maker, reader)
     votes, assigned = units.votes, units.assigned
     outcomes: list[Outcome] = []
@@ -448,7 +448,7 @@ def agreement_patches(
 
 
 def check_verdicts(verdict: Any) -> tuple[str, ...]:
-    """The verdicts of the requested objects."""
+    """The requested verdicts; without a request those of disputed objects."""
     if verdict is None:
         return DISPUTED
     verdicts = (verdict,) if isinstance(verdict, str) else verdict
