@@ -103,7 +103,7 @@ class ImportSummary(_Summary):
     format: str  #: name of the format
     annotators: tuple[AnnotatorInFile, ...]
     separate: tuple[AnnotatorInFile, ...]  #: ground truth and predictions, which are no annotators
-    n_images: int  #: samples that get labels
+    n_images: int  #: images (frames) of the file that have a sample
     n_new: int  #: of these, new samples
     assigned_field: str | None  #: sample field with the assigned annotators
     left_out: tuple[str, ...]  #: what was left out and why, how often, and the first examples
