@@ -1,4 +1,4 @@
-"""Annotation files of other tools: read into one form, then written into a dataset, with who looked at what."""
+"""Import annotation files of other tools, with the annotators who looked at each image, and export such files."""
 
 from __future__ import annotations
 

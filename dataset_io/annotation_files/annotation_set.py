@@ -15,17 +15,17 @@ from .run_length import Mask
 
 Made = TypeVar("Made")
 
-#: what an export says of a label by a run: the id of its object, and its verdict; no attributes of the label
+#: keys of a label in an export of a run: the id of its object, and its verdict; an import reads no attributes from them
 OF_RUN = ("unit_id", "verdict")
 #: the question that classes or numbers of whole images answer where a file does not name it
 QUESTION = "classes"
-#: names that tools give to all of their files: the folder tells whose they are
+#: names that tools give to all of their files; then the folder is named after the annotator
 _NAMES_OF_TOOLS = {"annotations", "instances_default", "labels", "result", "result_coco", "export", "data", "coco"}
-#: bytes that may be made of a file, or, if that is more, of each of its bytes: its content, and what is made of that
+#: most bytes of memory for the content of a file and all that is made of it, or, if that is more, for each of its bytes
 _MOST_MADE, _MOST_MADE_OF_A_BYTE = 640 << 20, 32
-#: pixels in the boxes of all masks of a file, or, if that is more, for each of its bytes
+#: most pixels in the boxes of all masks of a file, or, if that is more, for each of its bytes
 _MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE = 1 << 29, 25
-#: bytes that a page, a label and a point take, measured with hundreds of thousands
+#: bytes that a page (labels of an annotator on an image), a label and a point take, measured on hundreds of thousands
 _OF_PAGE, OF_LABEL, OF_POINT = 900, 800, 250
 
 
@@ -38,7 +38,7 @@ class ImageKey(NamedTuple):
 
 @dataclass(slots=True)
 class DrawnLabel:
-    """A label as a file has it: a class, and what was drawn, in the unit of its :class:`ImageLabels`."""
+    """A label in a file: a class, and what was drawn, with coordinates in the unit of its :class:`ImageLabels`."""
 
     label: str | None
     box: tuple[float, float, float, float] | None = None  #: x, y, width, height
@@ -49,16 +49,16 @@ class DrawnLabel:
     points: list[Point] | None = None  #: keypoints, nan where one is not labelled
     named_points: dict[str, Point] | None = None  #: keypoints that have names instead of an order
     value: float | None = None  #: a number that was given instead of a class
-    question: str = ""  #: what a class or number of the whole image answers
+    question: str = ""  #: the question that a class or number of the whole image answers
     attributes: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     index: int | None = None  #: number of the track in a video
-    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, where it comes from there
-    document_type: str = ""  #: its label type
-    of_run: dict[str, str] = field(default_factory=dict)  #: what a run says of it, see :data:`OF_RUN`
+    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, if it comes from FiftyOne
+    document_type: str = ""  #: label type of ``document``
+    of_run: dict[str, str] = field(default_factory=dict)  #: object and verdict by a run, see :data:`OF_RUN`
 
     def set_corners(self, left: float, top: float, right: float, bottom: float, degrees: float = 0.0) -> None:
-        """Make it a box from its corners, which is turned clockwise about its centre.
+        """Set the box of the label by its corners, turned clockwise about its centre.
 
         Raises:
             ValueError: if the second corner is left of the first, or above it
@@ -73,7 +73,7 @@ class DrawnLabel:
 
 
 class NotReadError(ValueError):
-    """Something drawn of a kind that is not read; the text names the kind, in the plural."""
+    """Something was drawn of a kind that is not read; the text of the error names the kind, in the plural."""
 
 
 @dataclass(slots=True)
@@ -91,9 +91,9 @@ class StoredImage:
     """An image of a dataset that is exported."""
 
     path: str
-    name: str  #: what files call it
+    name: str  #: its name in the file
     size_px: tuple[int, int] | None  #: width and height, if they are known
-    numbers: dict[str, float]  #: what a run says of it
+    numbers: dict[str, float]  #: its numbers from a run, such as the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +101,21 @@ class AnnotationFile:
     """A file of annotations, and what is known of it without its content."""
 
     path: Path
-    root: Path  #: the folder that is read as a whole, or that of the file
+    root: Path  #: the folder that is read as a whole, or the folder of the file
     is_of_folder: bool  #: whether a folder is read as a whole
-    annotator: str | None  #: for whom it was given
-    columns: Mapping[str, Any]  #: what its columns mean, as the user says
+    annotator: str | None  #: the annotator for whom the user gave it
+    columns: Mapping[str, Any]  #: its columns by meaning, as the user gave them
     #: the classes of a folder of YOLO, and the file that has them
     classes: tuple[dict[int, str] | None, str] | None = None
 
     @property
     def place(self) -> str:
-        """Its name in the folder."""
+        """Path of the file within the folder."""
         return str(self.path.relative_to(self.root))
 
     @property
     def owner(self) -> str:
-        """For whom it was given, or what it is called."""
+        """The annotator for whom it was given, or the name of the file or its folder."""
         own_name = self.path.parent.name if self.path.stem.lower() in _NAMES_OF_TOOLS else self.path.stem
         return own_name if self.annotator is None else self.annotator
 
@@ -127,38 +127,38 @@ class Tally:
         self.examples: dict[str, list[str]] = defaultdict(list)
 
     def add(self, what: str, example: object) -> None:
-        """Count one."""
+        """Count one more, with an example."""
         self.examples[whole_characters(what)].append(whole_characters(str(example)))
 
     def lines(self) -> list[str]:
-        """A sentence for each: what, how often, where first."""
+        """A line for each: what, how often, and the first examples."""
         return [f"{what}: {len(found)} ({shown(dict.fromkeys(found), 3)})" for what, found in self.examples.items()]
 
 
 @dataclass(slots=True)
 class AnnotationSet:
-    """Everything that the files of an import say."""
+    """The content of all files of an import."""
 
     title: str  #: name of the format
     pages: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)  #: reviewed images, by annotator
-    #: labels that are nobody's, such as predictions, by the name of their field
+    #: labels of no annotator, such as predictions, by the name of their field
     separate: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)
     #: names under which an image may be found if it is not found under its own
     other_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: whether a label is given in every label type that it can be given in, as in COCO; else as it was drawn
+    #: whether a label is imported as every label type that suits it, as from COCO; else as it was drawn
     every_type: bool = False
-    persons: dict[str, str] = field(default_factory=dict)  #: the person behind each session, by its name
+    persons: dict[str, str] = field(default_factory=dict)  #: the person of each session, by name of the session
     left_out: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
     numbered: set[bool] = field(default_factory=set)  #: whether classes are numbers because no file names them
-    #: what is in the files and is not used: by kind of thing, the names of its keys, and how often they are there
+    #: keys in the files that are not used, and how often they are there, by kind of entry
     unused: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    room: int = _MOST_MADE  #: bytes that may still be made of the file
+    room: int = _MOST_MADE  #: bytes of memory that may still be used
     most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
 
     @classmethod
     def of_size(cls, n_bytes: int) -> AnnotationSet:
-        """An empty set for a file of so many bytes, with the limits of what may be made of it."""
+        """An empty set for a file of so many bytes, with its limits of memory and pixels."""
         room = max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * n_bytes)
         return cls("", room=room, most_pixels=max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes))
 
@@ -215,14 +215,14 @@ class AnnotationSet:
         page.labels.append(label)
 
     def made(self, page: ImageLabels, what: str, where: str, make: Callable[..., Made], *of: Any) -> Made | None:
-        """What a function makes of something drawn; None, and counted, where it cannot be read.
+        """The result of a function that reads something drawn; None, and counted, if it cannot be read.
 
         Args:
             page: the labels of the image
-            what: what is made a label of, as "shapes"
-            where: where it stands in the file
-            make: makes a label, or raises a ValueError, such as :class:`NotReadError`
-            of: what it makes it of
+            what: what is read, in the plural, such as "shapes"
+            where: its place in the file
+            make: the function, which raises a ValueError, such as :class:`NotReadError`, for what cannot be read
+            of: arguments of the function
         """
         try:
             return make(*of)
@@ -238,19 +238,19 @@ class AnnotationSet:
     def add_made(
         self, page: ImageLabels, what: str, where: str, make: Callable[..., DrawnLabel], *of: Any
     ) -> DrawnLabel | None:
-        """Add the label that a function makes, as :meth:`made`."""
+        """Add the label that a function reads; arguments as of :meth:`made`."""
         label = self.made(page, what, where, make, *of)
         if label is not None:
             self.add_label(page, label)
         return label
 
     def not_read(self, page: ImageLabels, what: str, where: object) -> None:
-        """Count a label that is in the file and cannot be read: nobody can say that nothing was drawn there."""
+        """Count a label that cannot be read, so that its image does not count as one with nothing drawn."""
         self.left_out.add(what, where)
         page.n_unread += 1
 
     def every_page(self) -> Iterator[tuple[ImageKey, ImageLabels]]:
-        """All images with their labels, also of labels that are nobody's."""
+        """All images with their labels, also with labels of no annotator."""
         return chain.from_iterable(pages.items() for pages in (*self.pages.values(), *self.separate.values()))
 
     def labels(self) -> Iterator[DrawnLabel]:
@@ -258,7 +258,7 @@ class AnnotationSet:
         return (label for _, page in self.every_page() for label in page.labels)
 
     def add(self, other: AnnotationSet) -> None:
-        """Add what another file says.
+        """Add the content of another file.
 
         Raises:
             AgreementInputError: if both have labels of one annotator on one image
@@ -279,13 +279,13 @@ class AnnotationSet:
         self.notes += [note for note in other.notes if note not in self.notes]
 
     def say_unused(self, thing: str, keys: Iterable[object], used: Collection[object] = ()) -> None:
-        """Count the keys of a kind of thing in the files that are not used."""
+        """Count the keys of an entry of a kind (``thing``) that are not used."""
         for key in keys:
             if key not in used:
                 self.unused[thing][str(key)] += 1
 
     def order_named_points(self) -> None:
-        """Give keypoints that have names one order for each class: that of their names; nan where one is absent."""
+        """Order keypoints that have names by the sorted names in their class; nan where one is absent."""
         names: dict[str | None, set[str]] = defaultdict(set)
         for label in self.labels():
             names[label.label].update(label.named_points or ())

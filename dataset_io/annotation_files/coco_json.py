@@ -1,4 +1,4 @@
-"""COCO's JSON: read in the three ways in which it has several annotators, written in one of them."""
+"""Read and write COCO JSON of several annotators: named on annotations or images, or listed on images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWN_KEYS = (
     *("id", "image_id", "category_id", "bbox", "segmentation", "keypoints", "num_keypoints", "score", "area"),
     *("session_id", "attributes", *_RATER_KEYS),
 )
-#: keys that are used of every other kind of thing
+#: keys that are used, of every other kind of entry
 _USED = {
     "images": ("id", "file_name", "width", "height", _RATER_LIST, *_RATER_KEYS),
     "categories": ("id", "name"),
@@ -40,11 +40,11 @@ _USED = {
 }
 #: attribute with the degrees by which CVAT and Datumaro turn a box clockwise about its centre
 _ROTATION = "rotation"
-#: parts of a polygon that are compared with each other
+#: most parts of a polygon that are compared with each other
 _MOST_RINGS = 1000
-#: points of a ring that crosses itself which is repaired, and the share of an area that may be rounding
+#: most points of a ring that is repaired because it crosses itself; the share of an area that may be rounding
 _MOST_CROSSED, _ROUNDING = 2000, 1e-6
-#: coordinates beyond are none of an image, and more than areas can be computed of
+#: larger coordinates are on no image, and areas of them cannot be computed
 _FARTHEST = 1e9
 
 
@@ -110,7 +110,7 @@ def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = 
 
 
 def _by_id(content: Entry, key: str) -> dict[str, Entry]:
-    """Entries by id, which is a number here and a text there."""
+    """Entries by id as a text; files have numbers or texts."""
     entries = content.get(key)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
         raise AgreementInputError(f"A COCO file must have a list `{key}` of entries with an `id`, got none")
@@ -126,7 +126,7 @@ def _by_id(content: Entry, key: str) -> dict[str, Entry]:
 
 
 def _refuse_corners(annotations: list[Entry]) -> None:
-    """Refuse boxes that are corners: most of those that polygons and areas tell apart."""
+    """Refuse a file whose boxes are corners, as shown by most polygons and areas that can show it."""
     n_corners = n_sizes = 0
     for entry in annotations:
         with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -151,7 +151,7 @@ def _refuse_corners(annotations: list[Entry]) -> None:
 def _raters(
     found: AnnotationSet, images: dict[str, Entry], annotations: list[Entry], file: AnnotationFile
 ) -> tuple[dict[str, list[str]], Callable[[Entry, list[str]], str], bool]:
-    """Who looked at each image, who of them drew an annotation, and whether an image has one entry for an annotator."""
+    """Annotators by image; a function for the annotator of an annotation; whether to refuse repeated images."""
     image_key, key = (next((name for name in _RATER_KEYS if any(name in entry for entry in entries)), None)
                       for entries in (images.values(), annotations))  # fmt: skip
     has_lists = any(_RATER_LIST in image for image in images.values())
@@ -207,7 +207,7 @@ def _raters(
 
 
 def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel:
-    """The label of an annotation, which may hold nothing."""
+    """The label of an annotation, which may have no geometry."""
     category = entry.get("category_id")
     if category is not None and id_text(category) not in classes:
         raise AgreementInputError(
@@ -248,9 +248,9 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
 
 
 def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
-    """The rings of a polygon in parts: those that cover each other in part, or are the same, become one.
+    """The rings of a polygon of several parts; rings that overlap partly, or are equal, become one.
 
-    A ring within another stays, which makes it a hole.
+    A ring within another one stays, and so becomes a hole.
 
     Raises:
         ValueError: if there are too many parts that cover each other
@@ -281,7 +281,7 @@ def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
 
 
 def _rings_of(shapes: Iterable[Any]) -> list[list[Point]]:
-    """The rings of polygons in parts; repaired ones may have lines, too."""
+    """The rings of polygons of one or several parts, without the lines that repaired ones may have."""
     parts = [part for part in shapely.get_parts(list(shapes)) if part.geom_type == "Polygon" and not part.is_empty]
     return [[(x, y) for x, y in ring.coords[:-1]] for part in parts for ring in (part.exterior, *part.interiors)]
 
@@ -302,7 +302,7 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
 
     Args:
         images: the images, whose sizes are known
-        found: what was drawn on them, as shares of the image; labels that COCO can hold
+        found: the labels on them, in shares of the image; only labels that COCO can hold
     """
     names = sorted({str(label.label) for label in found.labels() if label.label is not None})
     classes = {name: number for number, name in enumerate(names, 1)}
@@ -337,7 +337,7 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
         number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
         corners = np.array([point for ring in rings for point in ring])
         region = polygons_from_rings(corners, number, np.zeros(len(rings), np.int64), 1)
-        if joined_rings(rings) != rings:  # which would be a union in COCO
+        if joined_rings(rings) != rings:  # COCO would take their union
             rings = _rings_of(region.geometry)
     mask = label.mask() if label.mask is not None else None
     points = [(x * width, y * height) for x, y in label.points or ()]

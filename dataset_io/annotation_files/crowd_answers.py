@@ -1,4 +1,4 @@
-"""Answers as crowds give them: tables with a column for each annotator, MTurk's results, and SageMaker Ground Truth."""
+"""Read answers of crowd workers: MTurk's results, SageMaker Ground Truth, tables with a column for each annotator."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .file_values import as_number, stored_size
 from .label_studio import decoded, name_in
 from .long_table import guessed_columns, read_table
 
-#: what is said of a table that is not a long one
+#: titles of tables that are not long ones
 WIDE, MTURK = "a wide table", "MTurk results"
-#: parts of the name of a column that is an annotator's: ``rater1_label`` or ``label_rater1``
+#: names of columns with annotator and meaning: ``rater1_label`` or ``label_rater1``
 _PARTS = (re.compile(r"(?P<who>.+)[_. -](?P<what>[^_. -]+)"), re.compile(r"(?P<what>[^_. -]+)[_. -](?P<who>.+)"))
-#: a SageMaker job's list of its images, relative to a folder above the response of a worker to one of them
+#: paths of a SageMaker job's list of images, relative to a folder above the responses of workers
 _MANIFESTS = ("manifests/output/output.manifest", "output.manifest", "manifest.json", "dataset.manifest")
-#: what can be drawn in Amazon's forms
+#: keys of shapes that are drawn in Amazon's forms
 _DRAWN = ("boundingBoxes", "polygons", "polylines", "keypoints")
 
 Answer = dict[str, Any]
 
 
 def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFile) -> None:
-    """Add what a table says: MTurk's results, a column for each annotator, or a row for each label."""
+    """Add the labels of a table: MTurk's results, a column for each annotator, or a row for each label."""
     given = dict(file.columns)
     if {"WorkerId", "AssignmentId"} <= {*map(str, table.columns)}:
         found.title = MTURK
@@ -121,7 +121,7 @@ def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame
 
 
 def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: str) -> None:
-    """Add what somebody answered by the elements of Amazon's forms: what was drawn, classes, texts and numbers."""
+    """Add the answers of a worker in Amazon's forms, by element: shapes, classes, texts and numbers."""
     for question, value in ((key, decoded(value)) for key, value in answer.items()):
         said = value
         if isinstance(value, dict):
@@ -149,7 +149,7 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
 
 
 def _shape(kind: str, entry: Any) -> DrawnLabel:
-    """Something drawn, in pixels."""
+    """The label of a shape, in pixels."""
     label = DrawnLabel(None if entry.get("label") is None else str(entry["label"]))
     if kind == "boundingBoxes":
         left, top, width, height = (float(entry[key]) for key in ("left", "top", "width", "height"))
@@ -178,7 +178,7 @@ def read_sagemaker(found: AnnotationSet, content: Any, file: AnnotationFile) -> 
                 "a job decided; give the job's folder `annotations/worker-response`, or `consolidation-request`"
             )
         source = entry.get("dataObject")
-        if not source:  # the line of the job's manifest: its number is the folder of the response of a worker
+        if not source:  # a line of the job's manifest, whose number is the name of the response's folder
             manifests = (folder / name for folder in file.path.parents[:6] for name in _MANIFESTS)
             manifest = next((path for path in manifests if path.is_file()), None)
             if manifest is None or not file.path.parent.name.isdecimal():

@@ -1,4 +1,4 @@
-"""CVAT's XML for images and for video, of tasks, jobs and projects."""
+"""Read CVAT's XML for images and for video, of tasks, jobs and projects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabe
 from .file_values import Point, ellipse_ring, stored_size
 from .run_length import cvat_mask
 
-#: frames of a video that can be read: a file cannot make us fill the memory
+#: most frames of a video that are read, so that no file can fill the memory
 MOST_FRAMES = 1_000_000
-#: bytes that a frame of a video, and a shape between two key frames take before they become pages and labels
+#: bytes that a frame of a video, and a shape between two key frames, take before they become pages and labels
 _OF_FRAME, _OF_BETWEEN = 100, 700
-#: attributes of shapes that are numbers, and move between key frames; and all that are used
+#: attributes of shapes with numbers, which are interpolated between key frames; all attributes that are used
 _MOVING = ("xtl", "ytl", "xbr", "ybr", "cx", "cy", "rx", "ry", "points")
 _USED = {
     *_MOVING,
@@ -28,7 +28,7 @@ TAGS = "tags"
 
 
 def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
-    """Add all labels of an export: of the annotator for whom it was given, the assignee, or else of the file's name."""
+    """Add all labels of an export; their annotator is the one given by the user, the assignee, or the file's name."""
     meta = root.find("meta")
     # input type of every attribute, by class and name
     types = {
@@ -47,7 +47,7 @@ def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None
         n_times = Counter(image.get("name") for image in root.findall("image"))
         for image in root.findall("image"):
             name, subset = str(image.get("name")), image.get("subset")
-            if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of one name
+            if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of the same name
                 name = f"{subset}/{name}"
             page = found.page(owners.get(image.get("task_id") or "") or owner, name, is_new=True)
             page.size_px = stored_size(image.get("width"), image.get("height"))
@@ -76,7 +76,7 @@ def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> D
         drawn.attributes["occluded"] = element.get("occluded") == "1"
     for attribute in element.findall("attribute"):
         name = str(attribute.get("name"))
-        if attribute.text is not None:  # a value as its type in the task says; without one as text
+        if attribute.text is not None:  # the task gives the type of the value; without one it is a text
             text, input_type = attribute.text.strip(), types.get((label, name))
             drawn.attributes[name] = text.lower() == "true" if input_type == "checkbox" else text
             if input_type == "number":
@@ -114,7 +114,7 @@ def _points(element: Element) -> list[Point]:
 def _read_video(
     found: AnnotationSet, root: Element, meta: Element | None, owner: str, types: dict[tuple[str, str], str]
 ) -> None:
-    """Tracks, on every frame that the task or job has."""
+    """Add the shapes of tracks; every frame of the task or job counts as reviewed."""
     place = "job" if meta is not None and meta.find("job") is not None else "task"
     name = text_in(meta, "source") or text_in(meta, f"{place}/source") or text_in(meta, f"{place}/name")
     found.other_names[name] = tuple(filter(None, (text_in(meta, f"{place}/name"), text_in(meta, "task/name"))))
@@ -141,9 +141,9 @@ def _read_video(
 
 
 def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[int, Element | None]]:
-    """Frames in which a track is seen, and its shape there; between key frames the shapes that lie between theirs.
+    """The frames in which a track is visible, with its shape, which is interpolated between key frames.
 
-    None where the shape between two key frames is not known.
+    The shape is None where it cannot be interpolated.
     """
     with_frame = (element for element in track if element.get("frame") is not None)
     shapes = sorted(with_frame, key=lambda element: int(element.attrib["frame"]))
@@ -163,9 +163,9 @@ def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[in
 
 
 def _between(first: Element, last: Element, share: float) -> Element | None:
-    """The shape between two key frames of a track: every number moves evenly, and turns the shorter way, as in CVAT.
+    """The shape between two key frames of a track, interpolated linearly; it turns the shorter way, as in CVAT.
 
-    None where the two have different numbers of points.
+    None if the two have different numbers of points.
     """
     between = Element(first.tag, dict(first.attrib))
     is_moving = last.get("outside") != "1" and first.tag == last.tag

@@ -1,4 +1,4 @@
-"""Export the labels of several annotators to one file, which is read again to see what of them it holds."""
+"""Export the labels of several annotators to one file, and read it again to report what it does not hold."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from .written_fields import field_name
 
 #: samples whose consensus is made at once
 _BATCH = 1_000
-#: numbers that are equal after they were written as pixels or percent
+#: numbers that differ by less are equal: pixels or percent in the file are rounded
 _ROUNDING = 1e-9
 
 
@@ -55,7 +55,7 @@ class _Format:
     title: str
     suffix: str
     objection: Callable[[DrawnLabel], str]  #: why it cannot hold a label; empty if it can
-    content: Callable[[Sequence[StoredImage], AnnotationSet], Any]  #: a text, or what is written as JSON
+    content: Callable[[Sequence[StoredImage], AnnotationSet], Any]  #: a text, or a value for JSON
 
 
 FORMATS = {
@@ -81,21 +81,21 @@ def export_annotations(
 ) -> ExportSummary:
     """Write the labels of all annotators, and who looked at which images, to one file.
 
-    ``files.load`` makes the same labels of it. The file is read again as soon as it is written, and the
+    ``files.load`` reads the same labels from it. The file is read again as soon as it is written, and the
     summary counts what it does not hold.
 
     Args:
         samples: a dataset or view
         labels: key of a run on objects, classes or numbers; or the label fields, as in ``compute``
-        path: the file, in a folder that is there
+        path: the file, in an existing folder
         format: ``"coco"``: COCO JSON with ``rater_list`` on images and ``rater_id`` on annotations, with a run also
             ``unit_id`` and ``verdict``; ``"label_studio"``: tasks with an annotation for each annotator, with a run
             also its consensus as a prediction; ``"csv"``: a table with a row for each label, in which texts that a
-            spreadsheet would run as formulas begin with an apostrophe, which the import takes off again
-        annotator_attribute: of fields: attribute that names the annotator of a label
-        assigned_field: of fields: sample field that lists the assigned annotators
-        no_labels: of fields: what it means if an annotator has no label list, as in ``compute``
-        annotators: of fields: names of the annotators, as in ``compute``; Label Studio wants the mail
+            spreadsheet would run as formulas begin with an apostrophe, which the import removes again
+        annotator_attribute: with label fields: attribute that names the annotator of a label
+        assigned_field: with label fields: sample field that lists the assigned annotators
+        no_labels: with label fields: what it means if an annotator has no label list, as in ``compute``
+        annotators: with label fields: names of the annotators, as in ``compute``; Label Studio needs the mail
             addresses of its users
         overwrite: whether an existing file may be replaced
         progress: as in ``compute``
@@ -161,7 +161,7 @@ def export_annotations(
     is_shared = source.config.attribute_mode
     kinds = {owner: source.kinds[0 if is_shared else source.field_annotator.index(number)]
              for number, owner in enumerate(source.annotators)}  # fmt: skip
-    # as which label type the labels of every annotator are imported again
+    # the label type with which the labels of every annotator are imported again
     types = {owner: LABEL_TYPES_OF[owned.stored] for owner, owned in kinds.items()}
     if any(label.mask for label in found.labels()):
         types = {owner: MASKS if drawn_as == DETECTIONS else drawn_as for owner, drawn_as in types.items()}
@@ -202,7 +202,7 @@ class AnnotationReader:
 
     Attributes:
         source: the labels
-        found: who looked at what, and what they drew, by path of the image; coordinates are shares of the image
+        found: labels of every annotator on the assigned images, by path of the image, in shares of the image
         images: the images by path
         paths: path of the image of every sample
     """
@@ -218,7 +218,7 @@ class AnnotationReader:
         self._numbers = [name for name in known if source.dataset.has_sample_field(name)]
 
     def projection(self) -> dict[str, Any]:
-        """The whole labels, with the image."""
+        """The projection of the query: whole labels, the image, and its numbers from the run."""
         wanted: dict[str, Any] = {f"labels{k}": f"${path}" for k, path in enumerate(self.source.label_paths)}
         wanted |= {"path": "$filepath", "size": ["$metadata.width", "$metadata.height"]}
         wanted |= dict.fromkeys(self._numbers, True)
@@ -227,11 +227,11 @@ class AnnotationReader:
         return wanted
 
     def load(self, row: dict[str, Any]) -> int:
-        """Number of labels."""
+        """Number of labels of a query result."""
         return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
-        """Add the labels of query results on samples that have a file, by which other programs know them."""
+        """Add the labels of query results; samples without a file are left out, as other tools need its name."""
         kept: list[dict[str, Any]] = []
         kept_samples: list[StoredSample] = []
         for row, sample in zip(rows, samples, strict=True):
@@ -264,7 +264,7 @@ class AnnotationReader:
         return LabelsRead.of(None, len(rows))
 
     def _owned(self, field: int, row: dict[str, Any]) -> Iterator[tuple[DrawnLabel | None, int]]:
-        """Labels in a field of a sample as files have them, None where one cannot be used, and whose each is by number.
+        """Labels in a field of a sample as files have them (None for an unusable one), with the numbers of annotators.
 
         Labels without an annotator are left out.
         """
@@ -293,7 +293,7 @@ class AnnotationReader:
 
 
 def _open(samples: SampleCollection, labels: Any, asked: dict[str, Any]) -> tuple[Source, RunLabels | None]:
-    """The labels, of a run or in fields, with what was asked for."""
+    """Open the labels to export: those of a run, or those in label fields with the given options."""
     run = None
     if isinstance(labels, str) and asked["annotator_attribute"] is None:
         if labels not in list_agreements(samples):
@@ -321,7 +321,7 @@ def _open(samples: SampleCollection, labels: Any, asked: dict[str, Any]) -> tupl
 def _consensus(
     run: RunLabels, paths: Mapping[ObjectId, str], images: Mapping[str, StoredImage]
 ) -> dict[ImageKey, ImageLabels]:
-    """The consensus of a run, by image: as ``run.objects.consensus`` makes it, or the majority."""
+    """The consensus of a run, by image: that of ``run.objects.consensus``, or the majority or mean."""
     pages: dict[ImageKey, ImageLabels] = {}
     if not run.family.has_objects:
         name = f"{run.field_key}_{'mean' if run.kinds[0].is_number else 'majority'}"
@@ -357,12 +357,12 @@ def _changed(
     types: Mapping[str, str],
     called: Mapping[str, str],
 ) -> Tally:
-    """Differences between the labels and the file.
+    """Differences between the exported labels and those that an import reads from the file.
 
     Args:
-        again: what an import reads
+        again: the labels that an import reads
         kinds: the type of the labels of every annotator
-        types: as which label type they are imported
+        types: the label type with which they are imported, of every annotator
         called: names of the images in the file, by path
     """
     changed = Tally()

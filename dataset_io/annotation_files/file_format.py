@@ -35,13 +35,13 @@ from .long_table import SUFFIXES, load_table
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A format that we read ourselves."""
+    """A format that is read here, not by FiftyOne."""
 
     title: str
-    endings: tuple[str, ...]  #: the kinds of its files
+    endings: tuple[str, ...]  #: the kinds of files that it has
     fits: Callable[[Any], bool]  #: whether a content is of this format
-    read: Callable[[AnnotationSet, Any, AnnotationFile], None]  #: adds it to what was read
-    says_who: bool = True  #: whether it can say who drew what
+    read: Callable[[AnnotationSet, Any, AnnotationFile], None]  #: adds a content to what was read
+    says_who: bool = True  #: whether its files can name annotators
 
 
 def _is_mapping_with(content: Any, *keys: str) -> bool:
@@ -64,7 +64,7 @@ def _is_of_label_studio(content: Any) -> bool:
 _MOST_ROWS = 10_000
 LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
 YOLO, VOC, LABELME, VIA, SAGEMAKER = "yolo", "voc", "labelme", "via", "sagemaker"
-#: in the order in which they are looked for
+#: the formats, in the order in which a content is tested for them
 _FORMATS = {
     YOLO: _Format("YOLO", ("a text",), lambda content: isinstance(content, tuple), read_yolo, says_who=False),
     CVAT: _Format("CVAT XML", ("XML",), lambda content: getattr(content, "tag", "") == "annotations", read_cvat),
@@ -80,7 +80,7 @@ _FORMATS = {
     LABEL_STUDIO: _Format("Label Studio JSON", ("JSON", "a table"), _is_of_label_studio, read_label_studio),
     TABLE: _Format("a long table", ("a table",), lambda content: isinstance(content, pd.DataFrame), read_any_table),
 }  # fmt: skip
-#: what the formats are called, in the order in which they are named
+#: titles of the formats, in the order in which messages name them
 TITLES = {name: _FORMATS[name].title for name in (LABEL_STUDIO, COCO, CVAT, TABLE, *_FORMATS)}
 #: formats with a file for each image
 FILE_PER_IMAGE = (YOLO, VOC, LABELME)
@@ -88,7 +88,7 @@ FILE_PER_IMAGE = (YOLO, VOC, LABELME)
 _OF_LINES = (".jsonl", ".ndjson", ".manifest")
 _SUFFIXES = {**dict.fromkeys((".json", *_OF_LINES), "JSON"), ".xml": "XML", **dict.fromkeys(SUFFIXES, "a table"),
              ".txt": "a text"}  # fmt: skip
-#: bytes that the parts of a file take when it is read, by the signs that begin them, measured
+#: bytes of memory that the parts of a file take when it is read, by the sign that begins each part, as measured
 _OF_SIGNS = {
     "JSON": {b",": 32, b"{": 200, b"[": 72},
     "XML": {b"<": 150, b"=": 110},
@@ -97,9 +97,9 @@ _OF_SIGNS = {
 }
 #: larger files would fill the memory while they are read
 MOST_BYTES = 1 << 30
-#: files beside annotations that hold none
+#: names of files beside annotation files that hold no annotations
 _OF_NO_IMAGE = {"notes.json"}
-#: what is read of FiftyOne's formats: labels that are exported too, and maps of pixels
+#: label types that are read through FiftyOne's importers: those that can be exported, and segmentation masks
 _READ = {kind.__name__: kind for kind in (*LABEL_TYPES_OF, fol.Segmentation) if issubclass(kind, fol.Label)}
 
 
@@ -111,7 +111,7 @@ def read_annotations(
     Args:
         path: of the file or folder
         format: one of the formats, or ``"auto"``
-        annotator: whose labels they are; None: the files say it, or their names do
+        annotator: the annotator of all labels; None: the files name annotators, or are named after them
         columns: what the columns of a table mean
 
     Raises:
@@ -151,7 +151,7 @@ def read_annotations(
 
 
 def _looks_like_yolo(path: Path) -> bool:
-    """True if the first line of a text is one of numbers."""
+    """True if the first line of a text consists of numbers."""
     with path.open("rb") as file:
         first = file.readline(10_000).split()
     return len(first) > 4 and all(word.strip(b"+-.eE0123456789") == b"" for word in first)
@@ -186,10 +186,10 @@ def _read_file(file: AnnotationFile, format: str) -> AnnotationSet:
 
 
 def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, format: str) -> None:
-    """Add what a file holds, in the format that it looks like.
+    """Add the content of a file, whose format is recognised by the content.
 
     Raises:
-        AgreementInputError: if it is of none that we read, or not as its tool writes it
+        AgreementInputError: if it is of no format that is read, or not as its tool writes it
     """
     try:
         tool = next((title for title, fits in _TOOLS.items() if fits(content)), None)
@@ -229,7 +229,7 @@ def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, forma
         ) from error
 
 
-#: what a file must be that cannot be read, and what it has instead
+#: the end of the message on a file that cannot be read, by error: what the file must be, and what it is
 _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
     json.JSONDecodeError: lambda error: f"JSON, got an error in line {error.lineno}: {error.msg}",
     UnicodeDecodeError: lambda error: f"text in UTF-8, got other bytes at {error.start}",
@@ -244,7 +244,7 @@ _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
 
 
 def _content(file: AnnotationFile, kind: str) -> Any:
-    """Value in a file of JSON, the first element of one of XML, or the lines of a text."""
+    """The value in a JSON file, the root element of an XML file, or the lines of a text."""
     try:
         if kind == "XML":
             return parse_xml(file.path).getroot()
@@ -263,7 +263,7 @@ def _content(file: AnnotationFile, kind: str) -> Any:
 
 
 _ZOONIVERSE = "Zooniverse's export of classifications"
-#: how files of tools can be told that cannot be read, and what they are
+#: formats of tools that are not read, and how their content is recognised
 _TOOLS: dict[str, Callable[[Any], bool]] = {
     "Labelbox's export": lambda content: (
         _begins_with(content, "data_row", "projects") or _begins_with(content, "Labeled Data")
@@ -278,7 +278,7 @@ _TOOLS: dict[str, Callable[[Any], bool]] = {
     ),
     "GeoJSON (as of QuPath)": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
 }
-#: and of other formats
+#: other contents that are not read, and how they are recognised, in this order
 _OTHERS: dict[str, Callable[[Any], bool]] = {
     "COCO results (detections without images)": lambda content: _begins_with(content, "image_id", "category_id"),
     "a FiftyOne dataset": lambda content: _is_mapping_with(content, "samples"),
@@ -289,7 +289,7 @@ _WITH_FIFTYONE = (
     "formats that FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
     '{"alice": path, "bob": path}'
 )
-#: what to do with files of other tools
+#: what to do with files of tools whose formats are not read
 _INSTEAD = (
     "export COCO JSON or Pascal VOC for each annotator from there, or write a long table: a row for each label, with "
     "image, annotator, class, and a box or polygon"
@@ -306,8 +306,8 @@ def read_with_fiftyone(
     """The labels of every annotator, from FiftyOne's importers.
 
     Args:
-        paths: the folder, or the file with the labels, of each
-        dataset_type: FiftyOne's name of the format
+        paths: the folder, or the file with the labels, of each annotator
+        dataset_type: FiftyOne's type of the format
         media_dir: folder with the images, where they are not beside the labels
         label_types: which label types to read, where the importer has several
 
@@ -338,14 +338,14 @@ def read_with_fiftyone(
                 raise AgreementInputError(f"Labels must be of images, got {dataset.media_type}s in {str(path)!r}")
             fields = [name for name in dataset.get_field_schema() if name not in default_fields(dataset)]
             for document in sample_collection(dataset).find({}):
-                # every image of the annotator's set was looked at, also those for which the importer says nothing
+                # the annotator looked at every image of the set, also at those without labels
                 page, metadata = found.page(annotator, document["filepath"]), document.get("metadata") or {}
                 page.scale = (1.0, 1.0)
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
                 page.labels += [label for name in fields for label in _labels_in(name, document.get(name))]
         except AgreementInputError:
             raise
-        except Exception as error:  # whatever the importer stumbles over is in the user's files
+        except Exception as error:  # errors of importers come from the user's files
             raise AgreementInputError(
                 f"The path of {annotator!r} must hold a {dataset_type.__name__}, got {str(path)!r}, which FiftyOne "
                 f"cannot read: {error or type(error).__name__}"
@@ -364,7 +364,7 @@ def _labels_in(name: str, value: Any) -> Iterator[DrawnLabel]:
     for label in (value.get(list_field[0]) or ()) if list_field else (value,):
         if drawn_as == CLASSES:
             yield DrawnLabel(label.get("label"), document=label, question=name)
-        else:  # where an importer gives several label types, its fields have their names
+        else:  # an importer of several label types names its fields after them
             drawn_as = name if name in LABEL_TYPES else drawn_as
             yield DrawnLabel(label.get("label"), document=label, document_type=drawn_as)
 

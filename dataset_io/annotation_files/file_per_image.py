@@ -1,4 +1,4 @@
-"""Formats that do not say who drew: YOLO, Pascal VOC and LabelMe, with a file for each image, and VIA's projects."""
+"""Read formats that do not name annotators: YOLO, Pascal VOC and LabelMe (a file per image), and VIA's projects."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .image_names import files_in
 _OF_LABELS = {"labels", "annotations", "annots", "anns", "xml", "xmls", "json", "jsons", "txt", "obj_train_data"}
 #: files with the names of YOLO's classes, a line each; darknet's ends in ``.names``
 _CLASS_FILES = {"classes.txt", "labels.txt", "obj.names", "_darknet.labels"}
-#: texts beside YOLO's labels that are no labels, and how others begin
+#: names of texts beside YOLO's labels that hold no labels, and how other such names begin
 _NO_LABELS = {*_CLASS_FILES, "labelmap.txt", "train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"}
 _NO_LABELS_BEGIN = ("readme", "license", "requirements")
-#: YOLO's coordinates are shares of the image, and reach out of it by less than its size
+#: largest coordinate of YOLO, as a share of the image: labels reach out of the image by less than its size
 _FARTHEST_SHARE = 2.0
 #: names of attributes of a region that hold its class, in VIA
 _CLASS_NAMES = ("label", "class", "type", "name", "category", "object", "class_name")
 #: the columns of VIA's CSV
 _VIA_COLUMNS = {"filename", "region_count", "region_id", "region_shape_attributes", "region_attributes"}
-#: what is read of LabelMe's files and shapes, and of VOC's files and objects; the rest is counted
+#: keys of LabelMe's files and shapes, and of VOC's files and objects, that are read; all others are counted
 _OF_LABELME = {"version", "flags", "shapes", "imagePath", "imageHeight", "imageWidth"}
 _OF_SHAPE = {"label", "points", "shape_type", "group_id", "flags", "description", "mask", "score", "attributes"}
 _OF_VOC = {"folder", "filename", "path", "source", "size", "segmented", "object"}
@@ -39,17 +39,17 @@ _OF_OBJECT = {"name", "bndbox", "attributes", "deleted", "pose", "truncated", "d
 
 
 def is_yolo_file(path: Path) -> bool:
-    """True if a text may hold labels of YOLO: it is none of the lists and notes that stand beside them."""
+    """True if a text may hold labels of YOLO, and is none of the lists and notes that are often beside them."""
     name = path.name.lower()
     return not (name in _NO_LABELS or name.startswith(_NO_LABELS_BEGIN) or "ImageSets" in path.parts)
 
 
 def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLabels:
-    """The labels of the image that a file is about, which has the name that it gives, in the folders of the file.
+    """The labels on the image of a file, which is called ``name`` or, if that has no ending, like the file.
 
-    Without a name that ends as one of an image it is called like the file, which has the name of its image.
+    The image is looked for in the folders of the file without those for labels, or with ``images`` in their place.
     """
-    path = PureWindowsPath(name)  # parts by both kinds of slashes
+    path = PureWindowsPath(name)  # splits at both kinds of slashes
     name = path.name if path.suffix else file.path.name
     folders = file.path.relative_to(file.root).parts[:-1]
     plain = "/".join([*(part for part in folders if part.lower() not in _OF_LABELS), name])
@@ -59,7 +59,7 @@ def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLa
 
 
 def yolo_classes(folder: Path) -> tuple[dict[int, str] | None, str]:
-    """Names of the classes of a folder of YOLO's labels, and the file that has them: in it, or in those around it."""
+    """Classes of a folder of YOLO's labels, and the file that names them: in the folder, or in one of two above it."""
     found, source = None, ""
     places: list[Iterable[Path]] = [map(Path, files_in(folder, "source")), folder.parent.iterdir()]
     for place in [*places, folder.parent.parent.iterdir()]:
@@ -105,7 +105,7 @@ def _classes_in(file: Path) -> dict[int, str] | None:
 
 
 def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile) -> None:
-    """Add the labels of one image: a class, and a box or a polygon, and perhaps a confidence."""
+    """Add the labels of one image, one a line: a class, a box or a polygon, and perhaps a confidence."""
     page, (names, source) = _page(found, file), file.classes or yolo_classes(file.root)
     page.scale = (1.0, 1.0)
     found.numbered.add(names is None)
@@ -116,7 +116,7 @@ def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile
 
 
 def _yolo_label(line: str, names: dict[int, str] | None, source: str, place: str) -> DrawnLabel:
-    """The label of a line; the names of classes are those of a file, its source."""
+    """The label of a line; ``names`` are those of the classes, from the file ``source``."""
     code, *numbers = map(float, line.split())
     if code < 0 or code != int(code):
         raise ValueError(f"the class must be a whole number, got {code:g}")
@@ -226,7 +226,7 @@ def _labelme_label(shape: dict[str, Any]) -> DrawnLabel:
 
 
 def via_entries(content: Any) -> dict[str, Any] | None:
-    """The entries of images in VIA's JSON, of a project or of annotations alone, or in its CSV; None in others."""
+    """The entries of images in VIA's JSON (a project, or annotations alone) or CSV; None for any other content."""
     if not isinstance(content, pd.DataFrame):
         entries = content.get("_via_img_metadata", content) if isinstance(content, dict) else None
         is_via = isinstance(entries, dict) and all(isinstance(entry, dict) and {"filename", "regions"} <= entry.keys()
@@ -274,7 +274,7 @@ def read_via(found: AnnotationSet, content: Any, file: AnnotationFile) -> None:
 
 
 def _via_label(region: dict[str, Any], class_name: str | None) -> DrawnLabel:
-    """A region as a label; of checkboxes those that are ticked are the value of their attribute."""
+    """A region as a label; an attribute with checkboxes has the names of the ticked ones as its value."""
     said = {name: ", ".join(sorted(each for each, is_on in value.items() if is_on)) if isinstance(value, Mapping)
             else str(value) for name, value in region["region_attributes"].items()}  # fmt: skip
     label = DrawnLabel(said.pop(class_name, "") or None if class_name is not None else None)

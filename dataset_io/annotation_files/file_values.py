@@ -27,7 +27,7 @@ def as_number(value: object) -> float | None:
 def number_in(value: object) -> float | None:
     """A finite number, also one that is spelt as a text, with a point or a comma; None for anything else.
 
-    A comma before three digits may as well part thousands, and is no number.
+    A text with a comma before three digits is no number: the comma may separate thousands.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -45,7 +45,7 @@ def id_text(value: object) -> str:
 
 
 def stored_size(width: object, height: object) -> tuple[int, int] | None:
-    """The size of an image in pixels, as a file says; None where it says none that an image can have."""
+    """The size of an image in pixels, from values in a file; None if no image can have it."""
     sides = [number_in(width) or 0.0, number_in(height) or 0.0]
     return (int(sides[0]), int(sides[1])) if min(sides) >= 1 and max(sides) <= _LONGEST_SIDE else None
 

@@ -1,4 +1,4 @@
-"""Find the sample that the name of an image in a file means."""
+"""Find the samples of the images that annotation files name, or make new ones from images in a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .file_values import stored_size
 
 #: endings of annotation files, which are called like their images
 _OF_ANNOTATIONS = {".txt", ".xml", ".json", ".csv", ".tsv", ".yaml", ".yml"}
-#: more files are those of a whole disk rather than of a dataset
+#: most files in a folder of images: with more it is rather a whole disk
 MOST_FILES = 1_000_000
 
 Match = Literal["filename", "stem", "path"]
@@ -37,7 +37,7 @@ class Target:
     sample_id: ObjectId | None = None  #: None: a new sample
     size_px: tuple[int, int] | None = None
     is_video: bool = False
-    new_size: tuple[int, int] | None = None  #: a size that files say and the sample does not know
+    new_size: tuple[int, int] | None = None  #: a size from the files, if the sample has none
 
 
 class _Names:
@@ -54,7 +54,7 @@ class _Names:
                 self._by_stem[plain.stem].append(path)
 
     def find(self, name: str) -> list[str]:
-        """All paths that a name may mean; the name of an annotation file means the image that is called like it."""
+        """All paths that a name may mean; the name of an annotation file means the image with this name."""
         wanted = _plain(name)
         is_stem = self._match == "stem" or wanted.suffix.lower() in _OF_ANNOTATIONS
         found = self._by_stem.get(wanted.stem, []) if is_stem else self._by_name.get(wanted.name, [])
@@ -64,12 +64,12 @@ class _Names:
         return [path for path in found if [*_plain(path).parts[:-1]][-len(folders) :] == folders]
 
     def first(self, names: Iterable[str]) -> list[str]:
-        """Meaning of the first name that has one."""
+        """The paths for the first of the names that is found."""
         return next((paths for name in names if (paths := self.find(name))), [])
 
 
 def _plain(name: str) -> PurePosixPath:
-    """A path with the slashes of any system, and letters with accents in one form (macOS has another one)."""
+    """A path with the slashes of any system, and accented letters in one Unicode form (macOS has another)."""
     return PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/"))
 
 
@@ -85,11 +85,11 @@ def match_images(
     """The sample of every image name in the files, and the names without one.
 
     Args:
-        found: what the files say
-        match: what of a name must be equal
+        found: the content of the files
+        match: which part of a name must be equal
         media_dir: folder with images of which new samples are made
-        beside: without `media_dir`, and for a dataset without samples: the same, folders that hold annotations too
-        whole: whether also images are wanted that the files do not name, under their paths
+        beside: folders with annotations that are used as `media_dir` if there is none and the dataset has no samples
+        whole: whether images that the files do not name are returned too, by path
 
     Raises:
         AgreementInputError: if a name may mean several samples, or no name means any
@@ -103,7 +103,7 @@ def match_images(
     folders = [media_dir] if media_dir is not None else [] if samples else list(beside)
     if folders and not folders[0].is_dir():
         raise AgreementInputError(f"`media_dir` must be a folder, got {str(folders[0])!r}, which is not")
-    in_folders: list[_Names] = []  # names from annotation files are only looked up among the files in the folders
+    in_folders: list[_Names] = []  # of the folders, listed when first needed
     targets: dict[str, Target] = {}
     unknown, ambiguous = [], []
     for name in names:
@@ -123,7 +123,7 @@ def match_images(
     if whole:
         used = {target.path for target in targets.values()}
         known = {os.path.relpath(path, folder) for folder in folders for path in used}
-        for folder in folders:  # of the copies that several folders have the first is meant
+        for folder in folders:  # of copies in several folders the first one counts
             for path in files_in(folder, "media_dir"):
                 name = os.path.relpath(path, folder)
                 if fom.get_media_type(path) == fom.IMAGE and name not in known and not in_dataset.find(name):
@@ -150,7 +150,7 @@ def match_images(
 
 
 def samples_of(dataset: fo.Dataset) -> Iterable[Target]:
-    """The samples that have a file, by which names can mean them."""
+    """The samples that have a file path, without which no name can mean them."""
     wanted = {"filepath": True, "_media_type": True}
     wanted |= {f"metadata.{name}": True for name in ("width", "height", "frame_width", "frame_height")}
     for row in sample_collection(dataset).find({}, wanted):
@@ -166,7 +166,7 @@ def files_in(folder: Path, argument: str) -> Iterator[str]:
     """The paths of all files in a folder and its folders, without following links to folders.
 
     Args:
-        argument: what named it
+        argument: name of the argument that gave the folder, for messages
 
     Raises:
         AgreementInputError: if there are more than :data:`MOST_FILES`

@@ -33,9 +33,9 @@ from .written_fields import FieldWriter, Key, NewField, assigned_name, field_nam
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
 
-#: the field that lists whose labels could not all be read, or the end of its name
+#: name, or end of the name, of the field that lists annotators some of whose labels could not be read
 NOT_READ = "not_read"
-#: from so many annotators on one field is easier to work with than one for each
+#: from so many annotators on, one field for all is easier to work with than one for each
 _MANY = 10
 #: between the titles of several formats
 _AND = " and "
@@ -72,7 +72,7 @@ def import_annotations(
         dataset: the dataset
         source: a file or folder with the labels of all; or a mapping of the names of annotators to a file or folder
             each; or a DataFrame with a row for each label
-        format: ``"auto"``: what the files look like; ``"label_studio"``, ``"coco"``, ``"cvat"`` or ``"table"`` (CSV,
+        format: ``"auto"``: recognised in the files; ``"label_studio"``, ``"coco"``, ``"cvat"`` or ``"table"`` (CSV,
             TSV, Parquet); with one path for each annotator ``"yolo"``, ``"voc"``, ``"labelme"``, ``"via"``,
             ``"sagemaker"``, or a type of FiftyOne's, such as ``fo.types.KITTIDetectionDataset``
         label_types: one or several of ``"detections"`` (boxes), ``"segmentations"`` (instance masks), ``"polylines"``,
@@ -83,7 +83,7 @@ def import_annotations(
             every label, and a sample field ``<field>_assigned`` that lists who was assigned
         prefix: first part of the name of every field of an annotator
         field: name of the field with ``into="attribute"``
-        match: what of an image's name in the files must be that of the sample's file: ``"filename"``, ``"stem"``
+        match: which part of an image's name in the files must be that of the sample's file: ``"filename"``, ``"stem"``
             (without the ending) or ``"path"`` (the folders that the files name too)
         media_dir: folder with images, of which samples are made where the dataset has none
         annotators: names for the annotators in the files, such as ``{"1": "alice"}``
@@ -92,13 +92,13 @@ def import_annotations(
         remove_others: with `overwrite`: also remove all other labels from these fields, so that they hold what is in
             the file and nothing else; the summary counts them
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
-        columns: of a table: which column has which meaning (``{"image": "scan", "annotator": "reader"}``), where it
-            cannot be guessed; with a column for each annotator ``{"label": ["alice", "bob"]}``, or ``"value"``; of VIA
+        columns: for a table: which column has which meaning (``{"image": "scan", "annotator": "reader"}``), where it
+            cannot be guessed; with a column for each annotator ``{"label": ["alice", "bob"]}``, or ``"value"``; for VIA
             ``{"label": "species"}``, the attribute with the class
         clip: whether coordinates outside of the image are moved to its border; they are counted anyway
         preview: whether everything is only read and checked, and nothing written
-        no_labels: of formats with a file for each image: what it means that an annotator has none for an image of the
-            dataset, ``"not_assigned"`` or ``"drew_nothing"``; an empty file always means that they drew nothing
+        no_labels: for formats with a file for each image: what it means that an annotator has no file for an
+            image, ``"not_assigned"`` or ``"drew_nothing"``; an empty file always means that they drew nothing
         aliases: names of annotators and of classes in the files that stand for others, such as ``{"ann ": "ann",
             "Car": "car"}``; the summary says which names differ only in case, blanks or Unicode form
 
@@ -106,7 +106,7 @@ def import_annotations(
         what was, or would be, imported, what was left out and why, and the call of ``compute`` that fits
 
     Raises:
-        AgreementInputError: if something in the files or the request must be changed; nothing was written then
+        AgreementInputError: if something in the files or the request must be changed; then nothing is written
     """
     if not isinstance(dataset, fo.Dataset):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset, got {type(dataset).__name__}")
@@ -210,7 +210,7 @@ def _read(
 
 
 def _add_without_file(found: AnnotationSet, targets: dict[str, Target], no_labels: NoLabels) -> None:
-    """Count the images for which an annotator has no file, or say that they drew nothing there."""
+    """Note the images for which an annotator has no file; with ``"drew_nothing"`` add them as reviewed images."""
     by_owner = {}
     for owner, pages in found.pages.items():
         said = {targets[image.name].path for image in pages if image.name in targets}
@@ -226,7 +226,7 @@ def _add_without_file(found: AnnotationSet, targets: dict[str, Target], no_label
 
 
 def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None, aliases: Mapping[str, str]) -> None:
-    """Give annotators other names, and those that stand for others, of classes too, the names of these.
+    """Rename annotators, then replace names of annotators and classes by those that they stand for (``aliases``).
 
     All names get one Unicode form.
     """
@@ -283,7 +283,7 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None, aliases:
 
 
 class _Plan:
-    """Makes what an import writes, and its summary for the user."""
+    """Makes the fields and values that an import writes, and its summary for the user."""
 
     def __init__(
         self,
@@ -296,8 +296,8 @@ class _Plan:
         self._writer, self._found, self._slots, self._maker = writer, found, slots, maker
         self._schema = field_schema(writer.dataset)
         self._n_new = sum(target.sample_id is None for target in writer.targets)
-        self._sizes: Counter[str] = Counter()  #: images, by what is strange about their sizes
-        #: of everybody, the label types of the labels on each of their images, and whether some cannot be read
+        self._sizes: Counter[str] = Counter()  #: number of images by what is strange about their sizes
+        #: by owner, for each image the label types of the labels, and whether some labels cannot be read
         self._said: dict[str, list[tuple[list[str], bool]]] = {}
         self._unread: dict[str, set[Key]] = {}  #: images on which some labels cannot be read
         self._assigned: str | None = None  #: path of the field with the assigned annotators
@@ -325,21 +325,21 @@ class _Plan:
         self._frames = names.FRAMES_PREFIX if any(image.frame for image in self._keys) else ""
 
     def _compare(self, page: ImageLabels, target: Target, image: ImageKey) -> None:
-        """Compare a page with its sample; a size that only one of the two knows is known to both then."""
+        """Compare the image size of a page with that of its sample; if only one of them has a size, both get it."""
         if target.is_video != (image.frame > 0):
             what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
             raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
         is_new = not (target.size_px or page.size_px or target.sample_id or target.is_video)
         if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
-            metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
+            metadata = fo.ImageMetadata.build_for(target.path)  # the size of the image as it is shown
             target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
         if target.size_px is None and page.size_px is not None:
             target.size_px = target.new_size = page.size_px
         if target.size_px is None or page.size_px is None or page.size_px == target.size_px:
             page.size_px = page.size_px or target.size_px
             return
-        # of another image, or before it was turned: tools show an image turned, as its EXIF says, and so do we; some
-        # write its size as it was before
+        # it is the size of another image, or of the image before it was turned: tools, and this import, take an image
+        # turned as its EXIF says, but some tools write its size before that
         (width, height), size = page.size_px, target.size_px
         if (width, height) == size[::-1]:
             in_pixels = page.scale in (None, (width, height))
@@ -354,11 +354,11 @@ class _Plan:
             self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
 
     def add_all(self, prefix: str, together: str | None) -> None:
-        """Make all labels, and the fields in which they stand.
+        """Make all labels, and the fields that hold them.
 
         Args:
             prefix: first part of the name of every field of an annotator
-            together: name of the one field in which labels name their annotator, beside which there is one with the
+            together: name of the one field with the labels of all annotators, beside which another lists who was
                 assigned; None: one field for each annotator and slot
         """
         found, slots, rows, owners = self._found, self._slots, self._writer.rows, self._writer.owners
@@ -392,7 +392,7 @@ class _Plan:
                 said.append(([slot.name for slot, labels in made.items() for _ in labels], is_unread))
                 unread |= {key} if is_unread else set()
                 if owner in found.separate or self._assigned is None:
-                    for slot, labels in made.items():  # null where nothing could be read, which is not nothing drawn
+                    for slot, labels in made.items():  # null: nothing could be read, but something was drawn
                         is_null = is_unread and not (labels or slot.is_answer)
                         rows[key][paths[owner, slot]] = None if is_null else slot.value(labels)
                     continue
@@ -403,7 +403,7 @@ class _Plan:
                 assigned += [owner] if assigned[-1:] != [owner] and (not is_unread or any(made.values())) else []
                 for place in {key, (key[0], 0)}:
                     owners[place] += [owner] if owners[place][-1:] != [owner] else []
-        # the field that lists whose labels could not all be read on an image: their fields, or else their names
+        # a field that lists, for every image, the fields (or names) of annotators some of whose labels are not read
         path = self._frames + (f"{prefix}{NOT_READ}" if together is None else f"{together}_{NOT_READ}")
         of_all = annotators if together is not None else apart
         if path in self._schema or any(self._unread[owner] for owner, _ in of_all):
@@ -417,7 +417,7 @@ class _Plan:
                     owners[key] += own if together is None else []
 
     def _path(self, name: str, slot: TargetField) -> str:
-        """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
+        """Path of the field of a slot: one that an earlier import made, perhaps with other slots, or a new one."""
         plain, own = self._frames + name, f"{self._frames}{name}_{field_name(slot.name)}"
         is_first = slot is next(other for other in self._slots if other.stored is slot.stored)
         usual = [own, plain] if len(self._slots) > 1 else [plain, own]
@@ -427,7 +427,7 @@ class _Plan:
         return own if slot.is_answer and plain in self._schema else usual[0]
 
     def _declare(self, fields: list[NewField]) -> None:
-        """Take these fields, whose paths must be those of one annotator alone."""
+        """Set the fields of the import; every path must be of one annotator alone."""
         self._writer.fields = {entry.path: entry for entry in fields}
         repeated = sorted(path for path, n in Counter(entry.path for entry in fields).items() if n > 1)
         if repeated:
@@ -512,7 +512,7 @@ class _Plan:
 
 
 def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:
-    """True unless boxes, polygons or points in pixels reach beyond an image of a size."""
+    """True unless boxes, polygons or points in pixels reach beyond an image of the given size."""
     if size is None or page.scale not in (None, page.size_px):
         return True
     for label in page.labels:

@@ -1,4 +1,4 @@
-"""Labels of files as FiftyOne stores them, there and back: the fields of every label type, and what stands in them."""
+"""Convert labels of files to labels as FiftyOne stores them, and back; which fields an import needs for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Document = dict[str, Any]
 DETECTIONS, MASKS, POLYLINES, KEYPOINTS, CLASSES = LABEL_TYPES = (
     *("detections", "segmentations", "polylines", "keypoints", "classifications"),
 )
-#: types of the fields in which what was drawn is stored
+#: types of the fields for drawn labels, by label type
 _STORED = {DETECTIONS: fol.Detections, MASKS: fol.Detections, POLYLINES: fol.Polylines, KEYPOINTS: fol.Keypoints}
 #: label types by type of the field; fields of other types are not exported
 LABEL_TYPES_OF: dict[type, str] = {
@@ -50,28 +50,28 @@ LABEL_TYPES_OF: dict[type, str] = {
 }
 #: attribute of the labels that names their annotator, where one field holds the labels of all
 ANNOTATOR_ATTRIBUTE = "annotator"
-#: attributes of labels that say where they are, or what they are; the others are attributes for files too
+#: attributes with the place, class or value of a label; files get all others as attributes
 _OWN = (
     *("_id", "_cls", "label", "bounding_box", "mask", "mask_path", "points", "closed", "filled", "confidence", "value"),
     *("index", "instance", "logits"),
 )
 #: a coordinate may be this much outside of the image by rounding
 _ROUNDING = 1e-6
-#: what neither FiftyOne nor MongoDB can have in the name of a field: dots, NUL, and halves of characters
+#: not possible in names of fields of FiftyOne and MongoDB: dots, NUL, and halves of surrogate pairs
 _NOT_IN_NAMES = re.compile(r"[.\x00\ud800-\udfff]")
 
 
 class TargetField:
-    """What stands in one field of each annotator: labels of one label type, or the answers to one question.
+    """What one field of every annotator holds: labels of one label type, or the answers to one question.
 
     Attributes:
         name: the label type, or the question
         stored: type of the field
-        is_answer: whether it is about whole images
+        is_answer: whether the field holds answers, which are on whole images
         list_name: name of the list in the field; None where it is one label
-        own: names of the entries of their documents that FiftyOne knows
+        own: names of the attributes that FiftyOne declares for the labels
         template: what FiftyOne stores of every label, without id and tags
-        most: labels from which on they surely have no room on one image
+        most: number of labels above which they surely do not fit into one document
     """
 
     def __init__(self, name: str, stored: type[fol.Label], *, is_answer: bool = False) -> None:
@@ -84,15 +84,15 @@ class TargetField:
         del self.template["_id"], self.template["tags"]
 
     def fits(self, declared: fo.Field) -> bool:
-        """True if a field of the dataset can hold its labels."""
+        """True if a field of the dataset can hold the labels."""
         return getattr(declared, "document_type", None) is self.stored
 
     def value(self, labels: list[Document]) -> Document:
-        """Value that FiftyOne stores in the field."""
+        """The value of the field for these labels, as FiftyOne stores it."""
         return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
 
     def labels_in(self, value: Document | None) -> list[Document]:
-        """The labels in a value; none where it is null."""
+        """The labels in a value of the field; none if it is null."""
         return [] if value is None else value[self.list_name] if self.list_name else [value]
 
 
@@ -106,10 +106,10 @@ def no_room(n_labels: int, where: str) -> AgreementInputError:
 
 
 def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[TargetField]:
-    """Target fields of an import: for the requested label types, or those that fit what was drawn, and the questions.
+    """Target fields of an import: for the requested label types, or those of the drawn labels, and for questions.
 
     Raises:
-        AgreementInputError: if a label type is unknown, or there is nothing of it
+        AgreementInputError: if a label type is unknown, or no label has any of them
     """
     objects = [label for label in found.labels() if not label.question]
     if label_types is not None:
@@ -127,7 +127,7 @@ def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None)
             types = [DETECTIONS, CLASSES]
         else:
             types = [*[kind for kind in LABEL_TYPES if kind in natural][: 1 if found.every_type else None], CLASSES]
-    counts_of: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)  # of the types of the answers, by question
+    counts_of: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)  # number of answers by question and type
     several: set[str] = set()
     for _, page in found.every_page() if CLASSES in types else ():
         own = [label for label in page.labels if label.question]
@@ -154,7 +154,7 @@ def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None)
 
 
 def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
-    """The label types that need no conversion."""
+    """The label types that a label has without conversion."""
     if label.document is not None:
         return (label.document_type,)
     drawn = (label.box is not None, label.mask is not None, bool(label.rings), label.points is not None)
@@ -167,7 +167,7 @@ class _HoldsNothing(ValueError):
 
 @dataclass(slots=True)
 class LabelMaker:
-    """Makes the documents of an import, and counts what becomes of its labels."""
+    """Makes the documents of the labels of an import; counts labels converted, left out, and outside of their image."""
 
     slots: list[TargetField]
     left_out: Tally
@@ -175,9 +175,9 @@ class LabelMaker:
     clip: bool
     most_pixels: float  #: pixels that the boxes of all masks may have
     converted: Counter[str] = field(default_factory=Counter)  #: labels given as another type than they were drawn
-    n_drawn: int = 0  #: labels with a place on the image
-    n_far_outside: int = 0  #: of these, those that lie outside of it
-    n_reach_out: int = 0  #: of these, those that reach out of it
+    n_drawn: int = 0  #: labels with a box, shape or points
+    n_far_outside: int = 0  #: of these, labels outside of their image
+    n_reach_out: int = 0  #: of these, labels that reach out of their image
     has_open_lines: bool = False
     has_single_points: bool = False
     _n_pixels: int = field(init=False, default=0)
@@ -186,7 +186,7 @@ class LabelMaker:
         """Documents of the labels on an image, for every target field that gets a list, or has an answer.
 
         Raises:
-            AgreementInputError: if there are so many that the database has no room for them, before most are made
+            AgreementInputError: if the database cannot hold so many; raised before most are made
         """
         made: dict[TargetField, list[Document]] = {slot: [] for slot in self.slots if slot.list_name}
         drawn, answers = ({slot.name: slot for slot in self.slots if slot.is_answer == is_answer}
@@ -203,10 +203,10 @@ class LabelMaker:
         return made
 
     def _chosen(self, label: DrawnLabel, by_name: dict[str, TargetField], place: str) -> list[TargetField]:
-        """Target fields of a label: of the types as which it was drawn, or else the first that it can be given as.
+        """Target fields of a label: those of the label types that it has, else the first to which it can be converted.
 
         Args:
-            by_name: the fields that it may stand in, of drawn labels or of answers
+            by_name: the candidates by name: the fields for drawn labels, or those for answers
         """
         if label.question:
             if label.question not in by_name:
@@ -229,7 +229,7 @@ class LabelMaker:
         try:
             extent = self._extent(slot, label, page)
         except AgreementInputError:
-            raise  # the masks of the whole file are too large: that is no matter of this label
+            raise  # the masks of the whole file are too large, not this label
         except _HoldsNothing as error:
             self.left_out.add(f"labels that hold nothing ({error})", place)
             return None
@@ -244,7 +244,7 @@ class LabelMaker:
             document["confidence"] = label.confidence
         if label.index is not None:
             document["index"] = label.index
-        if slot.name == KEYPOINTS:  # which have a confidence for each point
+        if slot.name == KEYPOINTS:  # with a confidence for each point
             self.has_single_points |= len(extent["points"]) == 1
             document["confidence"] = [] if label.confidence is None else [label.confidence] * len(extent["points"])
         for name, value in label.attributes.items():
@@ -254,7 +254,7 @@ class LabelMaker:
         return document
 
     def _extent(self, slot: TargetField, label: DrawnLabel, page: ImageLabels) -> Document:
-        """The attributes that say where a label is, as shares of the image, or its value."""
+        """The attributes with the place of a label, as shares of the image, or with its value."""
         if slot.is_answer:
             return {} if label.value is None else {"value": label.value}
         if slot.name == KEYPOINTS:
@@ -299,7 +299,7 @@ class LabelMaker:
         return {"bounding_box": self._box(_bounds(rings) if mask is None else _box_of(mask, page))}
 
     def _shares(self, points: list[Point], page: ImageLabels, *, may_lack: bool = False) -> FloatArray:
-        """Points as shares of the image; those that are not labelled, if some may lack, are nan."""
+        """Points as shares of the image; with ``may_lack`` points that are not labelled are nan."""
         found = np.array(points, np.float64).reshape(-1, 2)
         numbers = found
         if may_lack or (np.abs(found) <= LARGEST).all():
@@ -370,10 +370,10 @@ def drawn_label(
     """A stored label as files have it; coordinates are shares of the image.
 
     Raises:
-        ValueError: if it says no place or value that can be used
+        ValueError: if it has no usable place or value
     """
     name, value, confidence = (document.get(key) for key in ("label", "value", "confidence"))
-    if isinstance(confidence, list):  # of the points, which files have where it is the same for all
+    if isinstance(confidence, list):  # one for each point: files get it if all are equal
         confidence = confidence[0] if confidence and confidence.count(confidence[0]) == len(confidence) else None
     drawn = DrawnLabel(
         None if name is None else value_name(name),

@@ -1,4 +1,4 @@
-"""Label Studio's JSON, read and written: tasks with the annotations of everybody, by who completed them."""
+"""Read and write Label Studio's JSON, tasks with the annotations of every annotator; read its JSON-MIN and CSV."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ GROUND_TRUTH = "ground_truth"
 
 Result = dict[str, Any]
 
-#: keys of a task's data whose text is its image, whatever it looks like
+#: keys of a task's data whose text is the address of its image, even if it does not look like one
 _IMAGE_KEYS = ("image", "img", "image_url", "url", "photo", "picture")
-#: texts that are addresses of images, by their ending or their beginning; of videos; and of other files
+#: patterns of addresses: of images, by ending or beginning; of videos; and of other files
 _IMAGE_FILE = re.compile(
     r"\.(jpe?g|png|tiff?|bmp|gif|webp|jfif|avif|heic|dcm|dicom|svg)([?#].*)?$|^([a-z][a-z0-9+.-]*:/)?/\S+$",
     re.IGNORECASE,
 )
 _VIDEO = re.compile(r"\.(mp4|avi|mov|mkv|webm|m4v|mpe?g)([?#]|$)|<video", re.IGNORECASE)
 _OTHER_FILE = re.compile(rf"\.(mp3|wav|ogg|flac|csv|tsv|txt|json|html?|pdf)([?#]|$)|{_VIDEO.pattern}", re.IGNORECASE)
-#: results on the frames of videos
+#: types of results on the frames of videos
 _OF_VIDEOS = ("videorectangle", "timelinelabels")
 #: ends of the types of results that are regions
 _OF_REGIONS = ("labels", "bitmask", "vector", *_OF_VIDEOS)
-#: what is used of tasks and of their annotations
+#: keys of tasks, and of their annotations, that are used
 _OF_TASKS = ("id", "data", "annotations", "predictions", "file_upload", "inner_id")
 _OF_ANNOTATIONS = (
     *("id", "completed_by", "was_cancelled", "ground_truth", "result", "lead_time", "updated_at", "created_username"),
@@ -48,12 +48,12 @@ _OF_ANNOTATIONS = (
 )
 #: Label Studio puts this before the names of files that were uploaded
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
-#: results on the whole image, and the key of their value
+#: types of results on the whole image, and the key of their value
 _ANSWERS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number"}
 _DRAWN = ("rectangle", "polygon", "keypoint", "brush", "ellipse")
-#: regions that we write as one label: a file cannot make us fill the memory
+#: most regions that are parts of one label, so that no file can fill the memory
 _MOST_PARTS = 100_000
-#: what Label Studio takes for the name of the control of regions that we write
+#: names of the control and of the image of regions that we write
 _CONTROL, _IMAGE = "label", "image"
 
 
@@ -110,7 +110,7 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
 
 
 def _dicts(value: Any) -> list[Result]:
-    """The objects in a list; none in anything else."""
+    """The JSON objects in a list; none for any other value."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
@@ -123,7 +123,7 @@ def _images_of(data: Result, image_key: str | None) -> dict[str, list[str]]:
 
 
 def _is_image(text: Any, key: str = "") -> bool:
-    """True for the address of an image; under a name for images also without its ending."""
+    """True for the address of an image; under a key that is usual for images also without the ending of one."""
     if not isinstance(text, str) or _OTHER_FILE.search(text):
         return False
     is_named = key.lower() in _IMAGE_KEYS and text.strip() and not re.search(r"\s", text)
@@ -160,7 +160,7 @@ def _words(name: str) -> set[str]:
 
 
 def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]]) -> None:
-    """Add what everybody said of a task, whose images have these addresses by the control that draws on them."""
+    """Add all annotations and predictions of a task; ``images`` are the addresses of its images by control."""
     names: dict[tuple[str, int], str] = {}
     is_single = len({address for addresses in images.values() for address in addresses}) == 1
     for control, addresses in images.items():
@@ -171,7 +171,7 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
             found.other_names[name] = tuple(dict.fromkeys(other for other in others[1:] if other))
     first = next(iter(names.values()))
     annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
-    # the latest first, which counts where somebody has several
+    # the latest first: only this one counts if an annotator has several
     annotations.sort(
         key=lambda entry: (str(entry.get("updated_at") or ""), str(entry.get("id") or "").zfill(20)), reverse=True
     )
@@ -194,7 +194,7 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
             done.add(who)
             _add(found, found.pages.setdefault(who, {}), names, annotation)
     for prediction in task.get("predictions") or []:
-        if isinstance(prediction, dict):  # exports without predictions have their ids, or their number
+        if isinstance(prediction, dict):  # exports without predictions have their ids, or a number
             model = str(prediction.get("model_version") or "").strip()
             owner = f"prediction_{model}" if model else "prediction"
             _add(found, found.separate.setdefault(owner, {}), names, prediction)
@@ -203,7 +203,7 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
 def _add(
     found: AnnotationSet, pages: dict[ImageKey, ImageLabels], names: dict[tuple[str, int], str], annotation: Result
 ) -> None:
-    """Add the results of an annotation to the images that they are on, which have names by control and page."""
+    """Add the results of an annotation to their images, whose ``names`` are given by control and page."""
     results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
     on_image: dict[str, list[Result]] = {name: [] for name in names.values()}
     any_control = next(iter(names))[0]
@@ -225,24 +225,24 @@ def _add(
         sizes = (stored_size(result.get("original_width"), result.get("original_height")) for result in own)
         page.size_px = next(filter(None, sizes), None)
         for label in _labels(found, page, name, own, links):
-            if seconds is not None and seconds >= 0:  # what the annotator took for all labels of the task
+            if seconds is not None and seconds >= 0:  # the annotator's time for all labels of the task
                 label.attributes.setdefault("lead_time", seconds)
             found.add_label(page, label)
 
 
-#: what JSON-MIN and CSV say of an annotation beside its data and its results
+#: keys of a record of JSON-MIN or CSV, beside data and results
 _OF_RECORD = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "updated_by")
-#: what they say of the image of a region
+#: keys of a region in these formats that concern its image
 _OF_SIZES = ("original_width", "original_height", "image_rotation")
-#: keys of what a region says, and the type of its result
+#: keys of the value of a region, and the type of result that they show
 _KEYS_OF_SHAPES = {"radiusX": "ellipse", "points": "polygon", "rle": "brush", "height": "rectangle", "x": "keypoint"}
 
 
 def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
     """The tasks of JSON-MIN, or of CSV, which have a record for every annotation, with results by control.
 
-    Results have lost their types and ids there: a type is told by the keys, and choices of single regions by their
-    number, as an answer about the image is one.
+    These formats have no types and ids of results: the keys of a value show its type, and a list of texts has the
+    choices of single regions, as an answer on the image is a single value.
     """
     tasks: dict[str, Result] = {}
     for record in records:
@@ -250,7 +250,7 @@ def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
         data: Result = {}
         results: list[Result] = []
         names = list(values)
-        first = names.index("id") + 1 if "id" in names[1:] else 0  # data stand before the id, and results after it
+        first = names.index("id") + 1 if "id" in names[1:] else 0  # data come before the id, results after it
         for place, (name, value) in enumerate(values.items()):
             entries = value if isinstance(value, list) else [value]
             is_answer = place >= first and isinstance(value, str | int | float) and not _is_image(value, name)
@@ -275,7 +275,7 @@ def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
 
 
 def are_records(records: Iterable[Any]) -> bool:
-    """True for records of JSON-MIN or CSV: who annotated, beside regions or what only Label Studio says."""
+    """True for records of JSON-MIN or CSV: with an annotator, and with regions or an ``annotation_id``."""
     for record in records:
         if isinstance(record, dict) and "annotator" in record:
             values = map(decoded, record.values())
@@ -295,7 +295,7 @@ def decoded(cell: Any) -> Any:
 
 
 def _type_of(value: Result) -> str:
-    """The type of a result of JSON-MIN, which its keys tell."""
+    """The type of a result of JSON-MIN, by the keys of its value."""
     kind = next((key for key in value if key.endswith("labels") or key in _ANSWERS), None)
     if kind is None or kind == "labels":
         return next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
@@ -312,7 +312,7 @@ def name_in(address: str) -> str:
 def _labels(
     found: AnnotationSet, page: ImageLabels, name: str, results: list[Result], links: list[tuple[Any, Any]]
 ) -> Iterator[DrawnLabel]:
-    """The labels of an annotation; results of one id are of one region, and some regions are linked."""
+    """The labels of an annotation; results with the same id are of one region, and ``links`` connect regions."""
     regions: dict[str, list[Result]] = defaultdict(list)
     for number, result in enumerate(results):
         regions[str(result.get("id") or f"result {number}")].append(result)
@@ -333,7 +333,7 @@ def _labels(
             if made is None:
                 continue
             label, part = made
-            for entry in others:  # choices, ratings and numbers, by the name of the control
+            for entry in others:  # choices, ratings and numbers become attributes, named after the control
                 answers = [] if str(entry.get("type")).endswith("labels") else [*_answers(found, name, entry)]
                 values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
                 if values:
@@ -357,19 +357,19 @@ def _labels(
 
 
 def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:
-    """The label of a region, whose class may stand in another result; and of what it is which part, of how many."""
+    """The label of a region, whose class may be in another result; of a part also its whole, position and total."""
     kind, value = str(shape["type"]), shape["value"]
     if shape.get("image_rotation"):
         raise NotReadError("regions on images that are shown rotated (image_rotation)")
     classes = next((entry["value"].get(str(entry["type"])) for entry in (shape, *others)
                     if str(entry["type"]).endswith("labels")), None) or []  # fmt: skip
     classes = [classes] if isinstance(classes, str) else classes
-    # several classes are a set, whose order says nothing
+    # several classes are a set: their order has no meaning
     label = DrawnLabel(_as_set(classes) or None, confidence=number_in(shape.get("score")))
     if kind.startswith("rectangle"):
         x, y, width, height = (float(value[key]) for key in ("x", "y", "width", "height"))
         if float(value.get("rotation") or 0.0) % 360.0:
-            # clockwise, in pixels, about its upper left corner
+            # turned clockwise, in pixels, about its upper left corner
             width_px, height_px = float(shape["original_width"]), float(shape["original_height"])
             a, b = width * width_px, height * height_px
             corners = turned(((0.0, 0.0), (a, 0.0), (a, b), (0.0, b)), 0.0, 0.0, float(value["rotation"]))
@@ -392,7 +392,7 @@ def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, 
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
     meta = shape.get("meta")
-    if not isinstance(meta, dict) or "part_of" not in meta:  # which we write
+    if not isinstance(meta, dict) or "part_of" not in meta:  # only in files that we wrote
         return label, None
     position, n_parts = int(meta["part"]), int(meta["parts"])
     if not 0 <= position < n_parts <= _MOST_PARTS:
@@ -401,12 +401,12 @@ def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, 
 
 
 def _as_set(values: Iterable[Any]) -> str:
-    """Texts without an order, as one text."""
+    """Values as one text that does not depend on their order."""
     return ", ".join(sorted({str(value) for value in values}))
 
 
 def _answers(found: AnnotationSet, name: str, entry: Result) -> Iterator[DrawnLabel]:
-    """Classes and numbers of the whole image."""
+    """The labels with the classes, or the number, that a result gives the whole image."""
     kind, question = str(entry.get("type")), str(entry.get("from_name") or entry.get("type"))
     value = (entry.get("value") or {}).get(_ANSWERS.get(kind, ""))
     number = as_number(value)
@@ -446,7 +446,7 @@ def _keypoints(
 
 
 def address_of(path: str) -> str:
-    """The address of an image: of a file as Label Studio serves local files, whose root must be that of the disk."""
+    """The address of an image; of a local file that at which Label Studio serves it from the root of the disk."""
     if len(urlsplit(path).scheme) > 1:  # one letter is a disk of Windows
         return path
     disk_path = PureWindowsPath(path) if PureWindowsPath(path).drive else PurePosixPath(path)
@@ -454,11 +454,11 @@ def address_of(path: str) -> str:
 
 
 def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> list[Result]:
-    """All annotations as tasks, those of nobody as predictions.
+    """All labels as tasks with annotations, labels of no annotator as predictions.
 
     Args:
         images: the images; the sizes of those with regions are known
-        found: what was drawn on them, as shares of the image
+        found: the labels on them, in shares of the image
     """
     tasks = []
     for number, image in enumerate(images, 1):
@@ -478,7 +478,7 @@ def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> l
 
 
 def _results(page: ImageLabels, image: StoredImage) -> list[Result]:
-    """The results of an annotation."""
+    """The results of an annotation with the labels of an image."""
     results: list[Result] = []
     for number, label in enumerate(label for label in page.labels if not label.question):
         size = image.size_px or (0, 0)

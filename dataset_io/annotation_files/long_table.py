@@ -1,4 +1,4 @@
-"""A long table, read and written: a row for each label, with its image and annotator."""
+"""Read and write long tables, with a row for each label; find out what their columns, boxes and units mean."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, StoredI
 from .coco_json import joined_rings
 from .file_values import Point, id_text, number_in, stored_size
 
-#: how a file of a table may end, and what separates its columns; None: no text
+#: endings of files with tables, and what separates the columns; None: the file is no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
 
-#: texts that stand for nothing in tables of other programs; ours have an apostrophe in front
+#: texts that mean no value in tables of other programs; we write values like these with an apostrophe in front
 _ABSENT = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
            "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
 _LIKE_ABSENT = re.compile(f"'*({'|'.join(map(re.escape, _ABSENT))})")
@@ -58,13 +58,13 @@ _NAMES = {
     "polygon": "polygon segmentation points vertices",
     "confidence": "confidence probability",
 }
-#: the meanings, the first of which every table needs
+#: the meanings; every table needs a column with the first one
 MEANINGS = tuple(_NAMES)
 _CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "height")
-#: with one corner of a box given as left and top, or with its centre, and its size
+#: columns of a box: left, top and size, or centre and size
 _MIXED, _CENTRES = ("x_min", "y_min", "width", "height"), ("x_center", "y_center", "width", "height")
 _POINT = ("x", "y")
-#: how boxes can stand in columns, and what that is called
+#: columns of boxes, and what messages call them
 _BOXES = {
     _CORNERS: "two corners",
     _CENTRES: "centre and size",
@@ -73,25 +73,25 @@ _BOXES = {
 }
 _IN_CELLS = ("boxes", "boxes_xyxy", "boxes_xywh", "polygon")
 _PLACES = {*_CORNERS, *_SIZES, *_CENTRES, *_IN_CELLS}
-#: plain names of columns that look like coordinates, and of those that turn a box
+#: plain names of columns that look like coordinates, and of columns that look like the rotation of a box
 _COORDINATE = re.compile(
     r"(b?box|rect|roi)?[xy](min|max|center|centre|ctr|mid|tl|br|c|left|right|top|bottom|start|end|px|rel|norm|\d)*"
     r"|(c|mid|center|centre|centroid|start|end|min|max)[xy]|left|top|right|bottom"
     r"|(b?box|rect|roi)(left|top|right|bottom|w|h|width|height)"
 )
 _ANGLE = re.compile(r"(angle|rotation|rot|theta)(deg|degrees|angle|rad)?")
-#: how texts begin that are in UTF-32 or UTF-16
+#: first bytes of texts in UTF-32 or UTF-16
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-#: characters that are read of a file to find its columns
+#: bytes that are read of a file to find its columns
 _MOST_OF_HEAD = 1 << 16
-#: characters of a list in Python's spelling, whose reading takes a hundred times as much memory; JSON may be longer
+#: most characters of a list in Python's notation: reading takes a hundred times as much memory; JSON may be longer
 _LONGEST_LITERAL = 1 << 20
-#: cells that spell an empty list
+#: texts of cells for an empty list
 _EMPTY = ("", "[]", "()")
 
 
 def load_table(path: Path) -> pd.DataFrame:
-    """The table in a file; its ``attrs`` say how it was read if that is not as usual."""
+    """The table in a file; its ``attrs`` have a note if separator or encoding is unusual."""
     usual = SUFFIXES[path.suffix.lower()]
     try:
         if usual is None:
@@ -114,10 +114,10 @@ def load_table(path: Path) -> pd.DataFrame:
 
 
 def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """How pandas is to read a file of text, as spreadsheets write it, and its columns.
+    """How pandas must read a text file with a table, as spreadsheets write it, and the names of its columns.
 
     Returns:
-        encoding, separator, and the lines before the columns; and the columns as they are in the file, with their names
+        encoding, separator, and number of lines before the columns; and the names of columns by those in the file
     """
     with path.open("rb") as file:
         head = file.read(_MOST_OF_HEAD)
@@ -146,12 +146,12 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _text_of(cell: str) -> str:
-    """The text for which a cell stands."""
+    """The text of a cell, without the apostrophe that an export puts in front of some."""
     return cell[1:] if cell.startswith("'") and _LIKE_ABSENT.fullmatch(cell) else as_it_was(cell)
 
 
 def guessed_columns(columns: list[Any]) -> dict[str, str]:
-    """The column of every meaning that is found, by usual names."""
+    """The columns by meaning, as far as they have usual names."""
     plain = {_plain(name): str(name) for name in reversed(columns)}
     found = {meaning: [plain[name] for name in names.split() if name in plain] for meaning, names in _NAMES.items()}
     return {meaning: names[0] for meaning, names in found.items() if names}
@@ -174,9 +174,9 @@ def read_table(
     """Add all labels of a table.
 
     Args:
-        found: what they are added to
+        found: the annotation set that they are added to
         table: the rows
-        annotator: whose labels they are; None: a column says it
+        annotator: the annotator of all labels; None: a column names the annotators
         columns: which column has which meaning, where it cannot be guessed
 
     Raises:
@@ -195,7 +195,7 @@ def read_table(
     if numbers and numbers.count(None) == values["value"].count(None):
         values["value"] = numbers  # also where they are spelt with a comma
     if any(number_in(cell) is None for cell in values.get("confidence", ()) if cell is not None):
-        del values["confidence"], meant["confidence"]  # words are an attribute
+        del values["confidence"], meant["confidence"]  # words are no confidence, but an attribute
 
     def rows() -> Iterator[dict[str, Any]]:
         """The cells of each row by their meanings; made anew each time, as they would fill the memory."""
@@ -246,7 +246,7 @@ def read_table(
             found.add_label(page, shape)
         if not drawn and isinstance(value, int | float) and not isinstance(value, bool):
             found.add_label(page, DrawnLabel(None, value=float(value), question=text or QUESTION))
-        elif not drawn and value is not None:  # beside it the class is the question
+        elif not drawn and value is not None:  # beside a value, the class is the question
             found.add_label(page, DrawnLabel(id_text(value), question=text or QUESTION))
         elif not drawn and text is not None:
             found.add_label(page, DrawnLabel(text, question=QUESTION))
@@ -282,7 +282,7 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
             if side in meant:
                 size = meant.pop(side)
                 span = _column(table, meant[f"{axis}_max"]) - _column(table, meant[f"{axis}_min"])
-                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else that of the box
+                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else of the box
                     meant.setdefault(f"image_{side}", size)
     if meant.keys() & _PLACES - {"width", "height"} and "value" in meant:
         meant.setdefault("confidence", meant.pop("value"))
@@ -290,7 +290,7 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
 
 
 def _plain(name: Any) -> str:
-    """A name in lower case, without what parts its words."""
+    """A name in lower case, without the characters between its words."""
     return str(name).lower().translate(str.maketrans("", "", "_- ."))
 
 
@@ -308,7 +308,7 @@ def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:
 def _check_coordinates(
     found: AnnotationSet, table: pd.DataFrame, meant: Mapping[str, str], *, drawn: bool, upright: bool
 ) -> None:
-    """Say which columns look like coordinates and are not read as such."""
+    """Note or refuse columns that look like coordinates but are not read; refuse boxes turned or off the image."""
     others = [name for name in table.columns if name not in meant.values()]
     strange = [name for name in others if _COORDINATE.fullmatch(_plain(name))]
     if strange and not drawn:
@@ -350,12 +350,12 @@ def _refuse_two_units(owners: Sequence[Any], shapes: Sequence[list[DrawnLabel] |
 
 
 def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> tuple[str, ...]:
-    """Whether four numbers in a cell are corners or a corner and a size, by what they cannot be."""
+    """Whether four numbers in a cell are two corners, or a corner and a size: one of these must be impossible."""
     n_flat, no_corners, no_sizes = 0, False, False
     sizes = (values.get(name) or [None] * len(values["boxes"]) for name in ("image_width", "image_height"))
     for cell, *size in zip(values["boxes"], *sizes, strict=True):
         width, height = (number_in(side) or math.inf for side in size)
-        with contextlib.suppress(ValueError, TypeError):  # the row is not read
+        with contextlib.suppress(ValueError, TypeError):  # such a row is not read
             for x, y, a, b in (box for box in _boxes_in(cell) if len(box) == 4):
                 n_flat += 1
                 no_corners |= a < x or b < y
@@ -373,9 +373,9 @@ def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> 
 
 
 def _shapes(row: Mapping[str, Any], of_box: tuple[str, ...], of_cells: tuple[str, ...]) -> list[DrawnLabel] | None:
-    """The boxes, polygon or point of a row; none where its cells are empty; None where they cannot be read.
+    """The boxes, polygon or point of a row; an empty list if its cells are empty; None if they cannot be read.
 
-    What reads them raises a ValueError there.
+    The functions that read a cell raise a ValueError if they cannot.
     """
     try:
         outline = row.get("polygon")
@@ -413,13 +413,13 @@ def _box(how: tuple[str, ...], x: float, y: float, a: float, b: float) -> DrawnL
 
 
 def _is_empty(cell: Any) -> bool:
-    """True for a cell that says that there is nothing."""
+    """True for a cell that means that nothing was drawn."""
     return cell is None or (cell.strip() in _EMPTY or cell.upper().endswith("EMPTY") if isinstance(cell, str)
                             else hasattr(cell, "__len__") and not len(cell))  # fmt: skip
 
 
 def _boxes_in(cell: Any) -> list[tuple[float, ...]]:
-    """Boxes of four numbers each; a fifth marks those that are pairs of points, which are corners."""
+    """Boxes of four numbers each; a fifth number marks boxes given as two points, which are corners for sure."""
     value = [] if _is_empty(cell) else _evaluated(cell)
     if len(value) == 4 and not any(isinstance(each, list | tuple) for each in value):
         value = [value]
@@ -452,7 +452,7 @@ def _evaluated(value: Any) -> list[Any]:
         return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]]
                 for line in lines]  # fmt: skip
     if text and text[:1] not in ("[", "("):
-        # as in "10,10 60,10", "10,10;60,10" and "10 10, 60 10"; commas among blanks and semicolons are decimal ones
+        # as in "10,10 60,10", "10,10;60,10", "10 10, 60 10"; beside both blanks and semicolons, commas are decimal
         text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
         is_decimal = ";" in text and bool(re.search(r"\s", text))
         numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
@@ -509,13 +509,13 @@ def not_in_table(label: DrawnLabel) -> str:
 
 
 def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
-    """All annotations as CSV without formulas.
+    """All labels as CSV, without texts that spreadsheets would run as formulas.
 
-    A row without a class and coordinates says that somebody looked and found nothing.
+    A row without a class and coordinates means that the annotator looked at the image and drew nothing.
 
     Args:
         images: the images; the sizes of those with regions are known
-        found: what was drawn on them, as shares of the image; labels that a table can hold
+        found: the labels on them, in shares of the image; only labels that a table can hold
     """
     image_at = {image.path: image for image in images}
     drawn = [(image_at[key.name], owner, label) for owner, pages in found.pages.items()
@@ -549,9 +549,9 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     order = {name: number for number, name in enumerate(_NAMES)}
     columns = sorted({name: None for row in rows for name in row}, key=lambda name: order.get(name, len(order)))
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")  # texts with either of its characters are quoted
+    writer = csv.writer(text, lineterminator="\r\n")  # quotes texts with "\r" or "\n"
     writer.writerow(map(not_a_formula, columns))
-    for row in rows:  # neither a formula nor a text that reads as absent
+    for row in rows:  # so that no text is read as a formula, or as no value
         writer.writerow(cell if not isinstance(cell, str) else f"'{cell}" if _LIKE_ABSENT.fullmatch(cell) else
                         not_a_formula(cell) for cell in map(row.get, columns))  # fmt: skip
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""Masks from run lengths, as COCO, CVAT and Label Studio write them."""
+"""Convert masks from and to run lengths of COCO and Label Studio, and from those of CVAT."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
 
-#: the most pixels of the box around a mask: a file cannot make us fill the memory
+#: most pixels of the box around a mask, so that no file can fill the memory
 MOST_PIXELS = 1 << 26
-#: bits of the lengths of runs in Label Studio's streams
+#: the possible numbers of bits of a run length in Label Studio's streams that we write
 _BRUSH_SIZES = (3, 4, 8, 16)
-#: bits of a run length in COCO's text; more are no image's
+#: most bits of a run length in COCO's text; no image has longer runs
 _MOST_BITS = 60
 
 
@@ -22,18 +22,18 @@ class Mask:
     """A mask in an image; only its own box is ever filled, and only when its pixels are asked for."""
 
     left: int  #: column of its first pixel in the image
-    top: int  #: row of it
+    top: int  #: row of its first pixel
     shape: tuple[int, ...]  #: height and width of the box around it
     pixels: Callable[[], BoolArray]  #: makes the pixels in its box; a ValueError if there are too many
 
     @classmethod
     def of_pixels(cls, pixels: BoolArray, left: int, top: int) -> Mask:
-        """The mask with these pixels, the first of which is in a column and row of the image."""
+        """The mask with these pixels, the first of which is in column ``left`` and row ``top`` of the image."""
         return cls(left, top, pixels.shape, lambda: pixels)
 
 
 def _decoded(lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool) -> Mask:
-    """The mask whose runs are in turn outside and inside, in so many lines of a length."""
+    """The mask with these run lengths, by turns outside and inside, in ``n_lines`` lines of ``length`` pixels."""
     _check_size(length, n_lines)
     runs = np.asarray(lengths, np.int64)
     n_pixels = length * n_lines
@@ -46,7 +46,7 @@ def _decoded(lengths: Sequence[int], length: int, n_lines: int, *, is_by_column:
 
 
 def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool) -> Mask:
-    """The mask with runs inside, which are not empty, in their order.
+    """The mask with these runs of pixels inside, which are not empty and in order.
 
     Args:
         starts: first pixels of the runs, counted along the lines (rows or columns) of an image
@@ -57,7 +57,7 @@ def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: boo
     if not len(starts):
         return Mask.of_pixels(np.zeros((0, 0), np.bool_), 0, 0)
     first, last = starts // length, (stops - 1) // length
-    is_whole = bool((first != last).any())  # a run that goes on in the next line reaches its ends
+    is_whole = bool((first != last).any())  # a run over several lines reaches their ends
     low = 0 if is_whole else int((starts % length).min())
     high = length if is_whole else int(((stops - 1) % length).max()) + 1
     first_line, n_lines, n_along = int(first[0]), int(last[-1]) + 1 - int(first[0]), high - low
@@ -65,10 +65,10 @@ def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: boo
     def fill() -> BoolArray:
         if n_lines * n_along > MOST_PIXELS:
             raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
-        n_parts = last - first + 1  # every run in parts that are in one line each
+        n_parts = last - first + 1  # every run is split into parts of one line each
         part = np.arange(n_parts.sum()) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
         line = np.repeat(first, n_parts) + part
-        # one more cell a line, in which what ends with the line ends
+        # one more cell for each line, for the ends of parts that end with the line
         place = (line - first_line) * (n_along + 1) - line * length - low
         steps = np.zeros(n_lines * (n_along + 1), np.int8)
         steps[np.maximum(np.repeat(starts, n_parts), line * length) + place] += 1
@@ -83,7 +83,7 @@ def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: boo
 def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> Mask:
     """The mask of a COCO annotation: run lengths by column, as a list or as COCO's text of six bits a character.
 
-    In the text a length has groups of five bits, and from the fourth on it is the difference to the last but one.
+    In the text a length is in groups of five bits; from the fourth length on it is the difference to the last but one.
 
     Raises:
         ValueError: if the run lengths are not those of an image of this size
@@ -165,12 +165,12 @@ def label_studio_mask(rle: Sequence[int], width: int, height: int) -> Mask:
 
 
 def column_runs(mask: Mask, width: int, height: int) -> list[int]:
-    """COCO's run lengths of a mask in an image: by column, in turn outside and inside."""
+    """COCO's run lengths of a mask in an image: by column, by turns outside and inside."""
     return _lengths(mask.pixels().T, mask.top, mask.left, height, width)
 
 
 def brush_runs(mask: Mask, width: int, height: int) -> list[int]:
-    """Bytes of Label Studio's stream of bits for a mask in an image; every value stands four times in it."""
+    """Bytes of Label Studio's stream of bits for a mask in an image; a pixel has four equal values."""
     lengths = _lengths(mask.pixels(), mask.left, mask.top, width, height)
     bits = [f"{4 * width * height:032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_SIZES)]
     for number, length in enumerate(lengths):
@@ -185,7 +185,7 @@ def brush_runs(mask: Mask, width: int, height: int) -> list[int]:
 
 
 def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) -> list[int]:
-    """Lengths of runs, in turn outside and inside, by row of an image that is empty around the pixels."""
+    """Lengths of runs, by turns outside and inside, by row of an image that is empty around the pixels."""
     rows = np.pad(pixels, ((0, 0), (left, width - left - pixels.shape[1]))).ravel()
     ends = np.flatnonzero(np.diff(rows, prepend=False, append=False)) + top * width
     lengths: list[int] = np.diff(ends, prepend=0, append=width * height).tolist()

@@ -18,11 +18,11 @@ class AnnotatorInFile:
     """Counts of one annotator (or a model, or the ground truth) in the files."""
 
     name: str
-    fields: tuple[str, ...]  #: where the labels stand
+    fields: tuple[str, ...]  #: the fields of the labels
     n_images: int  #: images (frames) that they looked at
     n_empty: int  #: of these, those on which they drew nothing
     n_labels: dict[str, int]  #: labels by label type or question
-    n_unread: int = 0  #: images on which some of what they drew cannot be read
+    n_unread: int = 0  #: images on which some of their labels cannot be read
 
     @classmethod
     def of(cls, name: str, fields: Iterable[str], pages: Iterable[tuple[Sequence[str], bool]]) -> AnnotatorInFile:
@@ -30,8 +30,8 @@ class AnnotatorInFile:
 
         Args:
             name: of the annotator
-            fields: where the labels stand
-            pages: of every image, the label type or question of each label, and whether some cannot be read
+            fields: the fields of the labels
+            pages: for every image, the label type or question of each label, and whether some cannot be read
         """
         found = list(pages)
         n_labels = Counter(kind for kinds, _ in found for kind in kinds)
@@ -41,21 +41,21 @@ class AnnotatorInFile:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """Effect of an import on the labels of a field; images are frames where the field is one of frames."""
+    """Effect of an import on the labels of a field; for a field of frames, images are frames."""
 
     field: str
     n_images: int  #: images that get labels of the file
     n_labels: int  #: labels of the file
     n_images_replaced: int = 0  #: of these images, those that had labels (or an empty list) of the same annotator
     n_labels_replaced: int = 0  #: labels that the labels of the file replace
-    n_images_removed: int = 0  #: images of which labels are removed that the file does not replace
-    n_labels_removed: int = 0  #: these labels
-    n_images_kept: int = 0  #: images on which labels stay
-    n_labels_kept: int = 0  #: these labels
+    n_images_removed: int = 0  #: images from which labels are removed that the file does not replace
+    n_labels_removed: int = 0  #: labels that are removed there
+    n_images_kept: int = 0  #: images on which labels are kept
+    n_labels_kept: int = 0  #: labels that are kept there
 
 
 class _Summary:
-    """A summary for people and for programs."""
+    """Base class of summaries, as text, HTML, Markdown and JSON values."""
 
     __slots__ = ()
     calls: tuple[str, ...]
@@ -79,7 +79,7 @@ class _Summary:
         return sections_html(self._sections(), code="\n".join(self.calls))
 
     def to_markdown(self) -> str:
-        """The summary for the App."""
+        """The summary as Markdown, for the App."""
         calls = "\n".join(self.calls)
         return as_markdown(self._sections()) + (f"\n\n```python\n{calls}\n```" if calls else "")
 
@@ -88,7 +88,7 @@ class _Summary:
         print_to(file, str(self))
 
     def _extent(self) -> str:
-        """The format, and how many annotators and images."""
+        """The format, and the numbers of annotators and images, as a text."""
         return f"{self.format}: {counted(len(self.annotators), 'annotator')}, {counted(self.n_images, 'image')}"
 
     def _sections(self) -> list[Section]:
@@ -103,13 +103,13 @@ class ImportSummary(_Summary):
     format: str  #: name of the format
     annotators: tuple[AnnotatorInFile, ...]
     separate: tuple[AnnotatorInFile, ...]  #: ground truth and predictions, which are no annotators
-    n_images: int  #: samples that get labels
+    n_images: int  #: images (frames) of the file that have a sample
     n_new: int  #: of these, new samples
     assigned_field: str | None  #: sample field with the assigned annotators
     left_out: tuple[str, ...]  #: what was left out and why, how often, and the first examples
     notes: tuple[str, ...]
-    calls: tuple[str, ...]  #: the calls of ``compute`` that fit
-    changes: tuple[FieldChange, ...] = ()  #: what becomes of the labels that the fields had before
+    calls: tuple[str, ...]  #: calls of ``compute`` for the imported fields
+    changes: tuple[FieldChange, ...] = ()  #: effects on the labels that the fields had before
     is_written: bool = False  #: False: nothing was written yet
 
     @property

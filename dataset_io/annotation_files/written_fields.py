@@ -1,4 +1,4 @@
-"""The fields that an import writes: their values, what becomes of labels that are there, and all of it in bulk."""
+"""Write the fields of an import in bulk; check them first, and count the earlier labels that it replaces or keeps."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from .summaries import FieldChange
 #: the number of a sample among the targets, and the frame, 0 where it is an image
 Key = tuple[int, int]
 
-#: how the names of fields begin that hold the values of an import until all are written
+#: beginning of the names of temporary fields, which hold the values of an import until all are written
 _IMPORT = "agreement_import_"
-#: the annotators of an image, beside values of fields with the labels of all annotators
+#: key in a temporary field with the annotators whose entries in fields of all annotators are replaced
 _OWNERS = "_annotators"
-#: fields for attributes by the type of their values, and BSON types that they can have
+#: fields for attributes by the type of their values, and the BSON types that each can read
 _FIELD_TYPES = {str: fo.StringField, int: fo.IntField, float: fo.FloatField, bool: fo.BooleanField}
 _READABLE = {
     fo.StringField: {"string"},
@@ -55,9 +55,9 @@ _READABLE = {
     fo.FloatField: {"int", "long", "double"},
     fo.BooleanField: {"bool"},
 }
-#: numbers from here on are not written as integers in texts, nor read as such
+#: whole floats from here on are not written as integers when they become texts
 _LARGEST_DIGITS = 1e15
-#: why a document cannot be held
+#: why the database cannot hold a document
 _TOO_LARGE = "at most 16 MB"
 #: samples that are written at once
 _BATCH = 500
@@ -79,13 +79,13 @@ class NewField:
     """A field of an import."""
 
     path: str  #: in the schema of the dataset
-    #: what stands in it; None: names, of the assigned annotators or of those whose labels could not all be read
+    #: type of the labels in it; None: it lists annotators: those assigned, or those some of whose labels are not read
     slot: TargetField | None
-    owner: str = ""  #: whose labels they are; empty where they are those of all annotators
-    is_unread: bool = False  #: whether the names are of those whose labels could not all be read
+    owner: str = ""  #: the annotator of the labels; empty for a field of all annotators
+    is_unread: bool = False  #: whether it lists those some of whose labels could not be read
 
     def labels_of(self, value: Any) -> list[Document]:
-        """The labels in a value."""
+        """The labels in a value of the field."""
         return [] if self.slot is None else self.slot.labels_in(value)
 
     @property
@@ -115,24 +115,24 @@ class FieldWriter:
     """Writes the fields of an import: samples, schema and labels, in bulk."""
 
     dataset: fo.Dataset
-    targets: Sequence[Target]  #: the samples, which are meant by their place in this list
+    targets: Sequence[Target]  #: the samples; a key has the number of its sample here
     overwrite: bool  #: whether labels on images of the file may be replaced
     remove_others: bool  #: whether all other labels in the fields are removed
     fields: dict[str, NewField] = field(default_factory=dict)  #: by path
-    #: the values by path, of every sample and frame; None where nothing could be read, which is not nothing drawn
+    #: the values of every sample and frame by path; None: nothing could be read, but something was drawn
     rows: dict[Key, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
-    #: whose labels, or names, a field with those of all gets anew
+    #: annotators whose labels, or names, are replaced in fields of all annotators
     owners: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
-    #: fields that must be declared anew, because they hold integers and get other numbers; and attributes without one
+    #: attributes that must be declared anew, as they hold integers and get other numbers; and undeclared attributes
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
-    _emptied: tuple[str, ...] = field(init=False, default=())  #: how paths in fields begin of which no label stays
+    _emptied: tuple[str, ...] = field(init=False, default=())  #: beginnings of paths in fields that keep no label
 
     def check(self) -> list[FieldChange]:
         """Refuse fields that cannot be written, and give their attributes the types that their fields have.
 
         Returns:
-            what is done to labels that are there already
+            the effect on the labels that the fields have already
         """
         reload_dataset(self.dataset)
         n_images, n_labels = Counter[str](), Counter[str]()
@@ -188,7 +188,7 @@ class FieldWriter:
         return changes
 
     def _values(self) -> Iterator[tuple[Key, str, Any]]:
-        """Every value, with its place and path."""
+        """Every value, with its key and path."""
         return ((key, path, value) for key, row in self.rows.items() for path, value in row.items())
 
     def _convert(self, path: str, labels: list[Document], known: fo.Field | None) -> None:
@@ -221,7 +221,7 @@ class FieldWriter:
             ) from None
 
     def _refuse_lost(self, changes: Sequence[FieldChange], schema: Mapping[str, fo.Field]) -> None:
-        """Refuse to replace labels unless that is asked for, and fields whose type the new labels do not have."""
+        """Refuse to replace labels without ``overwrite``, and fields whose type does not fit the new labels."""
         replaced = [change for change in changes if change.n_images_replaced]
         if replaced and not self.overwrite:
             found = shown(
@@ -250,7 +250,7 @@ class FieldWriter:
             )
 
     def _change_of(self, entry: NewField, schema: Mapping[str, fo.Field], n_images: int, n_labels: int) -> FieldChange:
-        """What becomes of the labels of a field, which gets so many new ones on so many images."""
+        """The effect on a field of ``n_labels`` new labels on ``n_images`` images."""
         counts = Counter[str]()
         if entry.path not in schema:
             return FieldChange(entry.path, n_images, n_labels)
@@ -289,13 +289,12 @@ class FieldWriter:
         return FieldChange(entry.path, n_images, n_labels, **counts)
 
     def write(self, progress: Progress) -> list[FieldChange]:
-        """Write all fields; where that fails, or the process is killed, all labels are as they were.
+        """Write all fields; if that fails, or the process is killed, all labels are as they were.
 
-        New values stand in a field of their own until all are written. Nobody else imports meanwhile: the lease is
-        held.
+        New values are in a temporary field until all are written. Nobody else imports meanwhile: the lease is held.
 
         Returns:
-            what was done to labels that were there before
+            the effect on the labels that the fields had before
         """
         with writing(self.dataset):
             _remove_left_behind(self.dataset)
@@ -310,7 +309,7 @@ class FieldWriter:
             finally:
                 reload_dataset(self.dataset)
                 reload_samples(self.dataset)
-            # the last place with a value, and with every attribute, is read as a user would
+            # read the last sample or frame with a value, and with every attribute, as a user would
             chosen: dict[str, dict[str, Key]] = {path: {} for path in self.fields}
             for key, path, value in self._values():
                 named = (name for label in self.fields[path].labels_of(value) for name in label)
@@ -322,7 +321,7 @@ class FieldWriter:
                         sample.to_dict()
                         for frame in {frame for _, frame in keys.values() if frame and sample.media_type == "video"}:
                             sample.frames[frame].to_dict()
-                except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
+                except Exception as error:  # FiftyOne would raise it whenever the sample is read
                     raise AgreementInputError(
                         f"FiftyOne must be able to read what was imported, got an error in the field {path!r}: "
                         f"{error}; delete this field, and report the file"
@@ -410,12 +409,12 @@ class FieldWriter:
                 _send(frame_collection(self.dataset), frame_updates, bar)
 
     def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
-        """The value of a field after the import."""
+        """The value of a field after the import, as an expression for MongoDB."""
         new = f"${temporary}.{name}"
         is_missing = {"$eq": [{"$type": new}, "missing"]}
         if self.remove_others and not entry.is_unread:
             return {"$ifNull": [new, "$$REMOVE"]}
-        if entry.owner:  # null where nothing could be read
+        if entry.owner:  # a new value may be null
             return {"$cond": [is_missing, f"${name}", new]}
         # a list without the entries of the annotators of the file, and then the new entries
         within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
@@ -427,7 +426,7 @@ class FieldWriter:
         return {"$cond": [is_missing, f"${name}", joined]}
 
     def _declare_attributes(self) -> None:
-        """Declare attributes, but for those that other labels have in another type: they could not be read."""
+        """Declare new attributes, except those with which other labels have another type: they could not be read."""
         found: dict[str, fo.Field] = {}
         known = all_fields(self.dataset)
         for entry in self.fields.values():

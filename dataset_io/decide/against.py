@@ -39,10 +39,10 @@ from .decide import open_decided
 from .decision_log import BY_RULE, applied_changes
 from .decision_units import CHANGED, DECIDED, SKIPPED, Decidable, NumbersToDecide, ObjectsToDecide
 
-#: codes of what is right, and of anything else, where labels have no classes
+#: codes of the right answer and of every other one, where labels have no classes
 _RIGHT, _OTHER = 1, 2
 _COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed")
-#: what the majority said of decided objects
+#: counts of decided objects by whether the majority was right
 _OF_MAJORITY = ("n_consensus_right", "n_consensus_wrong", "n_no_majority")
 
 
@@ -56,9 +56,9 @@ def report_decisions(
 ) -> DecisionReport:
     """Report on the decisions of a run: objects decided, accuracy of every annotator, and of the majority.
 
-    An annotator's numbers are over the decided objects of samples that they were assigned to. Where only disputed
-    objects were decided, they are about these. What a rule decided (``run.decisions.decide`` without ``objects``) is no
-    evidence of who was right: it is in ``by_rule``, and in nobody's numbers.
+    An annotator's numbers count the decided objects of samples that the annotator was assigned to; if only disputed
+    objects were decided, they hold for disputed objects. A decision by a rule (``run.decisions.decide`` without
+    ``objects``) is no evidence of who was right: it counts in ``by_rule``, not in the numbers of annotators.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -124,7 +124,7 @@ def report_decisions(
 
 
 def _decided(opened: ObjectsToDecide) -> Iterator[_Rows]:
-    """The objects of all samples with decisions, some at a time."""
+    """The objects of all samples with decisions, in batches."""
     reader, ids = opened.reader, opened.gold.decided_ids()
     for start in range(0, len(ids), BATCH):
         for rows in reader.batched(reader.again(ids[start : start + BATCH])):
@@ -132,13 +132,13 @@ def _decided(opened: ObjectsToDecide) -> Iterator[_Rows]:
 
 
 class _Rows:
-    """What was decided on the objects of some samples, what the majority ``said`` ``(U,)``, and every label ``(N,)``.
+    """Answers on the objects of some samples: the ``right`` one, the majority's (``said``), each label's (``given``).
 
-    Answers are codes of classes, or ``NOTHING`` where there is no object, or more than half gave it no label; the
-    majority is that of the consensus, or ``NO_MAJORITY``. Where labels have no classes, one code stands for what is
-    right, and another one for anything else: a number is right if it differs by the tolerance at most, a mask if its
-    hash is that of the decided one. Labels that were changed to what was decided, ``applied`` ``(U, R)``, say nothing
-    of how right annotators were.
+    Answers are codes of classes, ``right`` and ``said`` ``(U,)``, ``given`` ``(N,)``; or ``NOTHING``: there is no
+    object, or more than half of the assigned annotators gave no label. ``said`` is the class of the consensus, or
+    ``NO_MAJORITY``. Where labels have no classes, one code stands for the right answer, one for any other: a number is
+    right if it differs by the tolerance at most, a mask if its hash is that of the decided one. Labels changed by
+    applying the decision, ``applied`` ``(U, R)``, are no evidence of who was right, and are not judged.
     """
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
@@ -177,7 +177,7 @@ class _Rows:
             self.given = np.array([_RIGHT if each in same else _OTHER for each in of_labels], np.int64)
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The columns of :class:`Judged` for every assigned annotator on some of the decided objects."""
+        """The columns of :class:`Judged` on objects in a mask ``(U,)``; ``cluster``: resampled unit by sample."""
         units = self.objects.units
         assigned = units.asked[units.sample]
         given = np.full(assigned.shape, NOTHING)
@@ -191,16 +191,16 @@ class Against:
     """Decision against an annotator on one object."""
 
     document_id: ObjectId  #: id of the sample, or frame
-    given: str | None  #: class, or value, that they gave; None if they left it out
-    right: str | None  #: class, or value, that is right; None if there is nothing
-    key: str | None  #: what decisions call their label; None without one
-    label_id: Any  #: id of their label; None without one
-    gold: Stored | None  #: the right label
+    given: str | None  #: class or value that the annotator gave; None without a label
+    right: str | None  #: class or value that is right; None if there is no object
+    key: str | None  #: name of the annotator's label in decisions; None without a label
+    label_id: Any  #: id of the annotator's label; None without one
+    gold: Stored | None  #: the label in the field of decisions; None if there is no object
     decision: Stored
 
 
 def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = False) -> list[Against]:
-    """Decisions against an annotator, object by object: those of persons, or those of a rule.
+    """Decisions against an annotator, one for each object: those of people or, with ``made_by_rule``, those of rules.
 
     Raises:
         AgreementInputError: if this is no annotator of the run
@@ -237,11 +237,11 @@ def decided_against(
     *,
     gold: str = names.DEFAULT_GOLD_FIELD,
 ) -> DatasetView:
-    """The samples on which somebody decided against an annotator, with what is right and what they drew.
+    """The samples on which somebody decided against an annotator, with the right labels and those of the annotator.
 
-    The view shows the labels of the annotator that are of no object or have another class than the object, and, in the
-    field of decisions, the objects whose class they got wrong or which they did not draw. What a rule decided is not
-    held against anybody.
+    The view shows the annotator's labels whose class is wrong, or of which it was decided that there is no object, and,
+    in the field of decisions, the labels of objects whose class the annotator got wrong, or which the annotator did not
+    draw. Decisions by a rule do not count.
 
     Args:
         samples: the dataset, or a view of its samples

@@ -1,7 +1,7 @@
 """Apply decisions to the annotators' own labels, as one step that can be undone, and undo it.
 
-Every sample, or frame, gets its changed labels, and what was done beside its decisions, in one write that has no effect
-if anything that was read is different by then. A killed process leaves nothing half done, and two processes do nothing
+One write changes the labels of a sample, or frame, and records the changes in its decisions; it has no effect if any of
+what was read was changed meanwhile. So a killed process leaves no sample half changed, and two processes make no change
 twice. Samples get a new time stamp, so that ``run.update`` finds them.
 """
 
@@ -44,9 +44,9 @@ from .gold import Gold
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: what can be done to a label of an annotator: it gets the class of what was decided, or its geometry (of samples: the
-#: number, or mask), or its values of the attributes that the run compares; it is deleted where there is no object; it
-#: is added where the annotator was assigned and drew none
+#: changes of an annotator's label: it gets the class of the decided label, or its geometry (for samples: the number, or
+#: mask), or its values of the attributes that the run compares; it is deleted if there is no object; it is added if the
+#: annotator was assigned and drew none
 Change = Literal["class", "geometry", "attributes", "delete", "add"]
 
 _CHANGES: tuple[str, ...] = get_args(Change)
@@ -73,9 +73,9 @@ class Applied:
     annotators: list[AppliedTo]  #: by name
     n_applied: int = 0  #: objects of which labels were changed, deleted or added
     n_right: int = 0  #: objects on which there is nothing to do
-    n_changed: int = 0  #: objects left out, as labels were edited, added or deleted since the decision
-    n_edited: int = 0  #: objects left out, as what is right was edited by hand: record_own_labels() records that
-    n_unfit: int = 0  #: labels left out: a text is no number, and a mask is not given a box
+    n_changed: int = 0  #: objects left out because labels were edited, added or deleted since the decision
+    n_edited: int = 0  #: objects left out because the decided label was edited: record_own_labels() records it
+    n_unfit: int = 0  #: labels that cannot get the right values: a text for a number, a box for a mask
     n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
 
     def told(self, what: str) -> str:
@@ -130,24 +130,24 @@ def apply_decisions(
 ) -> Applied:
     """Change the annotators' own labels to the adjudicated ones; ``run.decisions.undo_applied`` undoes it.
 
-    Labels get the class (number, mask) of what was decided, labels of what is no object are deleted, and annotators get
-    a label of every object that they were assigned to and did not draw. Boxes and shapes stay as they were drawn,
+    Labels get the class (number, mask) of the decided label, or are deleted if it was decided that there is no object;
+    annotators who were assigned to an object and did not draw it get a label. Boxes and shapes stay as they were drawn,
     unless ``changes`` has ``"geometry"``. Ids, tags and all other attributes of a label stay; an added label has none.
     Skipped objects stay as they are, and so do objects whose labels were edited, added or deleted since the decision:
     these are counted.
 
-    Samples that somebody changes meanwhile are read again; what others wrote is never overwritten. Samples have been
-    edited then: ``run.update`` brings runs up to date. Labels that are the same because they were changed
-    here are no agreement: ``run.compare`` says how many there are, and compares without them, too. Numbers on
-    how right annotators were leave out labels that were changed here: ask for them (``run.decisions.report``) before.
+    Samples that somebody changes meanwhile are read again; changes by others are never overwritten. Changed samples
+    count as edited: ``run.update`` brings runs up to date. Labels that are equal because they were changed here show no
+    agreement: ``run.compare`` counts them, and also compares without them. The accuracy of annotators
+    (``run.decisions.report``) leaves out labels that were changed here: compute it before.
 
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run, which says who the annotators are and who was assigned
         annotators: change the labels of this annotator, or of several; None for all
         changes: ``"class"``, ``"geometry"`` (numbers and masks, too), ``"attributes"`` (those that the run compares),
-            ``"delete"`` and ``"add"``, one or several; None for class, delete and add, or number, mask and delete
-        by: name of who does it; None for the name of the user
+            ``"delete"`` and ``"add"``, one or several; None: class, delete and add (numbers, masks: geometry, delete)
+        by: name of the person who applies them; None for the name of the user
         gold: the field of decisions
         preview: count only
         progress: as in ``compute``
@@ -183,10 +183,10 @@ def apply_decisions(
 
 
 def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
-    """The changes that mean something for the labels of a run, and whether they are made unless asked otherwise."""
+    """The changes that are possible for the labels of a run, and whether each is made by default."""
     found: dict[Change, tuple[bool, bool]] = {
         "class": (opened.has_classes and not opened.can_repeat, True),
-        # of what has no class, the number or mask is what was decided
+        # where labels have no class, the number or mask was decided
         "geometry": (bool(opened.kind.content), not opened.has_classes),
         "attributes": (bool(opened.config.attributes), False),
         "delete": (True, True),
@@ -196,7 +196,7 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
 
 
 class _Step:
-    """Changes labels of some annotators to what was decided, as one step."""
+    """Changes labels of some annotators to the decided ones, as one step."""
 
     def __init__(self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str) -> None:
         self._opened, self.annotators, self._changes, self._by = opened, annotators, changes, by
@@ -208,7 +208,7 @@ class _Step:
         self._prefix = names.FRAMES_PREFIX if opened.labels.on_frames else ""
 
     def applied(self, rows: list[Stored]) -> dict[ObjectId, Changed]:
-        """What becomes of samples, or frames."""
+        """The changes and counts of samples, or frames, by id."""
         objects, gold = self._opened.of(rows), self._opened.gold
         kind_of_name = {"label": "n_class", **dict.fromkeys(self._opened.config.attributes, "n_attributes")}
         found = dict[ObjectId, Changed]()
@@ -221,7 +221,7 @@ class _Step:
                 if REPLACED_BY in decision or decision["choice"] == "skip":
                     continue
                 attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self.id]
-                if attempts:  # of a process that died after it wrote
+                if attempts:  # made by an earlier attempt, after which the sample was changed again
                     counts["n_applied"] += 1
                     for made in attempts[0]["changes"]:
                         others = {DELETED: {"n_deleted"}, ADDED: {"n_added"}}.get(made["what"])
@@ -232,7 +232,7 @@ class _Step:
                 named = list(zip(decision["labels"], decision["hashes"], strict=True))
                 # whether the adjudicator added this object, which nobody drew
                 is_drawn = decision["labels"] == [label_key(gold.name, decision["gold_id"], self._opened.kind)]
-                # until the run is updated, it does not know objects of which labels were deleted by applying
+                # until the run is updated, it has no objects of which labels were deleted by applying decisions
                 is_known = bool(decision.get(APPLIED)) if unit is None else objects.is_of_same_labels(unit)
                 if not is_drawn and (not is_known or any(edits.hash(key) != hashed for key, hashed in named)):
                     counts["n_changed"] += 1
@@ -244,7 +244,7 @@ class _Step:
                     own = {} if is_drawn else dict(named)
                     changes = list(self._changed([*own], right, asked, edits, counts))
                     counts["n_applied" if changes else "n_right"] += 1
-                    if changes:  # the decision is of the labels as they are now
+                    if changes:  # the decision names the changed labels from now on
                         is_changed = True
                         hashes = {**own, **{made["key"]: edits.hash(made["key"]) for made in changes}}
                         there = {key: value for key, value in sorted(hashes.items()) if value is not None}
@@ -273,13 +273,13 @@ class _Step:
     ) -> Iterator[Stored]:
         """Change the labels of an object; yields the changes, label by label, and counts them.
 
-        ``right`` is None if there is no object, ``asked`` where the run does not know the object.
+        ``right`` is None if there is no object; ``asked`` ``(R,)`` is None if the run does not have the object.
         """
         labels, opened = self._opened.labels, self._opened
         drew = {self._annotator_of(key, edits): key for key in keys}
         for name in self.annotators:
             key = drew.get(name)
-            if key is not None and right is not None:  # it gets class, geometry or attributes of the adjudicated one
+            if key is not None and right is not None:  # it gets class, geometry or attributes of the right label
                 wanted = opened.corrections(edits.label(key) or {}, right, self._changes)
                 fitting = {
                     what: values
@@ -293,7 +293,7 @@ class _Step:
                     yield {**edits.give(key, given), "annotator": name}
             elif key is not None and "delete" in self._changes:  # there is no object
                 gone = [key]
-                if opened.can_repeat:  # a tag goes as often as it was given
+                if opened.can_repeat:  # a tag is deleted as often as the annotator gave it
                     field, label = key.rpartition(" ")[0], edits.label(key) or {}
                     given_labels = [each for each in edits.of(field) if isinstance(each, dict)]
                     same = [edits.key(field, each) for each in given_labels if not opened.corrections(each, label)]
@@ -301,7 +301,7 @@ class _Step:
                 for each in gone:
                     counts[name, "n_deleted"] += 1
                     yield {**edits.delete(each), "of_runs": self._of_runs, "annotator": name}
-            elif key is None and right is not None and "add" in self._changes:  # they missed it, if they were asked
+            elif key is None and right is not None and "add" in self._changes:  # a miss, if the annotator was asked
                 if asked is None or not asked[labels.annotators.index(name)]:
                     continue
                 counts[name, "n_added"] += 1
@@ -310,7 +310,7 @@ class _Step:
                     value = labels.value_of(name)
                     values[attribute] = self._values.get(value, value)
                     if value not in self._values and {type(each) for each in self._values.values()} == {int}:
-                        with contextlib.suppress(ValueError):  # an annotator without labels, among others with numbers
+                        with contextlib.suppress(ValueError):  # without labels, among annotators with numbers
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
                 yield {**edits.add(field, new_label(opened.label_type.__name__, values)), "annotator": name}
@@ -323,7 +323,7 @@ class _Step:
 
     @functools.cached_property
     def _values(self) -> dict[str, Any]:
-        """Values of the annotator attribute, as they are on labels, by what they are called."""
+        """Values of the annotator attribute as stored on labels, by their names."""
         path = f"{self._source.label_paths[0]}.{self._source.config.annotator_attribute}"
         return {value_name(value): value for value in self._source.collection.distinct(path)}
 
@@ -339,11 +339,11 @@ class _Step:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TakenBack:
-    """Outcomes of undoing applied decisions, in labels."""
+    """Outcomes of undoing the changes of labels by applied decisions."""
 
     step: str | None  #: the step; None if there was none
-    n_objects: int = 0  #: objects whose labels are again what they were
-    n_changed: int = 0  #: objects left as they are, as labels were edited since
+    n_objects: int = 0  #: objects whose labels were restored
+    n_changed: int = 0  #: objects left as they are because labels were edited since
     n_meanwhile: int = 0  #: samples or frames left as they are because others kept on changing them
 
     def told(self) -> str:
@@ -364,9 +364,9 @@ def undo_applied(
 ) -> TakenBack:
     """Undo the changes of one call of ``run.decisions.apply`` to the annotators' labels; the decisions stay.
 
-    Labels are again what they were, with their ids and all attributes: what was changed of them changes back, deleted
-    labels are there again at their places, added ones are gone. An object of which a label was edited since stays as it
-    is, and is counted. Where somebody decided again since, that decision stays.
+    Labels are restored with their ids and all attributes: changed values change back, deleted labels return to their
+    places, added ones are deleted. If a label of an object was edited since, the object stays as it is, and is counted.
+    If somebody decided again on an object since, that decision stays.
 
     Args:
         dataset: the dataset, or a view of it
@@ -404,7 +404,7 @@ def undo_applied(
 
 
 def latest_applied(gold: Gold) -> Stored | None:
-    """Step of the last application, by whom, at what time (UTC), and the number of objects; None without any."""
+    """The last step that was applied: id, by whom, when (UTC), and number of objects; None if there is none."""
     part = f"{gold.decisions}.{APPLIED}"
     at_last = {"at": {"$max": f"${part}.at"}}
     stages: list[Stored] = [
@@ -420,9 +420,9 @@ def latest_applied(gold: Gold) -> Stored | None:
 
 
 def _take_back(edits: LabelEdits, log: list[Any], at: int, step: str, of_runs: Collection[str]) -> bool:
-    """Undo the changes of a step to the labels of a decision, and note it in the log; False if that is not possible.
+    """Undo the changes of a step to the labels of a decision, in the log too; False if that is not possible.
 
-    What runs wrote on a deleted label that were deleted since is left out.
+    A deleted label returns without the attributes of runs that were deleted since.
     """
     decision, parts, later = log[at], log[at][APPLIED], list[int]()
     changes = []
@@ -446,7 +446,7 @@ def _take_back(edits: LabelEdits, log: list[Any], at: int, step: str, of_runs: C
     log[at] = {**decision, **before, APPLIED: parts[:-1]}
     if len(parts) == 1:
         del log[at][APPLIED]
-    for k in later:  # decided on the labels as they were applied, with those that were added or without
+    for k in later:  # a decision on the applied labels, with or without added ones, names the restored ones
         if set(zip(log[k]["labels"], log[k]["hashes"], strict=True)) <= hashes.items():
             log[k] = {**log[k], **before}
     return True

@@ -40,11 +40,11 @@ class Decided:
 
     field: str  #: the field of decisions
     step: str | None  #: what ``run.decisions.undo`` takes back; None if nothing was decided
-    n_decided: int = 0  #: objects that were decided; in a preview: that would be
-    n_before: int = 0  #: objects on which somebody had decided before, and whose decisions stay
+    n_decided: int = 0  #: objects that were decided; in a preview: those that would be decided
+    n_before: int = 0  #: objects on which somebody had decided before; these decisions stay
     #: objects without a consensus: at most half of the assigned annotators drew it, or several classes have most votes
     n_no_majority: int = 0
-    n_without: int = 0  #: objects without what was chosen: the annotator drew none, or a geometry is not usable
+    n_without: int = 0  #: objects without the chosen label: the annotator drew none, or no geometry is usable
     n_left_out: int = 0  #: objects whose labels were deleted or added since the run
     n_changed: int = 0  #: samples or frames left out because others kept on deciding there
 
@@ -88,51 +88,51 @@ def decide(
     preview: bool = False,
     progress: Progress = None,
 ) -> Decided:
-    """Decide on objects of a run which version is right: on all that meet the conditions, or on some by their ids.
+    """Decide which version of an object is right: of all objects of a run that meet the conditions, or of some by id.
 
-    Without a condition nothing is decided, unless ``all`` says that all objects are meant.
+    Without a condition nothing is decided, unless ``all`` is true.
 
-    Where annotators gave samples tags, a class, a number or a mask, every tag, or sample, is what is called an object
-    here: its versions are the annotators' values.
+    If annotators gave samples tags, a class, a number or a mask, "object" stands for a tag of a sample, or a sample,
+    and its versions are the annotators' values.
 
-    What is right is written into a label field, ``agreement_gold``, with ``decided_by``, ``decided_at``, ``basis``,
+    The right label is written into a label field, ``agreement_gold``, with ``decided_by``, ``decided_at``, ``basis``,
     ``basis_id``, ``unit`` and ``remark`` on every label. The annotators' labels do not change. FiftyOne's exporters can
-    export the field unchanged. Decisions outlive runs: they hang on the annotators' labels. An attribute that the
-    annotators' fields declare with different types is not declared there.
+    export the field unchanged. Decisions outlive runs: they name the annotators' labels, not the run. An attribute that
+    the annotators' fields declare with different types is not declared there.
 
-    Objects on which somebody decided before stay as they are, except skipped ones, and objects named in ``objects``
-    whose labels were changed since. Any number of processes can decide at once.
+    Earlier decisions stay, except on skipped objects, and on objects named in ``objects`` whose labels were changed
+    since. Any number of processes can decide at once.
 
-    What a rule decides is no evidence of who was right: ``run.decisions.report`` counts it apart from what was decided
-    on objects named in ``objects``.
+    A decision by conditions is no evidence of who was right: ``run.decisions.report`` counts it apart from decisions on
+    objects named in ``objects``.
 
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run
         choice: ``"version"``: the label of ``annotator``; ``"consensus"``: where more than half of the assigned
             annotators drew the object (``run.objects.consensus``), their median box or point, or the most typical
-            shape, with the class that most of them gave; of samples the class that more than half gave, or the median
-            number (masks have none); ``"own"``: ``label``; ``"none"``: there is no object, or no right value;
-            ``"skip"``: somebody shall decide later
-        annotator: whose label is right
+            shape, with the class that most of them gave; for samples the class that more than half gave, or the median
+            number (masks have no consensus); ``"own"``: ``label``; ``"none"``: there is no object, or no right value;
+            ``"skip"``: the object is left for later
+        annotator: the annotator whose label is right
         label: the right label; only with one object
         objects: match ids of objects; of samples their own ids, of tags the id of the sample, a space, and the tag
         verdict: objects with this verdict, or one of several; None for any, agreed ones included
         classes: objects to which somebody gave this class, or one of several
         annotators: objects that this annotator drew, or one of several
-        min_votes: objects that so many annotators drew; samples whose leading value has so many votes
+        min_votes: objects that at least so many annotators drew; samples whose leading value so many gave
         one_class: objects to which all who drew them gave the same class
-        min_iou: objects with at least this mean IoU (masks: class IoU); a single label has none
+        min_iou: objects with at least this mean IoU (masks: class IoU); an object with a single label has none
         all: all objects of the samples; only without conditions
-        by: name of who decides; None for the name of the user
-        remark: why
+        by: name of the person who decides; None for the name of the user
+        remark: the reason, or any note
         gold: the field of decisions
         overwrite: decide again where somebody decided before
         preview: count only
         progress: as in ``compute``
 
     Returns:
-        what became of the objects that meet the conditions
+        numbers of the objects that meet the conditions, by outcome
 
     Raises:
         AgreementInputError: if there is no such completed run, the field is not free, an argument is not usable, or
@@ -219,7 +219,7 @@ def documents_of(samples: SampleCollection) -> tuple[ObjectId, ...]:
 
 
 def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: bool = False) -> ObjectsToDecide:
-    """The objects of a run in a dataset, or view, with decisions; with ``if_any`` also while there are none at all.
+    """The objects of a run in a dataset, or view, with decisions; with ``if_any`` also if the dataset has none yet.
 
     Raises:
         AgreementInputError: if there is no such completed run, or no such field of decisions
@@ -247,7 +247,7 @@ def decide_on(
 
     Args:
         again: decide again where somebody decided before
-        opens: whether the label is only put there to be edited in the App: the object is left for later until somebody
+        opens: whether the label is only written to be edited in the App: the object counts as skipped until somebody
             edits it
     """
     gold, labels, reader, step = opened.gold, opened.labels, opened.reader, str(ObjectId())
@@ -263,7 +263,7 @@ def decide_on(
     }
     basis = choice if annotator is None else annotator
     schema, inside = dict[str, fo.Field](), opened.kind.label_path(gold.path)
-    # a copy of a label is without what belongs to runs and to the annotator
+    # attributes that are not copied with a label: those of runs and of the annotator
     left_out = {labels.config.annotator_attribute, "tags"}
     if choice == "version":
         left_out |= attributes_of_runs(labels.dataset)
@@ -285,11 +285,11 @@ def decide_on(
                 basis_id = str(given["_id"]) if "_id" in given else None  # plain values have none
                 new = {"_id": ObjectId(), "tags": [], "basis_id": basis_id}
                 right[int(some.unit[row])] = {"_cls": opened.label_type.__name__, **copied, **new}
-        changed, taken = set[int](), set[str]()  # a decision on several objects gives way to one of them
+        changed, taken = set[int](), set[str]()  # an old decision on several objects is replaced once
         for unit, its_label, has_none in zip(numbers, right, no_majority, strict=True):
             k, found = samples[unit], objects.found[unit]
             counts[k]["n_found"] += 1
-            if any(each["step"] == step for each in found):  # by an attempt before
+            if any(each["step"] == step for each in found):  # written by an earlier attempt
                 counts[k]["n_decided"] += 1
                 continue
             state = objects.state(unit)
@@ -325,7 +325,7 @@ def decide_on(
         total = change(reader, decided, preview=preview, progress=progress)
         if not preview:
             reload_dataset(labels.dataset)
-            if not gold.exists:  # what was written after somebody deleted the field goes, too
+            if not gold.exists:  # delete also what was written after somebody deleted the field
                 gold.delete()
                 raise AgreementInputError(f"The field `{gold.path}` was deleted meanwhile; nothing was decided")
             reload_samples(labels.dataset)

@@ -1,29 +1,29 @@
-"""Decisions on one sample, or frame: their log, its projection, the labels, and changes of annotators' labels.
+"""Decisions on one sample, or frame: the log, the current decisions and their labels; edits of annotators' labels.
 
-**What is stored.** Beside the field of decisions (``agreement_gold``) stands its log (``agreement_gold_decisions``), a
-list of entries in the order in which they were made. An entry says who decided what, when and why, and about which
-labels: it names them by field and id, with a hash of what each said. So it outlives runs, and tells when a label was
-changed since. What was done to the annotators' labels to apply it stands in it as ``applied``, a part for every step,
-with each label before and after. No entry holds another one: an object can be decided any number of times.
+**What is stored.** Beside the field of decisions (``agreement_gold``) is its log (``agreement_gold_decisions``), a list
+of entries in the order in which they were made. An entry says who decided what, when and why, and on which labels: it
+names the labels by field and id, with a hash of the class and geometry of each. So decisions outlive runs, and show
+whether a label was changed since. The changes of the annotators' labels that applied a decision are in its entry as
+``applied``, one part for every step. No entry contains another one: an object can be decided any number of times.
 
-**Projection.** An entry whose place another one took names that one (``replaced_by``) and keeps the label that it had
-(``label``). All others are current, and an object has one current entry. The field holds the labels of the current
-entries (``gold_id``), besides labels that somebody drew there and nobody recorded yet.
+**Current decisions.** An entry that was replaced names its successor (``replaced_by``) and keeps its own label
+(``label``). All other entries are current, and an object has one current entry. The field holds the labels of the
+current entries (``gold_id``), and labels that somebody drew there and nobody recorded yet.
 
-**Undo** takes the entries of a step out of the log. Those whose place they took are current again, with their labels;
-so the sample is what it was before, exactly. An entry that is applied stays until that was taken back, the last part
-first.
+**Undo** deletes the entries of a step from the log. The entries that they replaced are current again, with their
+labels, so that the sample is exactly what it was before. An applied entry stays until its changes of labels are undone,
+those of the last part first.
 
 **Writing** is a compare-and-swap: a sample is read, both lists are computed here, and one update writes them on
-condition that both are what was read. Applying, and taking that back, writes the annotators' labels in the same
-update, on condition that these, too, are what was read. Whoever is refused reads the sample again. Deciding leaves the
-time stamp of the sample, as the App loses edits of a sample that others give a new one; changing labels renews it, so
-that runs see it.
+condition that both are what was read. Applying decisions, and undoing that, writes the annotators' labels in the same
+update, on condition that they, too, are what was read. If the update is refused, the sample is read again. Deciding
+does not renew the time stamp of a sample: the App would lose edits of the sample that are open there. Changing labels
+renews it, so that runs see the change.
 
-**Failures.** A process that is killed before a write leaves the sample as it was, after it, whole; what a step did to
-other samples can be undone as this step. Two processes on one object: one is refused, and finds the decision of the
-other when it reads again; so it is with an edit in the App, of which nothing is lost. Where the field was deleted
-meanwhile, what was written is removed again. A sample that would pass 16 MB stays as it was, and is named.
+**Failures.** A process that is killed leaves a sample as it was before a write or as it is after it, never between;
+what the step wrote to other samples can be undone with the step. If two processes decide on one object, one is refused,
+and finds the other's decision when it reads again; no edit in the App is lost either. If the field was deleted
+meanwhile, what was written is deleted again. A sample that would pass 16 MB stays as it was, and the error names it.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ Choice = Literal["version", "consensus", "own", "none", "skip"]
 
 _CHOICES = get_args(Choice)
 
-#: entry of a decision that says whether a rule decided, and not somebody on an object that they named
+#: key of a decision: whether a rule decided, and not a person on an object named by id
 BY_RULE = "by_rule"
 
-#: entries of a decision whose place another one took: the id of that one, and the label that it had
+#: keys of a replaced decision: the id of its successor, and the label that the decision had
 REPLACED_BY, LABEL = "replaced_by", "label"
 
-#: entry of a decision with the label in the place of its own on which nobody had decided
+#: key of a decision in a field of one label: the label before, on which nobody had decided
 BEFORE = "before"
 
 #: what was done to a label
 GIVEN, DELETED, ADDED = "given", "deleted", "added"
 
-#: attributes with the shape of an object within its box
+#: attributes with a mask
 _MASKS = ("mask", "mask_path")
 
 _NAMED = {"labels": list, "hashes": list}
-#: types of the entries of a decision; of entries that only some have; of a part that applied it; and of its changes
+#: types of the values of a decision, by key; of those that only some have; of a part of ``applied``; of its changes
 _DECISION = {
     **dict.fromkeys(("id", "choice", "unit", "run_key", "decided_by", "step"), str),
     **dict.fromkeys(("annotator", "verdict", "remark", "gold_hash"), str | None),
@@ -90,7 +90,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
 
 
 def _is_decision(entry: Any) -> bool:
-    """True if an entry has all that a decision has."""
+    """True if an entry has all values of a decision, of the right types."""
     if not _has(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
         return False
     if not all(isinstance(entry[name], wanted) for name, wanted in _OF_SOME.items() if name in entry):
@@ -104,7 +104,7 @@ def _is_decision(entry: Any) -> bool:
 
 
 def _has(entry: Any, types: Mapping[str, Any] | None) -> bool:
-    """True if an entry is a document with values of some types, texts in its lists, and a hash of every label."""
+    """True if an entry has values of the given types, texts in its lists, and as many hashes as labels."""
     if types is None or not isinstance(entry, dict):
         return False
     if not all(map(isinstance, map(entry.get, types, repeat(MISSING)), types.values())):
@@ -116,12 +116,12 @@ def _has(entry: Any, types: Mapping[str, Any] | None) -> bool:
 
 
 def applied_changes(decision: Stored) -> list[Stored]:
-    """Changes of labels that applied a decision, in their order."""
+    """The changes of labels by which a decision was applied, in their order."""
     return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
 
 
 def is_opened(decision: Stored) -> bool:
-    """True if nothing is decided yet: its label is only there to be edited in the App."""
+    """True if an entry decides nothing yet: its label was only written to be edited in the App."""
     return decision["choice"] == "skip" and decision["gold_id"] is not None
 
 
@@ -189,16 +189,16 @@ class DecisionLog:
         read: Stored | None = None,
         written: Stored | None = None,
     ) -> None:
-        """Add a decision, and its label with what it repeats of the decision.
+        """Add a decision, and its label, whose attributes repeat who decided, when and why.
 
         Args:
             facts: facts of the object: its labels and their hashes, classes, and assigned annotators
-            label: what is right, as stored; None if there is no object, or nothing was decided yet
+            label: the right label, as stored; None if there is no object, or nothing was decided yet
             said: who decided what, when and why
-            basis: whose label it is, or what else was chosen
-            replaces: the decisions whose place it takes
-            read: label in the field whose place in the list the label takes
-            written: label of the decision that it replaces, as it was before somebody edited it; None: not known
+            basis: the annotator whose label was chosen, or the choice
+            replaces: the decisions that it replaces
+            read: the label in the field whose place in the list the new label takes
+            written: the label of the replaced decision before somebody edited it; None: not known
         """
         decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
         if label is not None:
@@ -213,7 +213,7 @@ class DecisionLog:
             if entry["id"] not in replaced:
                 after.append(entry)
                 continue
-            # of a field with one label it is the label, whoever drew it
+            # a field of one label: it is this label, whoever drew it
             at = 0 if is_single and self.labels and read is None else self._position(entry["gold_id"])
             was = written or (None if at is None else self.labels[at])
             if at is not None and at != place:
@@ -221,7 +221,7 @@ class DecisionLog:
                 place = place if place is None or place < at else place - 1
             if not is_opened(entry):
                 after.append({**entry, REPLACED_BY: decision["id"], **({} if was is None else {LABEL: was})})
-            else:  # undo brings back what was there before the form was opened
+            else:  # undoing restores what was there before the form was opened
                 by_this = {REPLACED_BY: decision["id"]}
                 after = [each | by_this if each.get(REPLACED_BY) == entry["id"] else each for each in after]
                 decision |= {BEFORE: entry[BEFORE]} if BEFORE in entry else {}
@@ -238,7 +238,7 @@ class DecisionLog:
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo the decisions of a step that are not applied; returns their number.
 
-        With ``unedited`` only those whose labels are as they were kept before somebody could edit them.
+        With ``unedited`` only those whose labels are still as they were when the form for editing was opened.
         """
         gone = [
             each for each in self.decisions
@@ -259,11 +259,11 @@ class DecisionLog:
         return len(gone)
 
     def write(self) -> Write:
-        """Both fields, to be written if they are what was read; ``MISSING``, as before the first decision, if empty."""
+        """The write of both fields, if they are still what was read; ``MISSING``, as at first, if both are empty."""
         kind, held = self._kind, MISSING
         if kind.list_name is None:
             held = self.labels[-1] if self.labels else MISSING
-        elif self.labels or self.entries:  # an empty list says that somebody looked, and there is nothing
+        elif self.labels or self.entries:  # an empty list: it was decided that there is no object
             before = self._document.get(self._names[0]) or {}
             held = {"_cls": kind.stored.__name__, **before, kind.list_name: self.labels}
         values = dict(zip(self._names, (held, self.entries or MISSING), strict=True))
@@ -271,43 +271,43 @@ class DecisionLog:
 
 
 class LabelEdits:
-    """The annotators' labels of a document, to be changed.
+    """Changes of the annotators' labels in a document.
 
-    A change is stored as what it was before and after, with the name that decisions give the label. It can be taken
-    back while the label still has what the change gave it, whatever else became of the label or of its neighbours. Of
-    the document as it was read, fields of some types are looked at.
+    A change is stored as the values before and after it, with the name of the label in decisions. It can be undone as
+    long as the label has the values that the change gave it, even if other values of it, or other labels, were changed.
+    ``kinds`` are the types of the fields whose labels may change.
     """
 
     def __init__(self, document: Stored, kinds: Mapping[str, LabelKind]) -> None:
         self.document, self._kinds = document, kinds
-        self._labels: dict[str, list[Stored]] = {}  # of the fields that were looked at
-        self._places: dict[str, dict[str, int]] = {}  # of the labels of a field by the names that decisions give them
+        self._labels: dict[str, list[Stored]] = {}  # by field, once they were asked for
+        self._places: dict[str, dict[str, int]] = {}  # of labels, by field and name in decisions
         self._changed: set[str] = set()
-        self._without: dict[str, str] = {}  # what a field was before it had labels
+        self._without: dict[str, str] = {}  # of emptied fields: "null" or "missing", as before
 
     def of(self, field: str) -> list[Stored]:
-        """The labels of a field as they are by now; a plain value as the label that it would be."""
+        """The labels of a field with the changes so far; a plain value as if it were a label."""
         if field not in self._labels:
             self._labels[field] = list(labels_in(self.document.get(field), self._kinds[field]))
         return self._labels[field]
 
     def key(self, field: str, label: Stored) -> str:
-        """The name that decisions give a label."""
+        """The name of a label in decisions."""
         return label_key(field, label.get("_id"), self._kinds[field])
 
     def _place(self, key: str) -> tuple[str, int | None]:
-        """Field of a label, and its place there; None if it is gone."""
+        """Field of a label, and its place in the list; the place is None if the label is gone."""
         field = key.rpartition(" ")[0]
         if field not in self._places:
             if field not in self._kinds:
                 return field, None
             labels = enumerate(self.of(field))
             places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
-            self._places[field] = dict(reversed(places))  # the first of labels with one id
+            self._places[field] = dict(reversed(places))  # of labels with the same id the first one counts
         return field, self._places[field].get(key)
 
     def label(self, key: str) -> Stored | None:
-        """A label by the name that decisions give it; None if it is gone."""
+        """A label by its name in decisions; None if it is gone."""
         field, at = self._place(key)
         return None if at is None else self._labels[field][at]
 
@@ -317,7 +317,7 @@ class LabelEdits:
         return None if label is None else hash_of_label(label, self._kinds[key.rpartition(" ")[0]])
 
     def fits(self, key: str, values: Stored) -> bool:
-        """True if a label can take the right values: whole numbers, texts, and no box for a mask."""
+        """True if a label can get the values: its field can store them, and a label with a mask gets no box alone."""
         label, kind = self.label(key) or {}, self._kinds[key.rpartition(" ")[0]]
         if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
             return any(values.get(name) is not None for name in _MASKS)
@@ -381,7 +381,7 @@ class LabelEdits:
                 self._without[field] = change["was"]
 
     def write(self, decisions: str, log: list[Stored], *unchanged: str) -> Write:
-        """The changed fields with a log of decisions, to be written if they are what was read.
+        """The write of the changed fields and a log of decisions, if they still are what was read.
 
         Args:
             decisions: the field of the log
@@ -410,7 +410,7 @@ def new_label(label_type: str, values: Stored) -> Stored:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """True if two stored values are the same; nan is nan."""
+    """True if two stored values are equal; nan equals nan."""
     return bson.encode({"": one}) == bson.encode({"": other})
 
 

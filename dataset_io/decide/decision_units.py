@@ -1,6 +1,6 @@
-"""What is decided on, for every family of labels: objects, tags, and the class, number or mask of a sample.
+"""What can be decided on in each family of labels: objects, tags, or the class, number or mask of a sample.
 
-The objects of a run in their current state, with the decisions on them; and conditions that choose among them.
+The objects of a run in their current state, with the decisions on them; and conditions that select some of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..units.units_field import unit_documents
 from .decision_log import ADDED, DecisionLog, applied_changes, hash_of_label, is_same, label_key, new_label
 from .gold import Gold
 
-#: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
+#: states of an object: nobody decided on it; it was left for later; somebody decided, but labels were added, edited or
 #: deleted since; somebody decided
 STATES = OPEN, SKIPPED, CHANGED, DECIDED = range(4)
 
@@ -46,15 +46,15 @@ _LEAST_IOU = 0.5
 
 
 class Rule(NamedTuple):
-    """Conditions on the objects of a decision; those that are None, or empty, hold for all."""
+    """Conditions on the objects of a decision; a condition that is None, or empty, holds for all objects."""
 
     objects: frozenset[str] | None = None  #: match ids
     verdicts: tuple[str, ...] = ()
-    classes: frozenset[str] = frozenset()  #: classes of which one label at least has one
-    annotators: tuple[int, ...] = ()  #: annotators of whom one at least drew it
+    classes: frozenset[str] = frozenset()  #: at least one label has one of these classes
+    annotators: tuple[int, ...] = ()  #: at least one of these annotators drew it
     min_votes: int = 1
     one_class: bool = False  #: whether all labels must have the same class
-    min_iou: float | None = None  #: least mean IoU, which a single label does not have
+    min_iou: float | None = None  #: least mean IoU; an object with a single label has none
 
 
 class Decidable:
@@ -63,8 +63,8 @@ class Decidable:
     Attributes:
         units: the objects
         logs: for every sample, its log of decisions
-        rows: for every object, its labels
-        of_sample: for every sample, its objects
+        rows: for every object, the rows of its labels
+        of_sample: for every sample, the numbers of its objects
         found: for every object, the current decisions on any of its labels
         gold: for every sample, the labels in the field of decisions, by id
     """
@@ -76,7 +76,7 @@ class Decidable:
         fields: Sequence[tuple[str, LabelKind]],
         masks: Collection[Stored] | None = None,
     ) -> None:
-        # masks are those documents in which masks are looked up that were not read with the objects
+        # masks: the collection to read masks from if they were not read with the objects
         self.units, self.logs, self._masks = units, logs, masks
         self._fields = [fields[field] for field in units.field.tolist()]
         first = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
@@ -98,9 +98,9 @@ class Decidable:
         return [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
 
     def hashes(self, unit: int) -> dict[str, str]:
-        """Hashes of the labels of an object as they are now, sorted by what decisions call them."""
+        """Hashes of the labels of an object as they are now, by their names in decisions, sorted."""
         units = self.units
-        if self._masks is not None:  # of all samples, when the first is asked for
+        if self._masks is not None:  # masks of all samples are read for the first hash
             documents = {"_id": {"$in": [each["_id"] for each in units.documents]}}
             fields = {f"{name}.{part}": True for name, kind in self._fields for part in ("label", *kind.content)}
             stored = {each["_id"]: each for each in self._masks.find(documents, fields)}
@@ -127,12 +127,12 @@ class Decidable:
         }
 
     def gold_label(self, unit: int) -> Stored | None:
-        """The label in the field of decisions for an object; None if it was decided that there is none."""
+        """The label in the field of decisions for an object; None if the decision has none, or it was deleted."""
         gold_id = self.found[unit][0]["gold_id"]
         return None if gold_id is None else self.gold[int(self.units.sample[unit])].get(gold_id)
 
     def state(self, unit: int) -> int:
-        """State of an object."""
+        """State of an object, one of ``STATES``."""
         if not self.found[unit]:
             return OPEN
         if not self.is_of_same_labels(unit):
@@ -144,11 +144,11 @@ class Decidable:
         return SKIPPED if decision["choice"] == "skip" else DECIDED
 
     def is_of_same_labels(self, unit: int) -> bool:
-        """True if an object has one decision, and the labels that this one names, edited or not."""
+        """True if an object has exactly one decision, and exactly the labels that it names, edited or not."""
         if len(self.found[unit]) != 1:
             return False
         (decision,), keys = self.found[unit], {self.keys[row] for row in self.rows[unit]}
-        # an object does not have labels that were added to it by applying the decision until the run is updated
+        # labels that were added by applying the decision belong to the object only after the run is updated
         added = {each["key"] for each in applied_changes(decision) if each["what"] == ADDED}
         return {*decision["labels"]} - (added - keys) == keys
 
@@ -156,25 +156,25 @@ class Decidable:
 class ObjectsToDecide:
     """The objects of a run as they are now, what can be decided on them, and the field of decisions.
 
-    This class is for tags, or anything whose labels have a class each.
+    This base class suits labels with one class each, such as tags; subclasses change what differs.
 
     Attributes:
         gold: the field of decisions
         kind: type of the labels in that field
         label_type: type of one of these labels
-        geometry: reads the geometry of one; None without one
+        geometry: reader of the geometry of one label; None if labels have no geometry
         among: ids of the samples; None for all
         reader: reads the objects
-        fields: types of the annotators' labels by field, within a document
+        fields: types of the annotators' labels, by name of the field in a document
     """
 
     unit: ClassVar[str] = "object"  #: word for a unit
-    conflict: ClassVar[str] = "class conflict"  #: word for a conflict of what was said of it
-    said: ClassVar[str] = "label"  #: attribute with what a label says
-    without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that mean nothing here
+    conflict: ClassVar[str] = "class conflict"  #: words for a unit on which annotators differ
+    said: ClassVar[str] = "label"  #: attribute of a label with its class or number
+    without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that do not apply
     has_consensus: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True  #: whether labels have classes
-    has_votes: ClassVar[bool] = True  #: whether some annotators may have given a unit no label
+    has_votes: ClassVar[bool] = True  #: whether assigned annotators may have given a unit no label
     can_repeat: ClassVar[bool] = False  #: whether an annotator may have given a unit several labels, which count once
     requirement: str = "a class"  #: what a label of one's own must have
 
@@ -191,7 +191,7 @@ class ObjectsToDecide:
         self.gold.check(stored)
 
     def of(self, rows: list[Stored]) -> Decidable:
-        """The objects of query results of the reader, with the decisions on them."""
+        """The objects in query results of the reader, with the decisions on them."""
         units = self.reader.units(rows)
         logs = [DecisionLog(self.gold, self.kind, document) for document in units.documents]
         return Decidable(units, logs, list(self.fields.items()), self.gold.collection if self.reader.is_lean else None)
@@ -221,7 +221,7 @@ class ObjectsToDecide:
         return found
 
     def votes(self, units: UnitLabels) -> IntArray:
-        """Annotators who drew an object, or gave the leading value, shape ``(U,)``."""
+        """Number of annotators who drew an object, or gave the leading value, shape ``(U,)``."""
         return units.votes
 
     def costs(self, units: UnitLabels) -> IntArray:
@@ -232,10 +232,10 @@ class ObjectsToDecide:
         return object_costs(units.votes, units.assigned, alike, units.verdict == CLASS_CONFLICT)
 
     def has_majority(self, units: UnitLabels) -> BoolArray:
-        """Units with a consensus, as ``run.objects.consensus`` asks for it, shape ``(U,)``.
+        """Units with a consensus, as ``run.objects.consensus`` defines it, shape ``(U,)``.
 
-        More than half of the assigned annotators gave the unit a label (of samples: the leading class), and there is
-        no tie. Masks have none.
+        More than half of the assigned annotators gave the unit a label (samples: the leading class), and no classes
+        tie. Masks have no consensus.
         """
         if not self.has_consensus:
             return np.zeros(units.n_units, np.bool_)
@@ -253,11 +253,11 @@ class ObjectsToDecide:
         ]
 
     def is_usable(self, label: Stored) -> bool:
-        """True if a stored label of one's own can be right."""
+        """True if a stored label can be the right one: here, if it has a class."""
         return label.get("label") is not None and is_class(label["label"])
 
     def shown(self, value: Any) -> str:
-        """The class of a label, for people."""
+        """The class of a label as a text to show."""
         return str(value)
 
     def code(self, label: Stored) -> int:
@@ -268,7 +268,7 @@ class ObjectsToDecide:
     def corrections(
         self, label: Stored, right: Stored, kinds: Set[str] = frozenset(("class", "geometry", "attributes"))
     ) -> dict[str, Stored]:
-        """Corrections of a label from the adjudicated one, by kind of change: class, geometry, and attributes."""
+        """The values that a label should get from the right one, by kind of change: class, geometry, attributes."""
         found: dict[str, Stored] = {}
         if "class" in kinds and self.has_classes and self.code(label) != self.code(right):
             found["class"] = {"label": right.get("label")}
@@ -288,7 +288,7 @@ class ObjectsToDecide:
         return bool(differing) and not is_same(one, other)
 
     def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
-        """Unit of every drawn label among some units of one sample, each at most once; None for none."""
+        """For every label that an adjudicator drew on a sample: its unit among some units, each used once; or None."""
         left = {}
         for row in np.flatnonzero(np.isin(units.unit, among)).tolist():
             left[int(units.category[row])] = int(units.unit[row])
@@ -299,7 +299,7 @@ class DrawnToDecide(ObjectsToDecide):
     """Objects that were drawn: detections, polylines, keypoints and intervals."""
 
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
-        """The consensus; None without a majority, or a usable geometry."""
+        """The consensus label of every unit; None without a majority, or without a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
         made = unit_documents(units, maker, self.reader)
@@ -313,11 +313,11 @@ class DrawnToDecide(ObjectsToDecide):
         return self.geometry is not None and self.geometry.is_usable(label, self.config)
 
     def code(self, label: Stored) -> int:
-        """Code of the class."""
+        """Code of the class of a stored label."""
         return self.reader.codes[label.get("label")]
 
     def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
-        """The unit that a label overlaps most (IoU of boxes at least 0.5)."""
+        """For every label the unit that it overlaps most (IoU of boxes at least 0.5), each used once; or None."""
         reader = self.kind.geometry
         rows = np.flatnonzero(np.isin(units.unit, among)).tolist()
         if reader is None or not rows:
@@ -353,15 +353,15 @@ class ClassesToDecide(ObjectsToDecide):
     has_votes = False
 
     def votes(self, units: UnitLabels) -> IntArray:
-        """Annotators who gave the class with most votes."""
+        """Number of annotators who gave the class with most votes, shape ``(U,)``."""
         return vote_classes(units.unit, units.category, units.n_units).votes
 
     def costs(self, units: UnitLabels) -> IntArray:
-        """As much as records can say: a sample has no other unit."""
+        """The largest integer for every unit, so that no sample, which is one unit, costs less than in the records."""
         return np.full(units.n_units, np.iinfo(np.int64).max)
 
     def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
-        """The only unit of the sample."""
+        """The only unit of the sample for the first label, None for others."""
         left = list(among)
         return [left.pop() if left else None for _ in labels]
 
@@ -376,7 +376,7 @@ class NumbersToDecide(ClassesToDecide):
     requirement = "a finite number as value"
 
     def votes(self, units: UnitLabels) -> IntArray:
-        """The most annotators who agree with one of them."""
+        """Number of annotators who agree on the number on which most agree, shape ``(U,)``."""
         table = np.full((units.n_units, len(self.labels.annotators)), np.nan)
         table[units.unit, units.annotator] = units.values
         agree = agreeing(table[:, :, None], table[:, None, :], self.config.tolerance)
@@ -384,11 +384,11 @@ class NumbersToDecide(ClassesToDecide):
         return found
 
     def has_majority(self, units: UnitLabels) -> BoolArray:
-        """All: a median needs no majority."""
+        """True for all units: a median needs no majority."""
         return np.ones(units.n_units, np.bool_)
 
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
-        """The median."""
+        """The median of every unit, as a label."""
         name = self.label_type.__name__
         return [new_label(name, {"value": value}) for value in self.medians(units).tolist()]
 
@@ -397,7 +397,7 @@ class NumbersToDecide(ClassesToDecide):
         return is_comparable(label.get("value"))
 
     def shown(self, value: Any) -> str:
-        """The number, without needless digits."""
+        """The number as a text to show, with at most 6 decimals."""
         return value_name(round(value, 6)) if isinstance(value, float) else str(value)
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
@@ -411,7 +411,7 @@ class NumbersToDecide(ClassesToDecide):
 
 
 class MasksToDecide(ClassesToDecide):
-    """Masks of samples: whose is right. An annotator is right if their mask is the same as the decided one."""
+    """Masks of samples: whose mask is right. An annotator is right if their mask equals the decided one."""
 
     without = frozenset(("classes", "one_class"))
     has_consensus = False
@@ -420,7 +420,7 @@ class MasksToDecide(ClassesToDecide):
     requirement = "a mask, or the path of one"
 
     def is_usable(self, label: Stored) -> bool:
-        """True if there is a mask."""
+        """True if a label has a mask."""
         return label.get("mask") is not None or label.get("mask_path") is not None
 
 
@@ -439,7 +439,7 @@ def objects_to_decide(labels: RunLabels, gold: str, among: tuple[ObjectId, ...] 
         AgreementInputError: if the annotators' labels are of different types, or the field is not free
     """
     to_decide = NumbersToDecide if labels.kinds[0].is_number else _OF_FAMILY[labels.family.name]
-    # of the annotators, or the label type of their plain values
+    # the type of the annotators' labels, or the label type for plain values
     kind = first = labels.kinds[0]
     if not first.is_label or any(each.stored is not first.stored for each in labels.kinds):
         kind, *others = [each for each in KINDS if each.comparable == first.comparable and each.is_label]

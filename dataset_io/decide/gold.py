@@ -1,6 +1,6 @@
-"""The gold field: declared, read and written in many samples by compare-and-swap, listed, undone, deleted.
+"""The gold field (field of decisions) of a dataset: declare and delete it, read, count, list and undo decisions.
 
-What is stored in a sample, and how it is written, is said in :mod:`~.decision_log`.
+:mod:`~.decision_log` describes what is stored in a sample, and how it is written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, LabelEdits
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: in a name of decisions: they are indexed, and names in indexes must not be long
+#: most letters in the name of the field: it is part of the name of an index, which must not be long
 _MOST_LETTERS = 100
 
 
@@ -49,19 +49,19 @@ class Gold(GoldField):
 
     @functools.cached_property
     def kind(self) -> LabelKind:
-        """Type of its labels."""
+        """Type of the labels in the field."""
         kind = kind_of(self.dataset.get_field(self.path))
         if kind is None or not kind.is_label:
             raise AgreementInputError(f"`{self.path}` must hold decisions, but its type was changed; delete it")
         return kind
 
     def kinds_of(self, fields: Iterable[str]) -> dict[str, LabelKind]:
-        """Types of the labels in fields of the documents, by field; without those that are gone."""
+        """Types of the labels in fields of the documents, by field; without deleted fields."""
         prefix = names.FRAMES_PREFIX if self.on_frames else ""
         found = {name: kind_of(self.dataset.get_field(prefix + name)) for name in sorted(fields)}
         return {name: kind for name, kind in found.items() if kind is not None}
 
-    # ---- its life ----
+    # ---- declaring and deleting ----
 
     def check(self, stored: type[fol.Label]) -> None:
         """Refuse a name that is not free, or a field with labels of another type.
@@ -148,7 +148,7 @@ class Gold(GoldField):
     # ---- reading ----
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, tuple[DecisionLog, Stored]]:
-        """The logs of the samples, or frames, with decisions by id; beside each the video and the number of frames."""
+        """For every sample, or frame, with decisions its log and document (of frames with video and number), by id."""
         query = self.with_decisions | ({} if only is None else {"_id": {"$in": list(only)}})
         beside = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
         rows = self.collection.find(query, {self.name: True, self.decisions: True, **beside}) if self.exists else ()
@@ -160,7 +160,7 @@ class Gold(GoldField):
         return [row["_id"] for row in found]
 
     def latest_step(self, by: str | None) -> str | None:
-        """Last step of decisions, by anybody or by one, that is not applied to labels; a form is no step."""
+        """The last step of decisions, by anybody or by one person, that was not applied; opening a form is no step."""
         decision = self.decisions
         conditions = [
             {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.{REPLACED_BY}": {"$exists": False}},
@@ -178,7 +178,7 @@ class Gold(GoldField):
         return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
 
     def only_decision(self, step: str) -> tuple[str, Stored] | None:
-        """The decision of a step, and the id of its document; None if these are several."""
+        """Id of the document and decision of a step; None unless the step has exactly one decision."""
         rows = self.collection.find({f"{self.decisions}.step": step}, {self.name: True, self.decisions: True}).limit(2)
         made = [
             (str(row["_id"]), one)
@@ -191,10 +191,10 @@ class Gold(GoldField):
     def counts(
         self, verdicts: Sequence[str], annotator: str | None = None, label: str | None = None, votes: int | None = None
     ) -> tuple[int, int]:
-        """Number of objects that were decided, and that were skipped, as they were at that time.
+        """Numbers of decided and of skipped objects that passed filters when they were decided.
 
-        Those with some verdicts: of all, or of an annotator who was assigned, with a class that somebody gave, with so
-        many labels.
+        They had one of the verdicts; if given, ``annotator`` was assigned, somebody gave the class ``label``, and there
+        were ``votes`` labels.
         """
         size = None if votes is None else {"$size": votes}
         sought = {"verdict": {"$in": list(verdicts)}, "asked": annotator, "classes": label, "labels": size}
@@ -214,7 +214,7 @@ class Gold(GoldField):
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
 
-        With ``unedited`` only those whose labels are as they were kept when the form was opened.
+        With ``unedited`` only those whose labels are still as they were when the form was opened.
 
         Raises:
             AgreementInputError: if all of them were applied to labels
@@ -232,7 +232,7 @@ class Gold(GoldField):
             return found
 
         n_meanwhile = 1
-        while n_meanwhile:  # as often as it takes
+        while n_meanwhile:  # until nobody changes one of the samples meanwhile
             query = {f"{self.decisions}.step": step}
             total = change(Documents(self.collection, query, (self.name, self.decisions)), undone)
             n, n_meanwhile = n + total["n"], total["n_meanwhile"]
@@ -244,9 +244,9 @@ class Gold(GoldField):
         return n
 
 
-#: names, and decisions, that are shown of many
+#: how many names, and how many decisions, are shown at most
 _MOST_NAMES, _MOST_SHOWN = 3, 10
-#: what a decision has as it is stored
+#: fields of :class:`Decision` with the same value as in the log
 _AS_STORED = ("choice", "annotator", "decided_by", "decided_at", "remark", "run_key", "unit", "verdict", "step")
 
 
@@ -257,7 +257,7 @@ class Decision:
     sample_id: str  #: id of the sample, for frames of the video
     frame_number: int | None  #: number of the frame; None on samples
     choice: Choice  #: what was chosen
-    annotator: str | None  #: whose label was copied; None if none was
+    annotator: str | None  #: the annotator whose label was copied; None if none was
     decided_by: str
     decided_at: datetime  #: in UTC
     remark: str | None
@@ -266,11 +266,11 @@ class Decision:
     verdict: str | None  #: verdict of the object in that run
     labels: tuple[str, ...]  #: field and id of the annotators' labels of the object
     gold_id: str | None  #: id of the label in the field of decisions; None without one
-    step: str  #: what was decided at once has one id, for ``run.decisions.undo``
-    by_rule: bool  #: whether a rule decided, and not somebody on an object that they named
+    step: str  #: id of all that one call decided, for ``run.decisions.undo``
+    by_rule: bool  #: whether a rule decided, and not a person on an object named by id
     changed: bool  #: whether an annotator's label of the object was edited or deleted since
     edited: bool  #: whether the label in the field of decisions was edited or deleted since
-    applied: bool  #: whether it was applied to the annotators' labels; ``changed`` is about these labels, then
+    applied: bool  #: whether it was applied to the annotators' labels; ``changed`` means since then
 
 
 class Decisions(list[Decision]):
@@ -349,21 +349,21 @@ def undo_decisions(
 ) -> int:
     """Undo the last step of decisions: one object, or all that ``run.decisions.decide`` decided in one call.
 
-    Decisions that were replaced by these are there again. Those that were applied to the annotators' labels stay until
-    ``run.decisions.undo_applied`` takes that back.
+    Decisions that the undone ones replaced are current again. Those that were applied to the annotators' labels stay
+    until ``run.decisions.undo_applied`` undoes that.
 
     Args:
         dataset: the dataset, or a view of it
         step: the step, as ``run.decisions.decide`` and ``run.decisions.list`` name it; None for the last one
-        by: the last step of this person; only without ``step``
+        by: the last step of this person; only used without ``step``
         gold: the field of decisions
 
     Returns:
         number of decisions that were taken back; 0 if there is nothing to take back
 
     Raises:
-        AgreementInputError: if there is no such field, there are no decisions of the step (any more), or all of them
-            were applied
+        AgreementInputError: if there is no such field, the step has no decisions (any more), or all of them were
+            applied
     """
     opened = Gold.open_if_any(dataset, gold)
     by = None if by is None else text_of("by", by)
@@ -384,8 +384,8 @@ def undo_decisions(
 def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> None:
     """Delete the field of decisions with all decisions. The annotators' labels, and runs, stay as they are.
 
-    What was applied to labels can no longer be taken back then. If one of its two fields was deleted or renamed with
-    FiftyOne's own functions, what is left is deleted.
+    Afterwards, changes of labels by applied decisions cannot be undone. If one of the two fields was deleted or renamed
+    with FiftyOne's own functions, the other one is deleted.
 
     Args:
         dataset: the dataset, or a view of it

@@ -1,6 +1,6 @@
 """Queue of adjudication: the disputed objects, tags or samples of a run one by one, the most costly first.
 
-And labels drawn, edited or deleted by hand in FiftyOne's App: put there to edit, and recorded as decisions.
+Also labels that people draw, edit or delete in FiftyOne's App: labels are prepared for that, and recorded as decisions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .decision_log import BY_RULE, Choice, DecisionLog, LabelEdits, hash_of_labe
 from .decision_units import CHANGED, OPEN, SKIPPED, Decidable, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
-#: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
+#: verdicts that a filter by verdict stands for: ``split`` replaces ``missed`` and ``lone``, ``duplicate`` only ``lone``
 MEANT: dict[str | None, tuple[str, ...]] = {
     None: DISPUTED,
     "class_conflict": ("class_conflict",),
@@ -41,7 +41,7 @@ MEANT: dict[str | None, tuple[str, ...]] = {
     "missed": ("missed", "split"),
     "lone": ("lone", "split", "duplicate"),
 }
-#: samples that are read at once while looking for the next object: first, and at most
+#: samples that are read at once to find the next object: in the first batch, and at most
 _BATCH, _LARGEST_BATCH = 20, 1_000
 
 
@@ -50,7 +50,7 @@ class Version:
     """An annotator's label of an object."""
 
     annotator: str
-    label: str  #: its class
+    label: str  #: its class or number
     iou: float | None  #: mean IoU with the others' labels
     stored: Stored  #: the label as stored
 
@@ -68,29 +68,29 @@ class ShownObject:
     missing: list[str]  #: annotators who were assigned and did not draw it
     consensus: str | None  #: class of the consensus; None if there is no consensus
     state: int  #: one of :data:`~.decision_units.STATES`
-    decision: Stored | None  #: what was decided on it before
+    decision: Stored | None  #: the decision on it; None if there is none
     filepath: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Filters of the objects that somebody decides on."""
+    """Filters of the objects to decide on."""
 
     verdict: str | None = None  #: a key of :data:`MEANT`; None for all disputed ones
     annotator: str | None = None  #: an annotator who was assigned; None for all
     label: str | None = None  #: a class that somebody gave; None for all
     votes: int | None = None  #: number of annotators who drew it; None for all
-    skipped: bool = False  #: those that were left for later, instead of those on which nobody decided
-    sample_id: str | None = None  #: those of one sample; None for all
+    skipped: bool = False  #: objects that were left for later, instead of those on which nobody decided
+    sample_id: str | None = None  #: objects of this sample; None for all
 
 
 def next_object(
     labels: RunLabels, gold: str, index: SampleIndex, objects: CostlyUnits, sought: Sought
 ) -> tuple[str, str] | None:
-    """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
+    """The most costly undecided object: id of its sample, or frame, and match id; None if there is none.
 
-    Samples on all whose objects somebody decided come last: those in which a label was changed since. The disputed
-    objects, and their samples, are those in the records of the run.
+    Samples whose objects are all decided come last, if they were saved since. ``objects`` are the disputed objects in
+    the records of the run, by sample and cost.
     """
     opened = objects_to_decide(labels, gold, ())
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
@@ -116,9 +116,9 @@ def next_object(
 def _still_open(
     opened: ObjectsToDecide, n_units: Mapping[tuple[str, int | None], int], *, skipped: bool, again: bool
 ) -> dict[tuple[str, int | None], ObjectId]:
-    """Ids of samples, or frames, on some of whose objects nobody decided, by id of the sample and number of the frame.
+    """Ids of samples, or frames, with undecided objects, by id of the sample and number of the frame.
 
-    With ``skipped`` those with any decision, with ``again`` those that somebody wrote after the last decision.
+    With ``skipped``: those with any decision; with ``again``: those that were saved after their last decision.
     """
     gold, found = opened.gold, dict[tuple[str, int | None], ObjectId]()
     query: Stored = {"_id": {"$in": [ObjectId(each) for each, _ in n_units]}}
@@ -133,7 +133,7 @@ def _still_open(
         entries, stamp = row.get(gold.decisions) or [], row.get("last_modified_at")
         decisions = DecisionLog(gold, opened.kind, {gold.decisions: entries}).decisions
         edits = LabelEdits(row, opened.fields)
-        # what nobody drew was asked of nobody
+        # objects that only an adjudicator drew have nobody in ``asked``
         n_decided = sum(bool(each["asked"]) and any(map(edits.label, each["labels"])) for each in decisions)
         is_changed = bool(entries) and stamp is not None and stamp > max(each["decided_at"] for each in entries)
         if bool(entries) if skipped else is_changed if again else n_decided < n_units[place]:
@@ -144,7 +144,7 @@ def _still_open(
 def _sought_units(
     labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought
 ) -> dict[ObjectId | None, list[tuple[int, int, str, str]]]:
-    """The objects of samples that pass the filters: cost, state, id of the document, and match id; the costly first."""
+    """The objects that pass the filters, by document, the costly first: cost, state, id of the document, match id."""
     opened, objects = objects_of(labels, gold, documents)
     units = objects.units
     rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
@@ -174,7 +174,7 @@ def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> t
 def files_of(
     opened: ObjectsToDecide, documents: Sequence[ObjectId | str]
 ) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
-    """Sample, number of the frame, and file of some samples, or frames; None where there is none."""
+    """Sample, number of the frame, and file of some samples, or frames; None for what is missing."""
     ids = list(map(ObjectId, documents))
     rows = opened.gold.collection.find({"_id": {"$in": ids}}, {"_sample_id": 1, "frame_number": 1})
     sample_id = "_sample_id" if opened.gold.on_frames else "_id"
@@ -194,7 +194,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     if unit_id not in units.unit_ids:
         return None
     unit = units.unit_ids.index(unit_id)
-    facts = objects.facts(unit, labels.annotators)  # which reads the masks of samples
+    facts = objects.facts(unit, labels.annotators)  # this reads the masks of samples
     versions = [
         Version(
             labels.annotators[int(units.annotator[row])],
@@ -222,7 +222,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     )
 
 
-#: what a decision says of its object
+#: values of a decision that the decision on its edited label takes over
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
 
 
@@ -236,15 +236,15 @@ def record_own_labels(
 ) -> Decided:
     """Record what somebody drew, edited or deleted in the field of decisions, in FiftyOne's App or from Python.
 
-    The App does not say who edited a label; so this compares the labels with what was written. An edited label becomes
-    the decision *own label*; a deleted one the decision that there is no object. A drawn label is the own label of the
-    undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, of an object that no
-    annotator drew. A tag is the own label of the undecided tag of that name, a class, number or mask of its sample.
+    The App does not say who edited a label, so the labels are compared with those that were written. An edited label is
+    recorded as the decision *own label*, a deleted one as the decision that there is no object. A drawn label decides
+    the undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, it is an object that
+    no annotator drew. A tag decides the undecided tag of that name; a class, number or mask decides its sample.
 
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run, to find the object of a drawn label
-        by: who drew; None for the name of the user
+        by: name of the person who drew; None for the name of the user
         gold: the field of decisions
 
     Returns:
@@ -305,7 +305,7 @@ def record_own_labels(
 
 #: types of labels on images that the App can edit
 _EDITABLE = (fol.Classification, fol.Classifications, fol.Detections, fol.Polylines)
-#: those that it shows one by one, with the form open
+#: those of them that the App shows one by one, with the form open
 _AS_PATCHES = (fol.Detections, fol.Polylines)
 
 
@@ -317,7 +317,7 @@ class LabelToEdit:
     fields: list[str]  #: fields that the App should show
     view: DatasetView  #: the patch of the label, or its sample where the App shows no patches of such labels
     shown_id: str  #: id of the patch, or sample
-    step: str | None  #: what put the label there for the form alone; None if it was decided before
+    step: str | None  #: id of the step that wrote the label only for the form; None if it was decided before
 
 
 def can_edit(opened: ObjectsToDecide) -> bool:
@@ -335,10 +335,10 @@ def edit_object(
     class_names: Sequence[str],
     again: bool = False,
 ) -> LabelToEdit | None:
-    """Make the adjudicated label of an object ready for the App; else the consensus, or the best version.
+    """Prepare a label of an object for editing in the App: the decided one, else the consensus or best version.
 
-    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited. With
-    ``again`` an object that was decided not to be there is there after all.
+    Nothing is decided until somebody edits the label. :func:`close_unedited` deletes a label that nobody edited. With
+    ``again`` there is also a label if it was decided before that there is no object.
 
     Returns:
         the label; None if the object is gone, or somebody decided meanwhile that there is none
@@ -371,18 +371,18 @@ def edit_object(
     view, fields = labels.dataset.select(document_id), labels.config.fields
     if opened.kind.stored not in _AS_PATCHES:
         return LabelToEdit(document_id, [gold, *fields], view, document_id, step)
-    # alone: beside others the App would not offer it
+    # without other fields, beside which the App would not offer the label
     return LabelToEdit(document_id, [gold], view.to_patches(gold).select(label_id), label_id, step)
 
 
 def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
-    """Take away a label that :func:`edit_object` put there, unless somebody edited it."""
+    """Delete a label that :func:`edit_object` wrote, unless somebody edited it."""
     Gold.open(dataset, gold).undo(step, unedited=True)
     reload_samples(dataset)
 
 
 def _kept_label(opened: ObjectsToDecide, objects: Decidable, unit_id: str) -> Stored | None:
-    """The label in the field of decisions for an object, which is kept as it was written; None without one."""
+    """The label in the field of decisions for an object; the decision keeps a copy of it. None if there is none."""
     unit, gold = objects.units.unit_ids.index(unit_id), opened.gold
     label = objects.gold_label(unit) if objects.found[unit] else None
     decision = objects.found[unit][0] if objects.found[unit] else {}

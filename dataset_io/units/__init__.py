@@ -1,4 +1,4 @@
-"""Derived fields with one label for every object, and views, tags and annotation tasks from them."""
+"""Units of a run with their current labels; fields with one label for every object, and patches of these."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Change documents: read them, compute what each becomes, write it if it is still what was read; the others again.
+"""Compare-and-swap of documents: read, compute new values, write if nobody changed what was read, else start again.
 
-Everything that is decided, applied to labels, taken back or derived from units is a function that is given to
-:func:`change`.
+Decisions, changes of labels by applying or undoing them, and derived labels are all written by :func:`change`, which
+gets a function that computes the new values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .unit_labels import Stored, UnitReader
 
 #: stands for a field that a document does not have
 MISSING: Any = object()
-#: documents that are read at once by their ids
+#: number of documents that are read at once by their ids
 BATCH = 1_000
 
 
@@ -31,16 +31,16 @@ class Write(NamedTuple):
 
     values: Stored  #: by field; ``MISSING`` removes it
     unchanged: Stored  #: a query for the document while it is what was read
-    mark: str  #: the field of these which nobody else writes, by which is told whether this was written
-    renews: bool = False  #: whether it gets a new time stamp, so that runs see it; the App loses edits that it has open
+    mark: str  #: one of these fields, which nobody else writes: it shows whether the document was written
+    renews: bool = False  #: whether the time stamp is renewed, so that runs see the change; the App loses open edits
 
 
-#: what becomes of a document: what is counted of it, and what is written; None if it stays as it is
+#: the outcome for a document: its counts, and what is written; None if it stays as it is
 Changed = tuple[Counter[Any], Write | None]
 
 
 def as_before(document: Stored, fields: Sequence[str]) -> Stored:
-    """A query for a document while some of its fields are what was read."""
+    """A query for a document on condition that some of its fields are still what was read."""
     return {name: {"$eq": document[name]} if name in document else {"$exists": False} for name in fields}
 
 
@@ -56,13 +56,13 @@ def change(
 
     Args:
         reader: reads the documents
-        changed: what becomes of the documents of a batch, by id
+        changed: computes the outcomes for the documents of a batch, by id
         check: called before every write
         preview: count only
         progress: as in ``compute``
 
     Returns:
-        what was counted of all documents, with ``n_meanwhile``: documents that others kept on changing
+        sums of the counts of all documents, with ``n_meanwhile``: documents that others kept on changing
 
     Raises:
         NoRoomError: if one of them would be too large
@@ -89,7 +89,7 @@ def change(
 
 
 def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows: list[Stored]) -> list[ObjectId]:
-    """Write documents that are still what was read; the ids of the others, which somebody changed meanwhile.
+    """Write documents that are still what was read; returns the ids of the others, which somebody changed meanwhile.
 
     Raises:
         NoRoomError: if one of them would be too large
@@ -122,7 +122,7 @@ class Documents:
         return self.collection.count_documents(self._query)
 
     def batches(self) -> Iterator[list[Stored]]:
-        """All documents, some at a time."""
+        """All documents, in batches."""
         ids = [row["_id"] for row in self.collection.find(self._query, {"_id": True})]
         for start in range(0, len(ids), BATCH):
             yield self.again(ids[start : start + BATCH])

@@ -61,7 +61,7 @@ class ConsensusMaker(NamedTuple):
 
 
 def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
-    """The consensus maker for the label types of a run; it makes detections, unless a type of labels has its own.
+    """The consensus maker for the label types of a run: of detections, unless all labels are of a type with its own.
 
     Raises:
         AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines
@@ -132,7 +132,7 @@ def temporal_extents(units: UnitLabels) -> list[Extent]:
 
 
 def boxes_around(readers: Sequence[GeometryReader], config: AgreementConfig, units: UnitLabels) -> list[Extent]:
-    """Labels of several types, or of a type without an own rule: the median of their bounding boxes."""
+    """Labels of several types, or of a type without its own function: the median of their bounding boxes."""
     xyxy, usable = np.zeros((len(units.unit), 4)), np.zeros(len(units.unit), np.bool_)
     for rows, reader, values in _of_fields(units, readers):
         xyxy[rows], usable[rows] = reader.boxes(values, config)
@@ -162,7 +162,7 @@ def pixel_extents(readers: Sequence[GeometryReader], config: AgreementConfig, un
     area = np.bincount(units.unit, weights=(high - low).prod(axis=1), minlength=units.n_units)
     part = np.cumsum(area) // _PIXELS_AT_ONCE
     edges = [*np.flatnonzero(np.diff(part, prepend=-1.0)).tolist(), units.n_units]
-    for first, last in itertools.pairwise(edges):  # whose pixels fit in memory
+    for first, last in itertools.pairwise(edges):  # ranges of units whose pixels fit in memory
         rows = np.arange(end[first], end[last])
         pixels = region_pixels(region.take(rows), np.rint(size_px[rows]).astype(np.int64))
         voted = majority_pixels(pixels, units.unit[rows] - first, last - first)
@@ -182,7 +182,7 @@ def pixel_extents(readers: Sequence[GeometryReader], config: AgreementConfig, un
 def _of_fields(
     units: UnitLabels, readers: Sequence[GeometryReader]
 ) -> Iterator[tuple[IntArray, GeometryReader, dict[str, list[Any]]]]:
-    """The members in every label field with members, the reader of their geometry, and what it reads."""
+    """For every label field with members: their rows, the reader of their geometry, the columns that it reads."""
     for field, reader in enumerate(readers):
         rows = np.flatnonzero(units.field == field)
         labels = [units.labels[k] for k in rows.tolist()]
@@ -203,7 +203,7 @@ def _copied(units: UnitLabels, row: int, reader: type[GeometryReader]) -> dict[s
 
 
 def _median_xyxy(units: UnitLabels, boxes_xyxy: FloatArray, usable: BoolArray) -> list[Extent]:
-    """Boxes whose edges are the medians of the edges of the members."""
+    """The box of every unit whose edges are the medians of its members' edges; None if a member is unusable."""
     boxes = medians_by_group(units.unit, boxes_xyxy, units.n_units)
     boxes[:, 2:] -= boxes[:, :2]
     complete = _all_of(usable, units)

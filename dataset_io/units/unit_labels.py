@@ -1,12 +1,12 @@
 """The units of a run as they are now, of any family, with the labels of all annotators as columns.
 
-They are read from the documents, on which the run wrote what its table says of them: a sample is known from its own
-document, so that whoever decides on one does not wait for the table, and units, labels and decisions are of one moment,
-also while the run is updated. Units whose labels were deleted, added or given to another annotator since the run are
-left out and counted. Class and geometry of a label are current; everything else is as written by the run.
+They are read from the samples' documents, on which the run wrote verdicts, votes and match ids, not from its table: to
+decide on a sample nobody waits for the table, and units, labels and decisions are read at the same moment, also while
+the run is updated. Units whose labels were deleted, added or given to another annotator since the run are left out and
+counted. Class and geometry of a label are current; everything else is as written by the run.
 
 ================  =====================  ====================================  =======================
-labels            a unit                 its match id                          verdict and votes stand
+labels            a unit                 its match id                          verdict and votes are
 ================  =====================  ====================================  =======================
 objects           an object              written on the labels by the run      on every label
 tags              a tag of a sample      the id of the sample, and the tag     on every label
@@ -49,18 +49,18 @@ Stored = dict[str, Any]
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
 _UNKNOWN_VERDICT = NO_VERDICT - 1
 _CURSOR_BATCH = 500
-#: a whole label takes so many times the memory of what runs read of it
+#: memory of a whole label, in multiples of that of the attributes that runs read
 _OF_WHOLE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class UnitLabels:
-    """The ``U`` units of ``S`` samples, by sample and id, and their ``N`` labels, by unit and annotator."""
+    """The ``U`` units of ``S`` samples, sorted by sample and id, and their ``N`` labels, by unit and annotator."""
 
     samples: list[StoredSample]  #: the samples, or frames
     documents: list[Stored]  #: the fields of every sample that were read, as stored
     n_left_out: IntArray  #: shape ``(S,)``, units left out because their labels were deleted or added since the run
-    asked: BoolArray  #: shape ``(S, R)``, who was assigned; of whole samples: who gave a value
+    asked: BoolArray  #: shape ``(S, R)``, who was assigned; for values of whole samples: who gave one
     sample: IntArray  #: shape ``(U,)``, sample of every unit
     unit_ids: list[str]  #: match id of every unit
     #: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; if the verdicts of labels
@@ -74,7 +74,7 @@ class UnitLabels:
     iou: FloatArray  #: shape ``(N,)``, mean IoU with the other labels as written by the run, nan without others
     field: IntArray  #: shape ``(N,)``, number of the label field
     values: list[Any]  #: class, tag or number of every label
-    labels: list[Stored]  #: every label as stored; a plain value as the label that it would be
+    labels: list[Stored]  #: every label as stored; a plain value as if it were a label
 
     @property
     def n_units(self) -> int:
@@ -109,7 +109,7 @@ class UnitReader:
     """Reads the units of a run, for :func:`~..run.read.work_through`, and other fields of their documents beside them.
 
     Attributes:
-        is_lean: whether masks of whole samples are not read
+        is_lean: whether masks of whole samples are left unread
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class UnitReader:
         return [row for batch in self.batched(rows) for row in batch]
 
     def batched(self, rows: Iterable[Stored]) -> Iterator[list[Stored]]:
-        """Query results in batches of bounded size, where masks count by their bytes, with facts of their videos."""
+        """Query results in batches of bounded size (masks count by bytes), of frames with facts of their videos."""
         if self.source.on_frames and self._videos is None:
             self._videos = Videos(self.source)
         batch: list[Stored] = []
@@ -157,7 +157,7 @@ class UnitReader:
             yield batch
 
     def _projection(self) -> Stored:
-        """The labels, and what the run wrote on the sample."""
+        """The projection of the query: labels, other fields, and what the run wrote on the sample."""
         source, key = self.source, self._key
         document: Stored = {name: f"${name}" for name in ("_id", *source.fields, *self._beside)}
         found: Stored = {"last_modified_at": True, "compared": f"${key}_n_annotators", "disputed": f"${key}_disputed"}
@@ -185,7 +185,7 @@ class UnitReader:
         documents = [row["document"] for row in rows]
         fields = list(zip(source.fields, source.kinds, strict=True))
         held = [[labels_in(one.get(name), kind) for one in documents] for name, kind in fields]
-        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # what is no label
+        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # some are no labels
             held = [[[each for each in entries if isinstance(each, dict)] for entries in lists] for lists in held]
         counts = [[len(entries) for entries in lists] for lists in held]
         labels = [label for lists in held for entries in lists for label in entries]
@@ -259,14 +259,14 @@ class UnitReader:
     def _named(
         self, labels: list[Stored], sample_ids: Sequence[str], sample: IntArray, annotator: IntArray
     ) -> tuple[list[Any], list[Any]]:
-        """Class, tag or number of every label, and match id of its unit; None for labels of none."""
+        """Class, tag or number of every label, and match id of its unit; None for a label of no unit."""
         if self._family is OBJECTS:
             return [label.get("label") for label in labels], [label.get(f"{self._key}_id") for label in labels]
         if self._is_number:
             values: list[Any] = [label.get("value") for label in labels]
             usable = [is_comparable(value) for value in values]
         elif self._family is PIXELS:
-            # masks that the run left out, as they cannot be compared, have null there
+            # masks that the run left out because they cannot be compared have null in this attribute
             compared = [label.get(f"{self._key}_of", 0) is not None for label in labels]
             has_mask = [label.get("has_mask") or any(label.get(name) is not None for name in ("mask", "mask_path"))
                         for label in labels]  # fmt: skip
@@ -290,7 +290,7 @@ class UnitReader:
 
 
 def labels_in(held: Any, kind: LabelKind) -> list[Any]:
-    """The labels in a field of a document, as stored; a plain value as the label that it would be."""
+    """The labels in a field of a document, as stored; a plain value as if it were a label."""
     if held is None:
         return []
     if kind.is_number and not kind.is_label:

@@ -1,6 +1,6 @@
-"""One label for every object of a run, with verdict and votes: for all, or where enough annotators agree; and patches.
+"""Derived fields with one label for every object of a run, or for those of the consensus; patches of disputed objects.
 
-Such a field is recorded before it is written, and deleted with its run.
+Such a field is recorded in the run before it is written, and deleted with the run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .unit_labels import Stored, UnitLabels, UnitReader
 
 logger = logging.getLogger(__name__)
 
-#: whether the object of a unit is written, or what it is counted as
+#: outcome for an object: a label is written, it has too few votes, or its classes tie
 Outcome = Literal["n_labels", "n_below_quorum", "n_tied"]
 
 #: entry of a run's config with the records of derived fields, by suffix
@@ -52,7 +52,7 @@ RECORD = "derived_fields"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DerivedLabels:
-    """Number of labels in a derived field, and numbers left out."""
+    """Number of labels in a derived field, and of objects left out."""
 
     field: str  #: the field that was written
     n_labels: int  #: labels in it
@@ -66,7 +66,7 @@ class DerivedLabels:
         return f"<{type(self).__name__}: {self.told()}>"
 
     def told(self) -> str:
-        """What was written and left out, in words."""
+        """A sentence on the numbers written and left out."""
         told = [f"Wrote {counted(self.n_labels, 'label')} into {self.field}"]
         left_out = [
             (self.n_below_quorum, "with too few votes"),
@@ -117,7 +117,7 @@ def _derive_labels(
     options: dict[str, Any],
     progress: Progress,
 ) -> DerivedLabels:
-    """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run.
+    """Write a derived field, or replace it; even after a crash it is found, and deleted with its run.
 
     ``declared`` are the type of the field, its description, and the attributes of its labels beside class and geometry;
     ``label_documents`` gives the stored label of every unit (None if its members are unusable now), and its outcome.
@@ -140,7 +140,7 @@ def _derive_labels(
         declare(dataset, {each: field for each, field in fields.items() if dataset.get_field(each) is None})
 
     def derived_of(rows: list[Stored]) -> dict[ObjectId, Changed]:
-        found = reader.units([row for row in rows if row.get("compared") is not None])  # the run did not compare others
+        found = reader.units([row for row in rows if row.get("compared") is not None])  # others were not compared
         of_samples: list[list[Stored]] = [[] for _ in found.samples]
         counts = [Counter({"n_left_out": n}) for n in found.n_left_out.tolist()]
         for sample, document, outcome in zip(found.sample.tolist(), *label_documents(found), strict=True):
@@ -293,7 +293,7 @@ def unit_documents(units: UnitLabels, maker: ConsensusMaker, reader: UnitReader)
     return documents
 
 
-#: what becomes of units on whose class the votes are equal
+#: what is done with units whose leading classes have equal votes
 Ties = Literal["leave_out", "keep"]
 
 
@@ -323,8 +323,8 @@ def resolve_units(
     Args:
         dataset: the dataset, or a view of it; the consensus of all samples of the run is written
         run_key: key of the run
-        quorum: ``"majority"``: more than half of the assigned annotators (2 of 2, 2 of 3, 3 of 4); or their least
-            share, in (0, 1], rounded up: half of 2 is 1, half of 3 is 2
+        quorum: ``"majority"``: more than half of the assigned annotators (2 of 2, 2 of 3, 3 of 4); or the least
+            share of them, in (0, 1], rounded up: half of 2 is 1, half of 3 is 2
         ties: objects for which several classes have the most votes: ``"leave_out"`` counts them and writes no label;
             ``"keep"`` writes a label with all leading classes (``"car / van"``) and ``tie`` true
         shapes: ``"medoid"`` or ``"vote"``; see ``run.objects.write``
@@ -365,7 +365,7 @@ def consensus_documents(
     quorum: float | Literal["majority"] = "majority",
     ties: Ties = "leave_out",
 ) -> tuple[list[Stored | None], list[Outcome]]:
-    """The consensus label of every unit as stored (None if its members are unusable now), and what becomes of it."""
+    """The consensus label of every unit as stored (None if its members are unusable now), and its outcome."""
     made = unit_documents(units, maker, reader)
     votes, assigned = units.votes, units.assigned
     outcomes: list[Outcome] = []
@@ -448,7 +448,7 @@ def agreement_patches(
 
 
 def check_verdicts(verdict: Any) -> tuple[str, ...]:
-    """The verdicts of the requested objects."""
+    """The requested verdicts; without a request those of disputed objects."""
     if verdict is None:
         return DISPUTED
     verdicts = (verdict,) if isinstance(verdict, str) else verdict
