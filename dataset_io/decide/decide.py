@@ -23,7 +23,7 @@ from ...charts.reports.decided import but_left_out
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_dataset, reload_samples
 from ..labels.stored import all_fields, attributes_of_runs, can_hold
-from ..record.lease import unless_deleted
+from ..record.lease import unless_deleted, writing
 from ..record.run_labels import open_run_labels
 from ..record.sample_index import now
 from ..run.read import Progress, rare_collections
@@ -325,9 +325,11 @@ def decide_on(
         total = change(reader, decided, preview=preview, progress=progress)
         if not preview:
             reload_dataset(labels.dataset)
-            if not gold.exists:  # delete also what was written after somebody deleted the field
-                gold.delete()
-                raise AgreementInputError(f"The field `{gold.path}` was deleted meanwhile; nothing was decided")
+            if not gold.exists:
+                with writing(labels.dataset):
+                    if not gold.exists:  # nobody decided anew: delete also what was written after the deletion
+                        gold.delete()
+                        raise AgreementInputError(f"The field `{gold.path}` was deleted meanwhile; nothing was decided")
             reload_samples(labels.dataset)
     if rule.objects is not None and not total["n_found"]:
         raise AgreementInputError(

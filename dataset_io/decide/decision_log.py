@@ -175,6 +175,10 @@ class DecisionLog:
         at = self._position(decision["gold_id"])
         return at is None or hash_of_label(self.labels[at], self._kind) != decision["gold_hash"]
 
+    def would_lose(self, decision: Stored) -> bool:
+        """True if the label of a decision is there, and was edited: undoing the decision would delete it."""
+        return self._position(decision["gold_id"]) is not None and self.is_edited(decision)
+
     def _position(self, label_id: ObjectId | None) -> int | None:
         found = enumerate(self.labels if label_id is not None else ())
         return next((at for at, label in found if label["_id"] == label_id), None)
@@ -236,14 +240,12 @@ class DecisionLog:
             self.labels.append(label)
 
     def undo(self, step: str, *, unedited: bool = False) -> int:
-        """Undo the decisions of a step that are not applied; returns their number.
+        """Undo the decisions of a step that are not applied, and whose label nobody edited; returns their number.
 
         With ``unedited`` only those whose labels are still as they were when the form for editing was opened.
         """
-        gone = [
-            each for each in self.decisions
-            if each["step"] == step and not each.get(APPLIED) and (not unedited or each.get("written") in self.labels)
-        ]  # fmt: skip
+        gone = [each for each in self.decisions if each["step"] == step and not each.get(APPLIED) and (
+            each.get("written") in self.labels if unedited else not self.would_lose(each))]  # fmt: skip
         for decision in gone:
             entries, labels = list[Stored](), list[Stored]()
             for each in self.entries:

@@ -217,16 +217,18 @@ class Gold(GoldField):
         With ``unedited`` only those whose labels are still as they were when the form was opened.
 
         Raises:
-            AgreementInputError: if all of them were applied to labels
+            AgreementInputError: if all of them were applied to labels, or their labels were edited
         """
-        n, is_applied = 0, False
+        n, is_applied, is_edited = 0, False, False
 
         def undone(rows: list[Stored]) -> dict[ObjectId, Changed]:
-            nonlocal is_applied
+            nonlocal is_applied, is_edited
             found = dict[ObjectId, Changed]()
             for row in rows:
                 log = DecisionLog(self, self.kind, row)
-                is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
+                of_step = [each for each in log.decisions if each["step"] == step]
+                is_applied |= any(each.get(APPLIED) for each in of_step)
+                is_edited |= any(map(log.would_lose, of_step))
                 n_undone = log.undo(step, unedited=unedited)
                 found[row["_id"]] = Counter(n=n_undone), log.write() if n_undone else None
             return found
@@ -240,6 +242,11 @@ class Gold(GoldField):
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "
                 "run.decisions.undo_applied() first"
+            )
+        if is_edited and not n and not unedited:
+            raise AgreementInputError(
+                f"`step` must have labels as they were decided, got {step!r}, whose labels somebody edited since: "
+                "undoing it would delete them; delete these labels, or record them with run.decisions.record_own()"
             )
         return n
 

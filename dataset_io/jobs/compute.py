@@ -5,14 +5,17 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
+from numpy.typing import NDArray
 
 from ... import names
 from ...agreement.settings.arguments import takes_arrays
@@ -53,11 +56,11 @@ from ..labels.source import Source, annotators_found, open_source, refuse_decisi
 from ..labels.stored import NoRoomError
 from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
-from ..record.run import FAILED, Run, refresh, versions
+from ..record.run import FAILED, Run, compared_facts, refresh, versions
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
 from ..record.run_labels import open_run_labels
-from ..record.sample_index import CHANGES_RECORD, changes_since, ids_of, new_changes_record, sample_keys
-from ..record.schema import fields_marked, unset_values
+from ..record.sample_index import CHANGES_RECORD, SampleIndex, changes_since, ids_of, new_changes_record, sample_keys
+from ..record.schema import declare_fields, fields_marked, unset_values
 from ..record.stored_records import OpenRecords, delete_files
 from ..results.load import with_samples
 from ..results.thresholds import source_with_iou_from_data, with_thresholds
@@ -336,17 +339,27 @@ def update_agreement(
     with unless_deleted(run.dataset):
         run.require_completed()
         try:
-            with rare_collections():
-                report = _update(run, progress, started)
+            report = _update(run, _changed_alone, progress, started)
         except WholeRunNeededError as reason:
             logger.warning("All samples of the run %r are compared again: %s", run_key, reason)
-            config = dataclasses.replace(AgreementConfig.from_dict(run.config["options"]), run_key=run_key)
-            return run_agreement(run.target(), config, overwrite=True, progress=progress)
+            report = _update(run, _all_again, progress, started)
         reload_samples(run.dataset)
     return with_samples(report, run.dataset)
 
 
-def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
+@dataclass(frozen=True, slots=True)
+class _Updated:
+    """New results of a run."""
+
+    family: LabelFamily[Any, Any]  #: compared the samples
+    compared: Compared
+    noticed: Counter[str]
+    gone: NDArray[np.bytes_]  #: keys of samples that have no results any more
+    facts: Mapping[str, Any] | None = None  #: what the run compared, where that may be another thing than before
+
+
+def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progress, started: float) -> AgreementReport:
+    """Compare samples again, and put the new results in the place of the old ones; all else of the run stays."""
     dataset, new_id = run.dataset, str(ObjectId())
     with writing(dataset):
         loaded, record = run.records(), run.config
@@ -354,42 +367,27 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         read = new_changes_record(dataset)
         run.begin_update(new_id)
     try:
-        source = open_run_labels(dataset, run.key).source_of_run()
-        source = dataclasses.replace(source, run_id=str(record.get("files_id") or run.run_id))
-        refuse_decisions(source)
-        source = with_roles(source)
-        with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
-        refuse_read_only(dataset, [*with_labels, *source.config.fields] if with_labels else [])
-        changes = changes_since(dataset, run.config[CHANGES_RECORD], lambda: loaded.index, on_frames=source.on_frames)
-        if changes is None or record.get("versions") != versions():
-            raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
-        known = loaded.context.details.get("roles", ())
-        if [role.decided for role in source.roles] != [role.get("decided") for role in known]:
-            raise WholeRunNeededError(WholeRunReason.OTHER_DECISIONS)
-        if source.is_view:
-            cursor = source.aggregate_samples([{"$project": {"_id": True}}])
-        else:
-            cursor = sample_collection(dataset).find({}, {"_id": True}, hint="_id_")
-        found = sample_keys(row["_id"] for row in cursor)
-        now, rows = np.unique(found), loaded.index.columns["sample_id"]
-        if len(now) < len(found) and source.on_frames:
-            raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
-        before = np.unique(rows)
-        again = np.union1d(np.intersect1d(now, sample_keys(changes.samples)), np.setdiff1d(now, before))
-        kept, gone = np.isin(rows, np.setdiff1d(now, again)), ids_of(np.setdiff1d(before, now))
-        if not len(again) and kept.all():
-            run.end_update(new_id, read)
-            return loaded.report
-        family = _family(source, loaded, tuple(ids_of(again)))
-        new, noticed = settle(family, run.require_current, progress, again=True)
-        compared = _with_the_others(family, new, loaded, kept)
-        # samples that are still in the dataset, but no longer in the view of the run
-        still_there = sample_collection(dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
-        if left := [row["_id"] for row in still_there]:
-            unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
-        noticed["n_repeated"], noticed["n_videos"] = len(found) - len(now), len(now)
-        report, store = reported(family, compared, noticed, started=started)
-        run.store(report, store, applied_steps(dataset), {}, new_id=new_id, read=read)
+        with rare_collections():
+            found = compare(run, loaded, progress)
+            if found is None:  # no change concerns the run
+                run.end_update(new_id, read)
+                return loaded.report
+            # samples that are still in the dataset, but no longer in the view of the run
+            source, query = found.family.source, {"_id": {"$in": ids_of(found.gone)}}
+            still_there = sample_collection(dataset).find(query, {"_id": True}) if len(found.gone) else ()
+            if left := [row["_id"] for row in still_there]:
+                unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
+            report, store = reported(found.family, found.compared, found.noticed, started=started)
+            run.store(
+                report,
+                store,
+                applied_steps(dataset),
+                {},
+                new_id=new_id,
+                read=read,
+                named=source.run_id,
+                facts=found.facts,
+            )
     except BaseException:
         with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
             run.end_update(new_id)
@@ -397,6 +395,60 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
                 run.remove_remains(record["fields_written"])
         raise
     return dataclasses.replace(report, run_key=run.key)  # FiftyOne itself may have renamed the run
+
+
+def _all_again(run: Run, loaded: OpenRecords, progress: Progress) -> _Updated:
+    """Compare all samples again, as if the run were new."""
+    record = run.config
+    family = _checked(run.target(), AgreementConfig.from_dict(record["options"]), overwrite=True)
+    family = open_family(dataclasses.replace(family.source, run_id=run.files_id()))
+    source = family.source
+    with writing(run.dataset):  # what somebody deleted
+        run.require_current()
+        declare_fields(run.dataset, run.field_key, source.fields_written(source.config.run_key))
+    compared, noticed = settle(family, run.require_current, progress, again=True)
+    if compared is None:
+        raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
+    gone = np.setdiff1d(loaded.index.sample_keys(), SampleIndex.of_records(compared.records).sample_keys())
+    return _Updated(family, compared, noticed, gone, compared_facts(source))
+
+
+def _changed_alone(run: Run, loaded: OpenRecords, progress: Progress) -> _Updated | None:
+    """Compare the samples that were changed since; None if none was.
+
+    Raises:
+        WholeRunNeededError: if a change concerns all samples
+    """
+    dataset, record = run.dataset, run.config
+    source = open_run_labels(dataset, run.key).source_of_run()
+    source = dataclasses.replace(source, run_id=run.files_id())
+    refuse_decisions(source)
+    source = with_roles(source)
+    with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
+    refuse_read_only(dataset, [*with_labels, *source.config.fields] if with_labels else [])
+    changes = changes_since(dataset, record[CHANGES_RECORD], lambda: loaded.index, on_frames=source.on_frames)
+    if changes is None or record.get("versions") != versions():
+        raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
+    known = loaded.context.details.get("roles", ())
+    if [role.decided for role in source.roles] != [role.get("decided") for role in known]:
+        raise WholeRunNeededError(WholeRunReason.OTHER_DECISIONS)
+    if source.is_view:
+        cursor = source.aggregate_samples([{"$project": {"_id": True}}])
+    else:
+        cursor = sample_collection(dataset).find({}, {"_id": True}, hint="_id_")
+    found = sample_keys(row["_id"] for row in cursor)
+    now, rows = np.unique(found), loaded.index.columns["sample_id"]
+    if len(now) < len(found) and source.on_frames:
+        raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
+    before = np.unique(rows)
+    again = np.union1d(np.intersect1d(now, sample_keys(changes.samples)), np.setdiff1d(now, before))
+    kept = np.isin(rows, np.setdiff1d(now, again))
+    if not len(again) and kept.all():
+        return None
+    family = _family(source, loaded, tuple(ids_of(again)))
+    new, noticed = settle(family, run.require_current, progress, again=True)
+    noticed["n_repeated"], noticed["n_videos"] = len(found) - len(now), len(now)
+    return _Updated(family, _with_the_others(family, new, loaded, kept), noticed, np.setdiff1d(before, now))
 
 
 def _family(source: Source, loaded: OpenRecords, again: tuple[ObjectId, ...]) -> LabelFamily[Any, Any]:

@@ -16,7 +16,7 @@ from ..families.pixels import delete_map_files, runs_of_files
 from ..labels.source import refuse_read_only
 from ..labels.stored import places
 from ..record.lease import writing
-from ..record.run import DELETING, Run, list_agreements, refresh
+from ..record.run import DELETING, Run, list_agreements, refresh, with_files
 from ..record.schema import delete_fields, fields_marked, mend, unset_undeclared
 from ..record.stored_records import delete_orphans, delete_results
 
@@ -88,8 +88,9 @@ def field_keys(run: Run, documents: Sequence[dict[str, Any]]) -> set[str]:
 
 def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], declared: Sequence[str]) -> None:
     """Delete the files of heatmaps, including files that only field values refer to."""
-    options = [(document["config"]["options"], document["config"]["results_id"]) for document in documents]
-    found = {(known["map_folder"], run_id) for known, run_id in options if isinstance(known.get("map_folder"), str)}
+    configs = [document["config"] for document in documents]
+    found = {(each["options"]["map_folder"], str(each.get("files_id") or each["results_id"])) for each in configs
+             if isinstance(each["options"].get("map_folder"), str)}  # fmt: skip
     heatmaps = [path for path in declared if getattr(dataset.get_field(path), "document_type", None) is fo.Heatmap]
     for place in places(dataset, heatmaps):
         for path in place.paths:
@@ -98,5 +99,5 @@ def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], decla
     own = [document["_id"] for document in documents]
     for folder, run_id in sorted(found):
         # a cloned dataset has the files of the original
-        if database().runs.find_one({"config.results_id": run_id, "_id": {"$nin": own}}) is None:
+        if database().runs.find_one({**with_files(run_id), "_id": {"$nin": own}}) is None:
             delete_map_files(folder, run_id)

@@ -139,6 +139,22 @@ _RECORDED: dict[str, type] = {
 }
 
 
+def with_files(named: str) -> dict[str, Any]:
+    """A query for runs with files whose names have an id; those of a clone are the files of the original."""
+    return {"$or": [{f"config.{entry}": named} for entry in ("results_id", "files_id", "files_before")]}
+
+
+def compared_facts(source: Source) -> dict[str, Any]:
+    """What the record of a run says of what it compared, and how: entries of its config."""
+    return {
+        "schema_version": names.SCHEMA_VERSION,
+        "family": source.kinds[0].compared_as,
+        "annotators": list(source.annotators),
+        "options": source.config.to_dict(),
+        "versions": versions(),
+    }
+
+
 class Run:
     """A run of a dataset, by its key. Nothing is cached: other processes may change or delete the run at any time.
 
@@ -353,14 +369,10 @@ class Run:
         config, dataset = source.config, source.dataset
         record = dataset.init_run(
             method=names.RUN_METHOD,
-            schema_version=names.SCHEMA_VERSION,
             status=RUNNING,
             fields_written=list(source.fields_written(config.run_key)),
-            family=source.kinds[0].compared_as,
-            annotators=list(source.annotators),
-            options=config.to_dict(),
+            **compared_facts(source),
             results_id=source.run_id,
-            versions=versions(),
             seed=config.seed,
             process=this_process(),
             **{CHANGES_RECORD: new_changes_record(dataset)},
@@ -384,6 +396,12 @@ class Run:
         if isinstance(left, str) and ObjectId.is_valid(left):
             delete_files(left)
 
+    def files_id(self) -> str:
+        """Id in the names of files that the run writes now; another one if a clone of the dataset shares its files."""
+        found = str(self.config.get("files_id") or self.run_id)
+        is_shared = database().runs.find_one({**with_files(found), "_id": {"$ne": self.reference}}) is not None
+        return str(ObjectId()) if is_shared else found
+
     def end_update(self, new_id: str, record: Mapping[str, int] | None = None) -> None:
         """End an update without new results; ``record``: new :data:`CHANGES_RECORD` if no change concerned the run."""
         update = {"$unset": _config_filter({"updating": ""})}
@@ -401,6 +419,8 @@ class Run:
         *,
         new_id: str | None = None,
         read: Mapping[str, int] | None = None,
+        named: str | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         """Store report and records, then complete the run in one write; an update keeps the old results, too.
 
@@ -411,6 +431,8 @@ class Run:
             fields: the fields that the run writes
             new_id: for an update, the id under which the results are stored
             read: for an update, when the samples were read (:data:`CHANGES_RECORD`)
+            named: for an update, the id in the names of its files, see :meth:`files_id`
+            facts: for an update of all samples, :func:`compared_facts` as they are now
 
         Raises:
             AgreementInputError: if somebody else began to update the run
@@ -429,7 +451,10 @@ class Run:
             record, values = self.config, dict[str, Any](status=COMPLETED)
             if new_id is not None:
                 values |= {"results_id": new_id, "previous": self.run_id, CHANGES_RECORD: dict(read or {})}
-                values["files_id"] = record.get("files_id") or self.run_id
+                before = record.get("files_id") or self.run_id
+                values |= {"files_id": named, **(facts or {})}
+                if named != before:
+                    values["files_before"] = [*(record.get("files_before") or ()), before]
             update = {
                 "$set": {"results": ObjectId(stored_under), **_config_filter(values)},
                 "$unset": _config_filter({"updating": "", SHARED: ""}),

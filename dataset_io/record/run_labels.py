@@ -98,7 +98,14 @@ class RunLabels:
         return self.config.annotator_value(annotator)
 
     def source(self) -> Source:
-        """All labels of the dataset, as a source."""
+        """All labels of the dataset, as a source.
+
+        Raises:
+            AgreementInputError: if the field that says who was asked is gone
+        """
+        asked = self.config.assigned_field
+        if asked is not None and self.dataset.get_field(asked) is None:
+            raise _gone(self.run_key, asked)
         return recorded_source(self.dataset, self.config, self.kinds, self.annotators)
 
     def source_of_run(self) -> Source:
