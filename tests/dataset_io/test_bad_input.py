@@ -19,7 +19,6 @@ from annotator_agreement.dataset_io import (
     changed_since,
     compute_agreement,
     delete_agreement,
-    list_agreements,
     load_agreement,
     update_agreement,
     view_agreement,
@@ -118,6 +117,8 @@ def test_annotators_named_by_an_attribute_are_checked(make_dataset):
     _refused(dataset, "got 1 that are not", "both", **options, run_key="all_of_them")
 
 
+INSIDE, REACHING_OUT = ("cat", (0.1, 0.1, 0.5, 0.5)), ("cat", (-0.1, 0.7, 0.9, 0.5))
+IN_PIXELS = ("cat", (10, 10, 50, 50))
 NAN, INFINITE = float("nan"), float("inf")
 UNUSABLE_BOXES = [
     [0.1, 0.1, -0.2, 0.4], [0.1, 0.1, 0.2, -0.4], [NAN, 0.1, 0.2, 0.4], [0.1, INFINITE, 0.2, 0.4],
@@ -127,22 +128,21 @@ UNUSABLE_BOXES = [
 
 
 def test_unusable_boxes_are_counted_with_their_samples_unless_a_view_leaves_them_out(make_dataset):
-    dataset = make_dataset()
+    good, n = [[INSIDE, INSIDE]] * (len(UNUSABLE_BOXES) + 1), len(UNUSABLE_BOXES)
+    dataset = make_dataset({"alice": good, "bob": good})
     ids = dataset.values("_id")
-    message = f"got 2 that are not, on samples {ids[0]}, {ids[1]}; correct them, or .* with invalid="
-    for box in UNUSABLE_BOXES:
-        for sample_id, field in ((ids[0], "alice"), (ids[1], "bob")):
-            change = {"$set": {f"{field}.detections.0.bounding_box": box}}
-            dataset._sample_collection.update_one({"_id": sample_id}, change)
-        dataset.reload()
-        with pytest.raises(AgreementInputError, match=message):
-            compute_quickly(dataset)
-        assert not list_agreements(dataset)
-        report = compute_quickly(dataset, invalid="skip")
-        assert (report.run.n_invalid, report.n_objects) == (2, 10), box
-        delete_agreement(dataset)
-    others = dataset.filter_labels("alice", F("label") == "dog", only_matches=False).exclude(str(ids[1]))
-    assert compute_quickly(others, run_key="others").n_rated == 3
+    for sample_id, box in zip(ids, UNUSABLE_BOXES, strict=False):
+        change = {"$set": {"alice.detections.0.bounding_box": box}}
+        dataset._sample_collection.update_one({"_id": sample_id}, change)
+    dataset.reload()
+    found = f"got {n} that are not, on samples {', '.join(map(str, ids[:5]))}, "
+    _refused(dataset, f"{found}.*; correct them, or .* with invalid=", TWO)
+    report = compute_quickly(dataset, TWO, invalid="skip")
+    assert (report.run.n_invalid, report.n_objects) == (n, 4 * (n + 1) - n)
+    has_verdict = [[each is not None for each in found] for found in dataset.values("alice.detections.agreement")]
+    assert has_verdict == [*[[False, True]] * n, [True, True]]
+    others = dataset.exclude([str(each) for each in ids[1:-1]]).filter_labels("alice", F("bounding_box")[2] > 0)
+    assert compute_quickly(others, TWO, run_key="others").n_rated == 2
 
 
 def test_boxes_without_area_are_compared(make_dataset):
@@ -151,10 +151,6 @@ def test_boxes_without_area_are_compared(make_dataset):
     report = compute_quickly(dataset, TWO)
     assert dataset.values("alice.detections.agreement") == [["lone"]]
     assert np.isclose(report.score.mean, 0.0)
-
-
-INSIDE, REACHING_OUT = ("cat", (0.1, 0.1, 0.5, 0.5)), ("cat", (-0.1, 0.7, 0.9, 0.5))
-IN_PIXELS = ("cat", (10, 10, 50, 50))
 
 
 def test_boxes_of_which_most_are_in_pixels_are_refused(make_dataset, make_videos):
