@@ -170,7 +170,7 @@ def _printed_import(dataset: fo.Dataset, files: dict[str, Any]) -> None:
 def test_no_name_steers_a_terminal_or_a_ci_system(make_dataset, tmp_path, capsys, caplog) -> None:
     n, names = len(STEERING), STEERING * 2
     fields = {"filepath": lambda k: f"/images/{names[k].replace('/', '')}{k}.jpg", "camera": lambda k: names[k],
-              "tags": lambda k: [names[k - 1]]}  # fmt: skip
+              "tags": lambda k: [names[k % 5]]}  # fmt: skip
     dataset = _disputed(make_dataset, names, lambda k: (names[k], names[k - 1], "carol"), **fields)
     compute_quickly(dataset, "all", annotator_attribute="who", resamples=10)
     compute_quickly(dataset, "all", annotator_attribute="who", run_key="strict", iou=0.9)
