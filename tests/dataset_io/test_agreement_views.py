@@ -256,11 +256,8 @@ def test_scores_limit_samples_and_sort_them(case):
     low, high = inner[1], inner[-2]
     for limits in ({"min_score": low}, {"max_score": high}, {"min_score": low, "max_score": high}):
         view = view_agreement(dataset, **limits)
-        expected = {
-            sample
-            for sample, score in scores.items()
-            if score is not None and limits.get("min_score", 0) <= score <= limits.get("max_score", 1)
-        }
+        least, most = limits.get("min_score", 0), limits.get("max_score", 1)
+        expected = {sample for sample, score in scores.items() if score is not None and least <= score <= most}
         found = view.values("agreement_score")
         assert (set(view.values("id")), found) == (expected, sorted(found))
         n_labels = sum(label.document.split("-")[0] in expected for label in table.labels)
@@ -317,10 +314,11 @@ def test_views_can_be_serialised_saved_and_narrowed(case):
         assert other.values("id") == view.values("id")
     some = dataset.values("id")[::2]
     narrowed = view_agreement(dataset.select(some), verdict=["missed", "lone"])
-    shown = _shown(narrowed, where)
-    assert keys(shown) == table.where(
-        lambda label, _: label.verdict in ("missed", "lone") and label.document.split("-")[0] in some
-    )
+
+    def expected(label, _):
+        return label.verdict in ("missed", "lone") and label.document.split("-")[0] in some
+
+    assert keys(_shown(narrowed, where)) == table.where(expected)
 
 
 def test_a_question_changes_nothing_and_none_shows_all_samples_of_the_run_with_an_index_too(make_dataset):
@@ -377,9 +375,8 @@ def test_aliases_are_the_classes_that_they_stand_for_and_labels_without_one_have
 def test_an_annotator_without_a_name_can_be_asked_for(make_dataset):
     dataset = make_dataset()
     join_fields(dataset, NAMES, "all")
-    for sample in dataset.iter_samples(autosave=True):
-        for label in sample["all"].detections if sample["all"] else ():
-            label["annotator"] = label["annotator"].replace("bob", "")
+    names = [of and ["" if name == "bob" else name for name in of] for of in dataset.values("all.detections.annotator")]
+    dataset.set_values("all.detections.annotator", names)
     compute_quickly(dataset, "all", annotator_attribute="annotator")
     shown = view_agreement(dataset, annotators="").values("all.detections.annotator", unwind=True)
     assert set(shown) == {""}
@@ -387,12 +384,8 @@ def test_an_annotator_without_a_name_can_be_asked_for(make_dataset):
 
 def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
     whole, left, right, most = (0.1, 0.1, 0.6, 0.4), (0.1, 0.1, 0.4, 0.4), (0.5, 0.1, 0.2, 0.4), (0.1, 0.1, 0.42, 0.4)
-    annotators = {
-        "alice": [[("cat", whole)]],
-        "bob": [[("cat", left), ("cat", right)]],
-        "carol": [[("cat", most)]],
-        "dave": [[]],
-    }
+    drawn = {"alice": [whole], "bob": [left, right], "carol": [most], "dave": []}
+    annotators = {name: [[("cat", box) for box in boxes]] for name, boxes in drawn.items()}
     dataset = make_dataset(annotators)
     compute_quickly(dataset, list(annotators))
     table = table_of(dataset, annotators)
@@ -416,40 +409,18 @@ def test_the_labels_that_a_run_made_are_left_out_where_labels_are_chosen(make_da
 
 def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
     annotators = _labels(3, 12)
-    dataset = make_dataset({})
+    dataset, groups = make_dataset({}), [fo.Group() for _ in range(6)]
     dataset.add_group_field("group", default="left")
-    samples = []
-    for k in range(0, 12, 2):
-        group = fo.Group()
-        for side, row in (("left", k), ("right", k + 1)):
-            labels = {name: detections(annotators[name][row]) for name in NAMES}
-            samples.append(fo.Sample(filepath=f"/images/{row}.jpg", group=group.element(side), **labels))
-    dataset.add_samples(samples)
+    for k in range(12):
+        labels = {name: detections(annotators[name][k]) for name in NAMES}
+        side = groups[k // 2].element(("left", "right")[k % 2])
+        dataset.add_sample(fo.Sample(f"/images/{k}.jpg", group=side, **labels))
     report = compute_quickly(dataset, NAMES)
     for name in NAMES:
-        view = view_agreement(dataset, missed_by=name)
-        others = [other for other in NAMES if other != name]
-        shown = table_of(view, others)
-        missed = {(label.document, label.unit) for label in shown.labels}
-        assert len(missed) == _annotators(report)[name].n_missed
+        shown = table_of(view_agreement(dataset, missed_by=name), [other for other in NAMES if other != name])
+        assert len({(label.document, label.unit) for label in shown.labels}) == _annotators(report)[name].n_missed
     assert sum(annotator.n_missed for annotator in report.annotators) > 3
     assert len(view_agreement(dataset, max_score=1.0)) == report.score.n
-
-
-def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
-    from annotator_agreement.dataset_io.database import pipeline_of
-    from annotator_agreement.dataset_io.views import agreement_view
-
-    dataset = make_dataset(_labels(n_samples=4))
-    compute_quickly(dataset, NAMES)
-    unsorted = agreement_view._unsorted
-    worst = view_agreement(dataset, max_score=1.0).select_fields("alice")
-    assert any("$sort" in stage for stage in pipeline_of(worst))
-    assert not any("$sort" in stage for stage in pipeline_of(unsorted(worst)))
-    assert agreement_view.shows_any(worst)
-    # a sorting that decides which samples are shown stays
-    assert any("$sort" in stage for stage in pipeline_of(unsorted(worst.limit(2))))
-    assert not agreement_view.shows_any(worst.match(F("agreement_score") > 2))
 
 
 # ---- the labels that a view shows, and the expected labels found one by one ----

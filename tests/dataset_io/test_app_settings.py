@@ -323,7 +323,7 @@ def test_annotators_in_one_field_have_colours_and_these_have_names(make_dataset)
     assert dataset.app_config.color_scheme is None
 
 
-def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(computed):
+def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(computed, make_dataset):
     mine = {"path": "bob", "fieldColor": "#ff00ff"}
     computed.app_config.color_scheme = fo.ColorScheme(color_by="value", opacity=0.5, fields=[mine])
     computed.save()
@@ -339,14 +339,13 @@ def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(compu
     configure_agreement_app(computed, color_by="annotator")
     delete_agreement(computed)
     assert computed.app_config.color_scheme.to_dict() == before
-
-
-def test_of_many_annotators_fiftyone_chooses_the_colours(make_dataset):
-    fields = [f"rater_{k}" for k in range(len(names.ANNOTATOR_COLORS) + 1)]
+    fields = [f"rater_{k}" for k in range(len(names.ANNOTATOR_COLORS) + 1)]  # of more than there are, FiftyOne chooses
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.2, 0.4))]] for name in fields})
-    compute_quickly(dataset, fields)
-    configure_agreement_app(dataset, color_by="annotator")
-    assert dataset.app_config.color_scheme is None
+    for used, has_colours in ((fields[:-1], True), (fields, False)):
+        compute_quickly(dataset, used, overwrite=True)
+        configure_agreement_app(dataset, color_by="annotator")
+        assert (dataset.app_config.color_scheme is not None) == has_colours
+        configure_agreement_app(dataset)
 
 
 def test_what_is_not_usable_is_named(computed, make_dataset):

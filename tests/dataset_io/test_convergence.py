@@ -110,26 +110,8 @@ def test_a_model_is_measured_against_every_annotator_and_changes_nothing_else(ru
     by_annotator = {pair.reference: pair.map for pair in found.model.pairs}
     assert by_annotator["p000"] == 1.0  # a copy
     assert found.model.map == pytest.approx(np.mean(list(by_annotator.values())))
-    assert found.sentence == (
-        f"Annotators reach mAP {found.map:.2f} against each other, yolo {found.model.map:.2f} against them; a model "
-        "near their mean can be above what they reach."
-    )
-
-
-def test_a_model_near_the_mean_of_annotators_is_above_what_they_reach(run_of) -> None:
-    """Two annotators differ by the errors of both, the truth from each by those of one: there is no ceiling."""
-    rng = np.random.default_rng(1)
-    truth = [[("cat", [0.1 + 0.3 * k, 0.2, 0.2, 0.3]) for k in range(3)] for _ in range(24)]
-
-    def drawn():
-        return [[(c, (np.array(box) + rng.normal(0, 0.012, 4)).tolist()) for c, box in image if rng.random() > 0.1]
-                for image in truth]  # fmt: skip
-
-    found = run_of({"a": drawn(), "b": drawn(), "c": drawn(), "truth": truth}, models=["truth"]).convergence(
-        model="truth"
-    )
-    assert found.model.map > found.map + 0.05
-    assert "confidence" not in found.sentence
+    said = f"Annotators reach mAP {found.map:.2f} against each other, yolo {found.model.map:.2f} against them; a model "
+    assert found.sentence == f"{said}near their mean can be above what they reach."
 
 
 NAMES = ("alice", "bob", "carol", "gold", "yolo")

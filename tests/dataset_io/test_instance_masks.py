@@ -212,18 +212,3 @@ def test_boxes_have_their_pixels_row_by_row() -> None:
     boxes = np.array([[0.1, 0.5, 0.2, 0.25], [0.0, 0.0, 1.0, 1.0], [0.9, -0.5, 0.5, 1.0]])
     sizes = np.array([[50.0, 8.0], [7.0, 3.0], [50.0, 8.0]])
     assert pixel_boxes(boxes, sizes).tolist() == [[5, 4, 10, 2], [0, 0, 7, 3], [45, 0, 5, 4]]
-
-
-def test_a_mask_has_the_same_pixels_however_it_is_stored(tmp_path: Path) -> None:
-    rng = np.random.default_rng(9)
-    mask = rng.random((9, 14)) < 0.5
-    path = str(tmp_path / "mask.png")
-    assert cv2.imwrite(path, mask.astype(np.uint8) * 255)
-    stored = [mask, mask.astype(np.uint8), mask.astype(np.uint8) * 255]
-    masks = [*(decode_mask(serialize_numpy_array(array)) for array in stored), read_mask_file(path)]
-    box, size = (0.1, 0.2, 0.61, 0.47), (90, 31)
-    expected = painted_by_fiftyone(mask, box, size)
-    # FiftyOne itself takes every pixel that such a mask touches
-    assert painted_by_fiftyone(stored[2], box, size).sum() > expected.sum()
-    for each in masks:
-        assert_array_equal(painted(each, box, size), expected)
