@@ -423,6 +423,22 @@ def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
     assert len(view_agreement(dataset, max_score=1.0)) == report.score.n
 
 
+def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
+    from annotator_agreement.dataset_io.database import pipeline_of
+    from annotator_agreement.dataset_io.views import agreement_view
+
+    dataset = make_dataset(_labels(n_samples=4))
+    compute_quickly(dataset, NAMES)
+    worst = view_agreement(dataset, max_score=1.0).select_fields("alice")
+    # a sorting that decides which samples are shown stays
+    for view, is_sorted in ((worst, False), (worst.limit(2), True)):
+        unsorted = agreement_view._unsorted(view)
+        found = [any("$sort" in stage for stage in pipeline_of(each)) for each in (view, unsorted)]
+        assert found == [True, is_sorted]
+    assert agreement_view.shows_any(worst)
+    assert not agreement_view.shows_any(worst.match(F("agreement_score") > 2))
+
+
 # ---- the labels that a view shows, and the expected labels found one by one ----
 
 
