@@ -128,12 +128,10 @@ def test_the_report_is_what_loops_over_the_labels_find(dataset):
     assert {entry.recall for entry in report.annotators} != {1.0}
 
 
-@pytest.mark.parametrize("n", [3, 2, 4])
-@pytest.mark.few(1)
-def test_a_consensus_is_what_resolve_units_writes_and_the_majority_is_right_or_wrong_or_none(make_dataset, n):
-    annotators = ["alice", "bob", "carol", "dave"][:n]
+def test_a_consensus_is_what_resolve_units_writes_and_the_majority_of_four_is_right_or_wrong_or_none(make_dataset):
+    annotators = ["alice", "bob", "carol", "dave"]
     lists = dict.fromkeys(annotators, "detections")
-    dataset = make_dataset(random_annotators(20, annotators, seed=n))
+    dataset = make_dataset(random_annotators(20, annotators, seed=4))
     compute_quickly(dataset, annotators)
     made, resolved = decide(dataset, all=True), resolve_units(dataset)
     assert (made.n_decided, made.n_no_majority) == (resolved.n_labels, resolved.n_below_quorum + resolved.n_tied)
