@@ -11,7 +11,12 @@ from typing import Any
 
 import fiftyone as fo
 import numpy as np
+import pytest
 from PIL import Image
+
+import annotator_agreement as aa
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import import_annotations
 
 _numbers = itertools.count()
 #: how the names of the datasets begin
@@ -38,6 +43,55 @@ def boxes_of(dataset: fo.Dataset, field: str = "alice") -> list[Any]:
         return [None] * len(dataset)
     return [value and [(box.label, *np.round(box.bounding_box, 9).tolist()) for box in value.detections]
             for value in dataset.values(field)]  # fmt: skip
+
+
+class Importing:
+    """Imports files with some content.
+
+    Args:
+        folder: where the files are written
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(
+        self,
+        content: Any,
+        images: Iterable[str] | fo.Dataset = ("1.jpg",),
+        *,
+        who: str | None = None,
+        size: tuple[int, int] | None = None,
+        **options: Any,
+    ) -> tuple[fo.Dataset, Any]:
+        """The dataset, and the summary of the import.
+
+        Args:
+            content: of a file of JSON or XML; else what is imported: a path, paths by annotator, a table
+            images: names, or a dataset that is there
+            who: the annotator of the file, if it says none
+            size: of the images
+            options: of the import
+        """
+        dataset = images
+        if not isinstance(dataset, fo.Dataset):
+            dataset = dataset_of(images) if size is None else sized(images, size=size)
+        is_source = isinstance(content, dict) and all(isinstance(path, Path) for path in content.values())
+        if isinstance(content, str | list | dict) and not is_source:
+            ending = "xml" if str(content).startswith("<") else "json"
+            content = written(self._folder / f"import-{next(_numbers)}.{ending}", content)
+        return dataset, import_annotations(dataset, content if who is None else {who: content}, **options)
+
+    def refuses(self, message: str, /, *arguments: Any, **options: Any) -> None:
+        """The import is refused with this sentence."""
+        with pytest.raises(AgreementInputError, match=message):
+            self(*arguments, **options)
+
+
+def run_of(dataset: fo.Dataset, summary: Any, **options: Any) -> Any:
+    """The run, without intervals, that the call computes which the summary of an import prints."""
+    (call,) = summary.calls
+    return eval(f"{call[:-1]}, **options)", {"aa": aa, "dataset": dataset, "options": {"resamples": 0, **options}})
 
 
 def said_by(summary: Any) -> str:
@@ -71,12 +125,11 @@ def images_in(folder: Path, names: Iterable[str], size: tuple[int, int] = (40, 2
     return folder
 
 
-def coco(
-    images: list[dict[str, Any]], annotations: list[dict[str, Any]], classes: Iterable[str] = ("cat", "dog")
-) -> Any:
-    """A COCO file; images without a size are 40 x 20 pixels."""
-    return {"images": [{"id": k, "width": 40, "height": 20, **image} for k, image in enumerate(images)],
-            "annotations": [{"id": k, "category_id": 1, **entry} for k, entry in enumerate(annotations)],
+def coco(images: Iterable[str | dict[str, Any]], annotations: list[dict[str, Any]]) -> Any:
+    """A COCO file; images without a size are 40 x 20 pixels, annotations are on the first image."""
+    named = [{"file_name": image} if isinstance(image, str) else image for image in images]
+    return {"images": [{"id": k, "width": 40, "height": 20, **image} for k, image in enumerate(named)],
+            "annotations": [{"id": k, "image_id": 0, "category_id": 1, **each} for k, each in enumerate(annotations)],
             "categories": [{"id": k, "name": name} for k, name in enumerate(("cat", "dog"), 1)]}  # fmt: skip
 
 

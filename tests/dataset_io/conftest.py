@@ -1,4 +1,4 @@
-"""Fixtures that act just before a write to the database: run a function, or kill the process."""
+"""Fixtures that act just before a write to the database (run a function, or kill the process), and one that imports."""
 
 from __future__ import annotations
 
@@ -64,3 +64,11 @@ def killable(private_fiftyone):
     yield call
     process.stdin.close()
     process.wait()
+
+
+@pytest.fixture
+def imported(tmp_path, delete_imports):
+    """Import a file with some content; see :class:`tests.dataset_io.annotation_samples.Importing`."""
+    from tests.dataset_io.annotation_samples import Importing
+
+    return Importing(tmp_path)

@@ -17,7 +17,7 @@ from annotator_agreement import compute
 
 pytestmark = pytest.mark.long
 
-_few = settings(max_examples=3, stateful_step_count=12, deadline=None, derandomize=True, phases=[Phase.generate])
+_few = settings(max_examples=2, stateful_step_count=10, deadline=None, derandomize=True, phases=[Phase.generate])
 
 
 class Adjudication(RuleBasedStateMachine):
@@ -99,8 +99,8 @@ class Adjudication(RuleBasedStateMachine):
 
 def _adjudicated(make_dataset, kind):
     if kind == "boxes":
-        return make_dataset(random_annotators(6, seed=4))
-    return said_dataset(make_dataset, kind, 6)
+        return make_dataset(random_annotators(4, seed=4))
+    return said_dataset(make_dataset, kind, 4)
 
 
 def _right(label):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import bson
 import fiftyone as fo
@@ -10,12 +11,11 @@ import numpy as np
 import pytest
 
 from tests.chance import few
-from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly, refused
 from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
-from tests.datasets import detections, random_annotators, stored, user_values
+from tests.datasets import detections, frames_of, random_annotators, stored, user_values
 
-from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     apply_decisions,
     changed_since,
@@ -94,8 +94,17 @@ def of_bob(document):
     return (document.get("bob") or {}).get("detections", [])
 
 
-def test_labels_become_what_was_decided_as_a_loop_over_them_says_and_are_again_what_they_were(make_dataset):
-    dataset = decided(make_dataset(random_annotators(24, seed=4)))
+def _decided(make_dataset):
+    return decided(make_dataset(random_annotators(16, seed=5)))
+
+
+@pytest.fixture
+def dataset(lend):
+    """Random labels with decisions."""
+    return lend(_decided)
+
+
+def test_labels_become_what_was_decided_as_a_loop_over_them_says_and_are_again_what_they_were(dataset):
     expected, done = {}, Counter()
     for document in documents_of(dataset):
         expected[document["_id"]], of_document = applied_by_hand(document)
@@ -118,16 +127,15 @@ def test_labels_become_what_was_decided_as_a_loop_over_them_says_and_are_again_w
     assert {each.applied for each in list_decisions(dataset) if not each.changed} == {True, False}
     again = apply_decisions(dataset)
     assert (again.step, again.n_applied, again.n_changed) == (None, 0, 0)
-    with pytest.raises(AgreementInputError, match="must not be applied to annotators' labels"):
-        undo_decisions(dataset, next(each.step for each in list_decisions(dataset) if each.choice == "none"))
+    step = next(each.step for each in list_decisions(dataset) if each.choice == "none")
+    refused("must not be applied to annotators' labels", undo_decisions, dataset, step)
     undone = undo_applied(dataset)
     assert (undone.step, undone.n_objects, undone.n_changed, undone.n_meanwhile) == (made.step, made.n_applied, 0, 0)
     assert stored(dataset) == before
     assert undo_applied(dataset).step is None
 
 
-def test_labels_are_again_what_they_were_where_somebody_decided_again_since(make_dataset):
-    dataset = decided(make_dataset(random_annotators(24, seed=4)))
+def test_labels_are_again_what_they_were_where_somebody_decided_again_since(dataset):
     labels, before = user_values(dataset, KEYS), list_decisions(dataset)
     made = apply_decisions(dataset, changes=EVERYTHING, by="mia")
     again = decide(dataset, choice="version", annotator="bob", all=True, overwrite=True)
@@ -145,22 +153,22 @@ def test_labels_are_again_what_they_were_where_somebody_decided_again_since(make
 
 
 @pytest.mark.long
-def test_boxes_stay_as_they_were_drawn_unless_asked(make_dataset):
-    dataset = decided(make_dataset(random_annotators(12, seed=6)))
-    drawn = {label.id: label.bounding_box for name in ANNOTATORS for sample in dataset.exists(name)
-             for label in sample[name].detections}  # fmt: skip
+def test_boxes_stay_as_they_were_drawn_unless_asked(dataset):
+    def drawn():
+        found = [labels.detections for name in ANNOTATORS for labels in dataset.values(name) if labels is not None]
+        return {label.id: label.bounding_box for labels in found for label in labels}
+
+    before = drawn()
     made = apply_decisions(dataset)
     assert sum(each.n_geometry for each in made.annotators) == 0 < sum(each.n_class for each in made.annotators)
-    for name in ANNOTATORS:
-        for sample in dataset.exists(name):
-            for label in sample[name].detections:
-                assert drawn.get(label.id, label.bounding_box) == label.bounding_box
+    assert {one: box for one, box in drawn().items() if one in before} == {
+        one: before[one] for one in drawn() if one in before
+    }
     of_boxes = apply_decisions(dataset, changes="geometry")
     assert sum(each.n_geometry for each in of_boxes.annotators) > 5
 
 
-def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(make_dataset):
-    dataset = decided(make_dataset(random_annotators(16, seed=5)))
+def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(dataset):
     before = user_values(dataset, KEYS)
     report = report_decisions(dataset, resamples=0)
     assert changed_since(dataset) == 0
@@ -176,18 +184,15 @@ def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(make_dataset):
     assert report.by_rule.n_wrong_class > 0 < report.by_rule.n_missed
     assert after.by_rule.n_wrong_class == after.by_rule.n_missed == 0
     boxes = {str(label["_id"]): label["bounding_box"] for entry in before for label in of_bob(entry)}
-    for sample in dataset.exists("bob.detections"):
-        changed = [
-            each for each in sample["bob"].detections if boxes.get(each.id, each.bounding_box) != each.bounding_box
-        ]
-        if len(changed) > 1:
-            break
-    edited, tagged = changed[:2]
+    changed = [
+        (sample, label) for sample in dataset.exists("bob.detections") for label in sample["bob"].detections
+        if boxes.get(label.id, label.bounding_box) != label.bounding_box
+    ]  # fmt: skip
+    (sample, edited), (_, tagged) = next(pair for pair in pairwise(changed) if pair[0][0] is pair[1][0])
     edited.label, tagged.tags = "emu", ["seen"]
     sample.save()
     undone = undo_applied(dataset)
-    assert undone.n_changed == 1
-    assert undone.n_objects == made.n_applied - 1
+    assert (undone.n_changed, undone.n_objects) == (1, made.n_applied - 1)
     delete_agreement(dataset, "other")
     found = user_values(dataset, KEYS)
     changed = [one["_id"] for one, other in zip(before, found, strict=True) if one != other]
@@ -198,14 +203,13 @@ def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(make_dataset):
     assert (kept["tags"], kept["bounding_box"]) == (["seen"], boxes[tagged.id])
 
 
-def test_one_annotator_some_changes_and_the_samples_of_a_view(make_dataset):
-    dataset = decided(make_dataset(random_annotators(16, seed=9)))
+def test_one_annotator_some_changes_and_the_samples_of_a_view(dataset):
     before = {document["_id"]: document for document in documents_of(dataset)}
     made = apply_decisions(dataset.limit(8), annotators="bob", changes=["class", "add"])
     assert [each.name for each in made.annotators] == ["bob"]
     (bob,) = made.annotators
     assert bob.n_class > 0 < bob.n_added
-    assert bob.n_geometry == bob.n_deleted == 0
+    assert (bob.n_geometry, bob.n_deleted) == (0, 0)
     found = {document["_id"]: document for document in documents_of(dataset)}
     of_view = {bson.ObjectId(each) for each in dataset.limit(8).values("id")}
     assert {each for each in found if of_bob(found[each]) != of_bob(before[each])} <= of_view
@@ -221,9 +225,8 @@ def test_one_annotator_some_changes_and_the_samples_of_a_view(make_dataset):
     assert undo_applied(dataset, made.step).n_changed > 0  # the later step comes first
     assert undo_applied(dataset).step == second.step
     undo_applied(dataset)
-    assert {each["_id"]: each.get("bob") for each in documents_of(dataset)} == {
-        each: before[each].get("bob") for each in before
-    }
+    now = {each["_id"]: each.get("bob") for each in documents_of(dataset)}
+    assert now == {each: before[each].get("bob") for each in before}
 
 
 def test_labels_of_several_annotators_in_one_field_keep_the_type_of_the_attribute(make_dataset):
@@ -233,11 +236,9 @@ def test_labels_of_several_annotators_in_one_field_keep_the_type_of_the_attribut
     asked = [["1", "2", "3"], ["1", "2"], ["3"]]
     for sample, of_sample, sample["asked"] in zip(dataset.iter_samples(autosave=True), drawn, asked, strict=True):
         sample["labels"] = fo.Detections(
-            detections=[
-                fo.Detection(label=label, bounding_box=box, rater=rater, occluded=rater == 2)
-                for rater, label, box in of_sample
-            ]
-        )
+            detections=[fo.Detection(label=label, bounding_box=box, rater=rater, occluded=rater == 2)
+                        for rater, label, box in of_sample]
+        )  # fmt: skip
     dataset.add_dynamic_sample_fields()
     before = user_values(dataset, KEYS)
     options = {"annotator_attribute": "rater", "assigned_field": "asked", "attributes": ["occluded"]}
@@ -299,7 +300,7 @@ def test_what_was_said_of_whole_samples(make_dataset, kind):
 @pytest.mark.long
 def test_frames_of_videos(make_videos):
     labels = random_annotators(6, seed=5)
-    videos = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    videos = make_videos([{name: frames_of(*labels[name]) for name in ANNOTATORS}] * 2)
     compute_quickly(videos, [f"frames.{name}" for name in ANNOTATORS])
     decide(videos, min_votes=2)
     decide(videos, choice="none", verdict="lone")
@@ -321,9 +322,7 @@ def test_what_nobody_drew_is_added_for_all_who_were_assigned(make_dataset):
     dataset = make_dataset({"alice": [[]], "bob": [[]], "carol": [None]})
     compute_quickly(dataset)
     decide(dataset, all=True)
-    sample = dataset.first()
-    sample["agreement_gold"] = fo.Detections(detections=[fo.Detection(label="cow", bounding_box=[0.1, 0.1, 0.2, 0.2])])
-    sample.save()
+    dataset.set_values("agreement_gold", [detections([("cow", (0.1, 0.1, 0.2, 0.2))])])
     assert record_own_labels(dataset).n_decided == 1
     before = stored(dataset)
     made = apply_decisions(dataset)
@@ -338,12 +337,17 @@ def test_what_nobody_drew_is_added_for_all_who_were_assigned(make_dataset):
     assert stored(dataset)["samples"] == before["samples"]
 
 
-def test_objects_whose_labels_or_decisions_were_edited_are_left_out(make_dataset):
+def _bob_is_right(make_dataset, n, carol=None):
+    """Samples with one object, which is a bus and not a car, as was decided."""
     place = (0.1, 0.2, 0.4, 0.3)
-    labels = {"alice": [[("car", place)]] * 3, "bob": [[("bus", place)]] * 3, "carol": [[]] * 3}
-    dataset = make_dataset(labels)
+    dataset = make_dataset({"alice": [[("car", place)]] * n, "bob": [[("bus", place)]] * n, "carol": [carol] * n})
     compute_quickly(dataset)
     decide(dataset, choice="version", annotator="bob", all=True)
+    return dataset
+
+
+def test_objects_whose_labels_or_decisions_were_edited_are_left_out(make_dataset):
+    dataset = _bob_is_right(make_dataset, 3, carol=[])
     first, second, third = dataset
     first["alice"].detections[0].label = "van"
     second["agreement_gold"].detections[0].label = "van"
@@ -356,10 +360,7 @@ def test_objects_whose_labels_or_decisions_were_edited_are_left_out(make_dataset
 
 
 def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, monkeypatch):
-    place = (0.1, 0.2, 0.4, 0.3)
-    dataset = make_dataset({"alice": [[("car", place)]] * 2, "bob": [[("bus", place)]] * 2, "carol": [None] * 2})
-    compute_quickly(dataset)
-    decide(dataset, choice="version", annotator="bob", all=True)
+    dataset = _bob_is_right(make_dataset, 2)
     written, ids = changing.swap, dataset.values("id")
     edits = [lambda: edit(0, label="van")]
 
@@ -386,10 +387,7 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
 
 
 def test_a_decision_that_is_applied_while_another_one_takes_its_place_is_read_again(make_dataset, monkeypatch):
-    place = (0.1, 0.2, 0.4, 0.3)
-    dataset = make_dataset({"alice": [[("car", place)]], "bob": [[("bus", place)]], "carol": [None]})
-    compute_quickly(dataset)
-    decide(dataset, choice="version", annotator="bob", all=True)
+    dataset = _bob_is_right(make_dataset, 1)
     before, written = user_values(dataset, KEYS), changing.swap
     meanwhile = [lambda: undo_applied(dataset), lambda: apply_decisions(dataset)]
 
@@ -416,9 +414,7 @@ def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
     for size, sample in zip((4, 2_900), dataset, strict=True):
         for name, label in (("alice", "cat"), ("bob", "dog")):
             mask = rng.integers(0, 256, (size, size), np.uint8) if name == "alice" else None
-            sample[name] = fo.Detections(
-                detections=[fo.Detection(label=label, bounding_box=[0.1, 0.1, 0.5, 0.5], mask=mask)]
-            )
+            sample[name] = detections([(label, (0.1, 0.1, 0.5, 0.5))], mask=mask)
         sample.metadata = fo.ImageMetadata(width=5_000, height=5_000)
         sample.save()
     compute_quickly(dataset, ["alice", "bob"], geometry="box")
@@ -427,8 +423,7 @@ def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
     made = apply_decisions(dataset.limit(1), changes=EVERYTHING)
     assert ([each.n_class for each in made.annotators], made.n_unfit) == ([1, 0], 1)
     assert dataset.first()["alice"].detections[0].mask.shape == (4, 4)
-    with pytest.raises(AgreementInputError, match="the database holds 16 MB of each, got 1 samples without"):
-        apply_decisions(dataset.skip(1))
+    refused("the database holds 16 MB of each, got 1 samples without", apply_decisions, dataset.skip(1))
 
 
 def test_what_cannot_be_applied_is_refused(make_dataset):
@@ -446,5 +441,4 @@ def test_what_cannot_be_applied_is_refused(make_dataset):
         ({"run_key": "nothing"}, "must be an agreement run"),
         ({}, "must not be read-only, got alice"),
     ):
-        with pytest.raises(AgreementInputError, match=message):
-            apply_decisions(dataset, **options)
+        refused(message, apply_decisions, dataset, **options)

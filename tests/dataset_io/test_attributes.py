@@ -1,23 +1,26 @@
-"""Attributes that are compared among the labels of one object."""
+"""Attributes that are compared among the labels of one object, and against a reference and models."""
 
 from __future__ import annotations
 
 import datetime
+from collections import Counter
+from io import StringIO
 
 import fiftyone as fo
+import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_error
 
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import box, shapes_dataset
-from tests.datasets import stored
+from tests.datasets import random_annotators, stored
 
-from annotator_agreement import AgreementInputError
+import annotator_agreement as aa
+from annotator_agreement import AgreementInputError, dataset_io
 from annotator_agreement.dataset_io.families import objects
 
 TRIO = ["alice", "bob", "carol"]
 NAN = float("nan")
-
-
 AGREED, CONFLICT = "agreed", "attribute_conflict"
 
 #: values of the three annotators (... for no value), the tolerance, and the verdict
@@ -57,8 +60,7 @@ def test_values_that_were_given_must_be_equal(make_dataset):
     dataset.reload()
     for tolerance in (0, 0.1, 1, 100):
         chosen = [k for k, (_, of_case, _) in enumerate(VALUES) if of_case == tolerance]
-        options = {"tolerance": tolerance} if tolerance else {}
-        view = dataset.select([ids[k] for k in chosen])
+        view, options = dataset.select([ids[k] for k in chosen]), {"tolerance": tolerance} if tolerance else {}
         compute_quickly(view, TRIO, attributes=["state"], overwrite=True, **options)
         for k in chosen:
             for name in TRIO:
@@ -79,15 +81,18 @@ def test_an_attribute_conflict_comes_after_a_class_conflict_and_before_a_miss(ma
     assert report.alpha.pooled == compute_quickly(dataset, TRIO, run_key="without").alpha.pooled
 
 
-def test_any_of_several_attributes_is_enough_and_those_not_asked_for_do_not_matter(make_dataset):
+def test_any_of_several_attributes_is_enough_also_as_older_datasets_keep_them_but_none_may_be_unknown(
+    make_dataset,
+):
     drawn = {"alice": {"a": 1, "b": 1, "c": 1}, "bob": {"a": 1, "b": 2, "c": 1}}
     dataset = shapes_dataset(make_dataset, {name: [box(4, 3, 10, 10, **given)] for name, given in drawn.items()})
     for key, attributes, verdict in (("k1", ["a", "c"], AGREED), ("k2", ["c", "b"], CONFLICT), ("k3", "b", CONFLICT)):
         compute_quickly(dataset, ["alice", "bob"], run_key=key, attributes=attributes)
         assert dataset.first().bob.detections[0][key] == verdict
-
-
-def test_attributes_of_older_datasets_are_found_where_they_keep_them(make_dataset):
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match="must be found on labels, got 'stat', which no label of alice, bob"):
+        compute_quickly(dataset, ["alice", "bob"], attributes=["a", "stat"])
+    assert stored(dataset) == before
     old_a, old_b = ({"attributes": {"state": fo.CategoricalAttribute(value=value)}} for value in "ab")
     drawn = [
         {"alice": [box(4, 3, 10, 10, **old_a)], "bob": [box(4, 3, 10, 10, **bob)]} for bob in (old_b, {"state": "a"})
@@ -105,10 +110,9 @@ def test_attributes_of_the_labels_that_count_are_compared(make_dataset, method):
     other = [box(4, 3, 10, 10, state="c"), box(1, 15, 2, 2, state="d")]
     dataset = shapes_dataset(make_dataset, {"alice": labels, "bob": other}, {"alice": other, "bob": labels[1:]})
     compute_quickly(dataset, ["alice", "bob"], attributes=["state"], invalid="skip", method=method)
-    first, second = dataset
-    assert [getattr(label, "agreement", None) for label in first.alice.detections] == ["crowd", None, AGREED]
-    assert [label.agreement for label in first.bob.detections] == [AGREED, "lone"]
-    assert [getattr(label, "agreement", None) for label in second.bob.detections] == [None, AGREED]
+    found = {name: [[getattr(label, "agreement", None) for label in sample[name].detections] for sample in dataset]
+             for name in ("alice", "bob")}  # fmt: skip
+    assert found == {"alice": [["crowd", None, AGREED], [AGREED, "lone"]], "bob": [[AGREED, "lone"], [None, AGREED]]}
 
 
 def test_attributes_of_an_annotator_who_is_not_compared_are_left_out(make_dataset):
@@ -119,32 +123,155 @@ def test_attributes_of_an_annotator_who_is_not_compared_are_left_out(make_datase
     assert [getattr(label, "agreement", None) for label in dataset.first().labels.detections] == [AGREED, None, AGREED]
 
 
-def test_an_attribute_that_no_label_has_is_an_error(make_dataset):
-    dataset = shapes_dataset(make_dataset, {"alice": [box(4, 3, 10, 10, state=1)], "bob": [box(4, 3, 10, 10)]})
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match="must be found on labels, got 'stat', which no label of alice, bob"):
-        compute_quickly(dataset, ["alice", "bob"], attributes=["state", "stat"])
-    assert stored(dataset) == before
-
-
-@pytest.mark.parametrize("value", [["a"], {"a": 1}, datetime.datetime(2020, 1, 1), float("inf")], ids=repr)
-@pytest.mark.few(2)
-def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute_also_later(
-    make_dataset, monkeypatch, value
-):
-    drawn = {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=value)]}
+def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute_also_later(make_dataset, monkeypatch):
+    drawn = {name: [box(4, 3, 10, 10, state="a")] for name in ("alice", "bob")}
     dataset = shapes_dataset(make_dataset, drawn)
-    for _ in range(2):
-        with pytest.raises(AgreementInputError, match="got other values in 'state'; leave it out of `attributes`"):
-            compute_quickly(dataset, ["alice", "bob"], attributes=["state"], overwrite=True)
-        monkeypatch.setattr(objects, "check_attributes", lambda *_, **more: None)  # changed after the check
+    path = "bob.detections.0.state"
+    for is_later in (False, True):
+        if is_later:  # changed after the check
+            monkeypatch.setattr(objects, "check_attributes", lambda *_, **more: None)
+        for value in (["a"], {"a": 1}, datetime.datetime(2020, 1, 1), float("inf")):
+            dataset._sample_collection.update_one({}, {"$set": {path: value}})
+            with pytest.raises(AgreementInputError, match="got other values in 'state'; leave it out of `attributes`"):
+                compute_quickly(dataset, ["alice", "bob"], attributes=["state"], overwrite=True)
 
 
 def test_attributes_of_labels_on_frames_are_compared(make_videos):
-    dataset = make_videos([{"alice": [fo.Detections()], "bob": [fo.Detections()]}])
-    for name, state in (("alice", 1), ("bob", 2)):
-        sample = dataset.first()
-        sample.frames[1][name] = fo.Detections(detections=[box(4, 3, 10, 10, state=state)])
-        sample.save()
+    labels = {name: fo.Detections(detections=[box(4, 3, 10, 10, state=state)])
+              for name, state in (("alice", 1), ("bob", 2))}  # fmt: skip
+    dataset = make_videos([{name: [found] for name, found in labels.items()}])
     compute_quickly(dataset, ["frames.alice", "frames.bob"], attributes=["state"])
     assert dataset.first().frames[1].alice.detections[0].agreement == CONFLICT
+
+
+# ---- compared attributes, and classes, against a reference and models ----
+
+NAMES = (*TRIO, "gold", "yolo")
+OPTIONS = {"attributes": ["colour", "score"], "tolerance": 1.0, "classes": "ignore"}
+COLOURS = ("red", "green", True, None)
+
+
+def _add_attributes(dataset):
+    rng = np.random.default_rng(11)
+    for sample in dataset:
+        for name in NAMES:
+            for label in sample[name].detections if sample[name] is not None else ():
+                label["colour"] = COLOURS[int(rng.choice(4, p=[0.6, 0.2, 0.1, 0.1]))]
+                if name != "yolo":
+                    label["score"] = int(rng.integers(0, 5))
+        sample.save()
+
+
+def _labelled(make_dataset):
+    """Boxes with a colour (or none) and a number; those of the model have a colour alone."""
+    dataset = make_dataset(random_annotators(40, NAMES, seed=5))
+    _add_attributes(dataset)
+    dataset_io.compute_agreement(dataset, TRIO, reference="gold", models=["yolo"], resamples=100, **OPTIONS)
+    return dataset
+
+
+@pytest.fixture
+def labelled(lend):
+    """With a run that has a reference and a model."""
+    return lend(_labelled)
+
+
+def _pairs(dataset, name, of="gold"):
+    """The matched labels of an annotator and of a role, found by running the two alone."""
+    options = {"run_key": "two", "classes": "ignore", "resamples": 0, "overwrite": True}
+    dataset_io.compute_agreement(dataset, [name, of], **options)
+    dataset.reload()
+    found = []
+    for own, true in zip(dataset.values(name), dataset.values(of), strict=True):
+        if own is not None and true is not None:
+            by_unit = {label["two_id"]: label for label in own.detections}
+            found += [(by_unit[b["two_id"]], b) for b in true.detections if b["two_id"] in by_unit]
+    return found
+
+
+def _colour(label):
+    return getattr(label, "colour", None)
+
+
+@pytest.mark.long
+def test_attributes_and_classes_are_those_of_scikit_learn_and_labels_say_what_is_wrong(labelled):
+    report = aa.load(labelled).report
+    table = aa.load(labelled).labels()
+    listed = table[table["reference"] == "wrong_attribute"]["annotator"].value_counts().to_dict()
+    for entry in report.reference.annotators:
+        of_one = _pairs(labelled, entry.name)
+        assert len(of_one) == entry.n_matched > 30
+        own, true = zip(*((a.label, b.label) for a, b in of_one), strict=True)
+        assert entry.kappa == pytest.approx(cohen_kappa_score(own, true))
+        assert entry.class_accuracy == pytest.approx(accuracy_score(true, own))
+        colour, score = entry.attributes
+        colours = [(_colour(a), _colour(b)) for a, b in of_one]
+        given = [(repr(a), repr(b)) for a, b in colours if a is not None and b is not None]
+        own, true = zip(*given, strict=True)
+        assert (colour.name, colour.n_labels) == ("colour", len(given))
+        assert colour.accuracy == pytest.approx(accuracy_score(true, own))
+        assert colour.kappa == pytest.approx(cohen_kappa_score(own, true))
+        assert colour.mean_error is colour.mean_absolute_error is None
+        assert colour.intervals["accuracy"].low < colour.accuracy < colour.intervals["accuracy"].high
+        wrong = Counter((b, a) for a, b in given if a != b)
+        assert {(repr(e["reference"]), repr(e["annotator"])): e["n"] for e in colour.confusion} == wrong
+        own, true = (np.array(side) for side in zip(*((a.score, b.score) for a, b in of_one), strict=True))
+        assert score.accuracy == pytest.approx(np.mean(np.abs(own - true) <= 1))
+        assert score.mean_error == pytest.approx(np.mean(own - true))
+        assert score.mean_absolute_error == pytest.approx(mean_absolute_error(true, own))
+        assert score.kappa is None
+        assert all(abs(e["reference"] - e["annotator"]) > 1 for e in score.confusion)
+        # what labels, views and tables say of the same
+        wrong = {
+            a.id
+            for a, b in of_one
+            if a.label == b.label
+            and (abs(a.score - b.score) > 1 or len({repr(_colour(a)), repr(_colour(b))} - {"None"}) > 1)
+        }
+        assert entry.n_wrong_attribute == len(wrong) == listed[entry.name] > 0
+        view = dataset_io.view_agreement(labelled, annotators=entry.name, reference="wrong_attribute")
+        assert {*view.values(f"{entry.name}.detections.id", unwind=True)} == wrong
+        said = labelled.count_values(f"{entry.name}.detections.agreement_reference")
+        assert said["right"] == entry.n_right - entry.n_wrong_attribute
+
+
+@pytest.mark.long
+def test_a_role_need_not_have_the_attribute_but_values_that_can_be_compared_and_tables_show_them(labelled):
+    report = aa.load(labelled).report
+    colour, score = report.models[0].annotators[0].attributes
+    assert colour.n_labels > 30
+    assert (score.n_labels, score.accuracy) == (0, None)
+    table = report.to_dataframe("reference_attributes")
+    assert table[["annotator", "attribute"]].to_numpy().tolist() == [
+        [name, attribute] for name in TRIO for attribute in ("colour", "score")
+    ]
+    assert len(report.to_dataframe("models_attributes")) == 6
+    conflicts = report.to_dataframe("reference_attribute_conflicts").groupby("attribute")["n"].sum().to_dict()
+    entries = [each for one in report.reference.annotators for each in one.attributes]
+    assert conflicts == {name: sum(each.n_labels - each.n_right for each in entries if each.name == name)
+                         for name in ("colour", "score")}  # fmt: skip
+    file = StringIO()
+    report.print_report(file=file, full=True)
+    assert "By attribute" in file.getvalue()
+    assert "wrong attribute" in file.getvalue()
+    sample = labelled.exists("gold.detections.0").first()
+    sample.gold.detections[0]["colour"] = ["red"]
+    sample.save()
+    with pytest.raises(AgreementInputError, match="got other values in 'colour'"):
+        dataset_io.compute_agreement(labelled, TRIO, run_key="other", reference="gold", **OPTIONS)
+
+
+@pytest.mark.long
+def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labelled):
+    run = aa.compute(labelled, TRIO, run_key="without", resamples=0)
+    found = {name: run.by(name) for name in ("colour", "score", "alice.detections.colour")}
+    for parts in found.values():
+        assert len(parts.parts) > 2
+        assert all(len(parts.view(part.name)) == part.n_samples for part in parts.parts)
+    assert found["colour"].parts != found["alice.detections.colour"].parts
+    for name in ("colours", "", "$score", "score.", "no\0", "_id"):
+        with pytest.raises(AgreementInputError, match=r"`field` must be a (text|field of samples, or an attribute)"):
+            run.by(name)
+    for path in TRIO:  # declared for one annotator, as by an import, then for all
+        labelled.add_sample_field(f"{path}.detections.score", fo.IntField)
+        assert run.by("score").parts == found["score"].parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import permutations
 
 import fiftyone as fo
 import numpy as np
@@ -17,6 +18,7 @@ from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     changed_since,
     compute_agreement,
+    delete_agreement,
     load_agreement,
     update_agreement,
     view_agreement,
@@ -66,8 +68,12 @@ UNFIT = [
 
 
 def test_options_fields_and_keys_that_do_not_fit_are_refused(lend):
+    dataset = lend(_with_other_fields)
+    before = stored(dataset)
     for fields, options, match in UNFIT:
-        _refused(lend(_with_other_fields), match, fields, **options)
+        with pytest.raises(AgreementInputError, match=match):
+            compute_agreement(dataset, fields, **options)
+    assert stored(dataset) == before
 
 
 def test_what_holds_no_samples_is_refused(make_dataset):
@@ -92,34 +98,27 @@ def test_annotators_named_by_an_attribute_are_checked(make_dataset):
         ({"annotator_attribute": "ratr", "invalid": "skip"}, "got 'ratr', .*; did you mean 'rater'[?]"),
     ):
         _refused(dataset, match, "labels", **{**RATER, **options})
-    one = {"label": "cat", "bounding_box": [0, 0, 0.5, 0.5]}
-    both = [fo.Detection(**one, rater="ann"), fo.Detection(**one)]
+    both = [fo.Detection(label="cat", bounding_box=[0, 0, 0.5, 0.5], **more) for more in ({"rater": "ann"}, {})]
     dataset.add_samples(
         [fo.Sample(f"/more/{k}.jpg", labels=fo.Detections(detections=[x.copy() for x in both])) for k in range(7)]
     )
     without = sorted(labels[1] for labels in dataset.values("labels.detections.id") if len(labels) > 1)
     found = f"got 7 without .*{', '.join(without[:5])}, … .7 in all"
     _refused(dataset, f"must name its annotator in `rater`, {found}", "labels", **RATER)
-
-
-def test_a_slip_in_the_name_of_a_list_or_an_annotator_is_told(make_dataset):
-    dataset = make_dataset()
+    # slips in the names of a list and an annotator; and others do not matter where some are chosen
     dataset.add_sample_field("raters", fo.ListField, subfield=fo.StringField)
     _refused(dataset, r"got 'rater', which does not exist; did you mean 'raters'\?", TWO, assigned_field="rater")
     join_fields(dataset, TWO, "both")
-    message = r"got bb; did you mean 'bob'\?; found are alice, bob"
-    _refused(dataset, message, "both", annotator_attribute="annotator", annotators=["alice", "bb"])
+    options, message = {"annotator_attribute": "annotator"}, r"got bb; did you mean 'bob'\?; found are alice, bob"
+    _refused(dataset, message, "both", **options, annotators=["alice", "bb"])
+    bad = detections([("cat", (0, 0, -0.5, 0.5))], annotator="zoe").detections[0].to_dict()
+    dataset._sample_collection.update_one({"both.detections.0": {"$exists": True}}, {"$push": {"both.detections": bad}})
+    assert compute_quickly(dataset, "both", **options, annotators=TWO).n_rated == 5
+    _refused(dataset, "got 1 that are not", "both", **options, run_key="all_of_them")
 
 
-def test_other_annotators_do_not_matter_where_some_are_chosen(make_dataset):
-    dataset = make_dataset({})
-    good, bad = {"bounding_box": [0, 0, 0.5, 0.5]}, {"bounding_box": [0, 0, -0.5, 0.5]}
-    labels = [fo.Detection(label="cat", rater=name, **box) for name, box in (("a", good), ("b", good), ("z", bad))]
-    dataset.add_sample(fo.Sample(filepath="/images/1.jpg", labels=fo.Detections(detections=labels)))
-    assert compute_quickly(dataset, "labels", **RATER, annotators=["a", "b"]).score.mean == 1.0
-    _refused(dataset, "got 1 that are not", "labels", **RATER, run_key="all_of_them")
-
-
+INSIDE, REACHING_OUT = ("cat", (0.1, 0.1, 0.5, 0.5)), ("cat", (-0.1, 0.7, 0.9, 0.5))
+IN_PIXELS = ("cat", (10, 10, 50, 50))
 NAN, INFINITE = float("nan"), float("inf")
 UNUSABLE_BOXES = [
     [0.1, 0.1, -0.2, 0.4], [0.1, 0.1, 0.2, -0.4], [NAN, 0.1, 0.2, 0.4], [0.1, INFINITE, 0.2, 0.4],
@@ -128,20 +127,22 @@ UNUSABLE_BOXES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("box", UNUSABLE_BOXES, ids=str)
-@pytest.mark.few(3)
-def test_unusable_boxes_are_counted_with_their_samples_unless_a_view_leaves_them_out(make_dataset, box):
-    dataset = make_dataset()
+def test_unusable_boxes_are_counted_with_their_samples_unless_a_view_leaves_them_out(make_dataset):
+    good, n = [[INSIDE, INSIDE]] * (len(UNUSABLE_BOXES) + 1), len(UNUSABLE_BOXES)
+    dataset = make_dataset({"alice": good, "bob": good})
     ids = dataset.values("_id")
-    for sample_id, field in ((ids[0], "alice"), (ids[1], "bob")):
-        dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {f"{field}.detections.0.bounding_box": box}})
+    for sample_id, box in zip(ids, UNUSABLE_BOXES, strict=False):
+        change = {"$set": {"alice.detections.0.bounding_box": box}}
+        dataset._sample_collection.update_one({"_id": sample_id}, change)
     dataset.reload()
-    message = f"got 2 that are not, on samples {ids[0]}, {ids[1]}; correct them, or .* with invalid="
-    _refused(dataset, message, ANNOTATORS)
-    report = compute_quickly(dataset, invalid="skip")
-    assert (report.run.n_invalid, report.n_objects) == (2, 10)
-    others = dataset.filter_labels("alice", F("label") == "dog", only_matches=False).exclude(str(ids[1]))
-    assert compute_quickly(others, run_key="others").n_rated == 3
+    found = f"got {n} that are not, on samples {', '.join(map(str, ids[:5]))}, "
+    _refused(dataset, f"{found}.*; correct them, or .* with invalid=", TWO)
+    report = compute_quickly(dataset, TWO, invalid="skip")
+    assert (report.run.n_invalid, report.n_objects) == (n, 4 * (n + 1) - n)
+    has_verdict = [[each is not None for each in found] for found in dataset.values("alice.detections.agreement")]
+    assert has_verdict == [*[[False, True]] * n, [True, True]]
+    others = dataset.exclude([str(each) for each in ids[1:-1]]).filter_labels("alice", F("bounding_box")[2] > 0)
+    assert compute_quickly(others, TWO, run_key="others").n_rated == 2
 
 
 def test_boxes_without_area_are_compared(make_dataset):
@@ -150,10 +151,6 @@ def test_boxes_without_area_are_compared(make_dataset):
     report = compute_quickly(dataset, TWO)
     assert dataset.values("alice.detections.agreement") == [["lone"]]
     assert np.isclose(report.score.mean, 0.0)
-
-
-INSIDE, REACHING_OUT = ("cat", (0.1, 0.1, 0.5, 0.5)), ("cat", (-0.1, 0.7, 0.9, 0.5))
-IN_PIXELS = ("cat", (10, 10, 50, 50))
 
 
 def test_boxes_of_which_most_are_in_pixels_are_refused(make_dataset, make_videos):
@@ -176,12 +173,14 @@ def test_boxes_of_which_most_are_in_pixels_are_refused(make_dataset, make_videos
 # ---- keys and fields that belong to something else ----
 
 
-@pytest.mark.parametrize(("first", "second"), [("agreement", "agreement_iou"), ("agreement_iou", "agreement")])
-def test_the_key_of_a_run_and_keys_that_collide_with_it_are_refused(make_dataset, first, second):
+def test_the_key_of_a_run_and_keys_that_collide_with_it_are_refused(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, run_key=first)
-    _refused(dataset, f"must be new, got '{first}', which is a run of this dataset", ANNOTATORS, run_key=first)
-    _refused(dataset, f"got '{second}': `.*agreement_iou.*` belongs to the run '{first}'", ANNOTATORS, run_key=second)
+    for first, second in permutations(["agreement", "agreement_iou"]):
+        compute_quickly(dataset, run_key=first)
+        _refused(dataset, f"must be new, got '{first}', which is a run of this dataset", ANNOTATORS, run_key=first)
+        message = f"got '{second}': `.*agreement_iou.*` belongs to the run '{first}'"
+        _refused(dataset, message, ANNOTATORS, run_key=second)
+        delete_agreement(dataset, first)
 
 
 def _quick_of_two(make_dataset):
@@ -258,26 +257,26 @@ def test_a_run_on_what_another_run_chose_says_so(make_dataset):
     assert compute_quickly(dataset.limit(2), run_key="part").run.chosen_by is None
 
 
-@pytest.mark.parametrize(
-    ("narrow", "filtered"),
-    [
-        (lambda view: view.filter_labels("alice", F("label") == "cat", only_matches=False), ["alice"]),
-        (lambda view: view.limit_labels("bob", 1).limit_labels("carol", 1), ["bob", "carol"]),
-        (lambda view: view.exclude_labels(tags="x", fields=["bob"]), ["bob"]),
-        (lambda view: view.exclude_labels(tags="x"), []),
-        (lambda view: view.match_labels(fields="alice", filter=F("label") == "cat"), []),
-        (lambda view: view.filter_labels("other", F("label") == "cat", only_matches=False), []),
-    ],
-)
-@pytest.mark.few(2)
-def test_a_view_that_filters_the_labels_of_some_annotators_is_a_warning(make_dataset, narrow, filtered):
+#: views, and the annotators whose labels they filter
+NARROWED = [
+    (lambda view: view.filter_labels("alice", F("label") == "cat", only_matches=False), ["alice"]),
+    (lambda view: view.limit_labels("bob", 1).limit_labels("carol", 1), ["bob", "carol"]),
+    (lambda view: view.exclude_labels(tags="x", fields=["bob"]), ["bob"]),
+    (lambda view: view.exclude_labels(tags="x"), []),
+    (lambda view: view.match_labels(fields="alice", filter=F("label") == "cat"), []),
+    (lambda view: view.filter_labels("other", F("label") == "cat", only_matches=False), []),
+]
+
+
+def test_a_view_that_filters_the_labels_of_some_annotators_is_a_warning(make_dataset):
     dataset = make_dataset()
     dataset.clone_sample_field("alice", "other")
-    report = compute_quickly(narrow(dataset.view()))
-    assert report.run.filtered == filtered
-    said = [text for text in report.warnings if text.startswith("The view filters the labels of")]
-    assert len(said) == bool(filtered)
-    assert all(repr(name) in said[0] for name in filtered)
+    for narrow, filtered in NARROWED:
+        report = compute_quickly(narrow(dataset.view()), overwrite=True)
+        assert report.run.filtered == filtered
+        said = [text for text in report.warnings if text.startswith("The view filters the labels of")]
+        assert len(said) == bool(filtered)
+        assert all(repr(name) in said[0] for name in filtered)
 
 
 def test_a_run_on_a_view_that_is_not_possible_any_more_is_a_sentence(make_dataset):

@@ -12,28 +12,23 @@ import pytest
 from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored
 
+import annotator_agreement as aa
 from annotator_agreement import AgreementInputError, names
 from annotator_agreement.dataset_io import (
     add_units,
     agreement_on,
     agreement_patches,
     agreement_samples,
-    apply_decisions,
     changed_since,
     compare_agreement,
-    compute_agreement,
     configure_agreement_app,
     decide,
     delete_agreement,
-    delete_decisions,
     list_agreements,
-    list_decisions,
     load_agreement,
-    record_own_labels,
-    report_decisions,
     update_agreement,
     view_agreement,
 )
@@ -75,55 +70,54 @@ def _run_document(dataset: fo.Dataset) -> dict[str, Any]:
     return get_db_conn().runs.find_one({"_dataset_id": dataset._doc.id})
 
 
-@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-@pytest.mark.few(3)
-def test_a_changed_record_is_one_sentence_and_can_be_deleted(make_dataset, change: Any, said: str) -> None:
-    dataset = make_dataset()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    get_db_conn().runs.update_one({"_id": _run_document(dataset)["_id"]}, change)
-    dataset.reload()
-    assert list_agreements(dataset) == ["agreement"]
-    for read in READS:
-        with pytest.raises(AgreementInputError, match=said):
-            read(dataset)
-    delete_agreement(dataset)
-    left = stored(dataset)
-    if "results_id" not in str(change):  # nothing tells whose results these are
-        assert left == before
-    assert {name: left[name] for name in ("samples", "dataset")} == {
-        name: before[name] for name in ("samples", "dataset")
-    }
+@pytest.fixture
+def small(make_dataset):
+    """Two samples, without a run."""
+    return make_dataset(random_annotators(2, seed=4))
 
 
-@pytest.mark.parametrize("what", ["gone", "garbage", "one byte of the records", "records garbage", "no chunks"])
-@pytest.mark.few(2)
-def test_changed_results_are_one_sentence_and_can_be_replaced(make_dataset, what: str) -> None:
-    dataset = make_dataset()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    database, document = get_db_conn(), _run_document(dataset)
-    of_records = f"annotator_agreement/{document['config']['results_id']}"
-    file_id = of_records if "records" in what else document["results"]
-    if what == "gone":
-        database.fs.files.delete_one({"_id": file_id})
-        database.fs.chunks.delete_many({"files_id": file_id})
-    elif what == "no chunks":
-        database.fs.chunks.delete_many({"files_id": file_id})
-    else:
-        chunk = database.fs.chunks.find_one({"files_id": file_id})
-        data = bytearray(chunk["data"])
-        if what.startswith("one byte"):
+def test_a_changed_record_is_one_sentence_and_can_be_deleted(small) -> None:
+    before = stored(small)
+    for name, (change, said) in CHANGES.items():
+        compute_quickly(small)
+        get_db_conn().runs.update_one({"_id": _run_document(small)["_id"]}, change)
+        small.reload()
+        assert list_agreements(small) == ["agreement"]
+        for read in READS:
+            with pytest.raises(AgreementInputError, match=said):
+                read(small)
+        delete_agreement(small)
+        left = stored(small)
+        if "results_id" in str(change):  # nothing tells whose results these are
+            left |= {each: before[each] for each in ("n_files", "n_chunks")}
+            files = get_db_conn().fs.files.find({"_id": {"$regex": "^annotator_agreement/"}})
+            for file in list(files):
+                gridfs.GridFS(get_db_conn()).delete(file["_id"])
+        assert left == before, name
+
+
+def test_changed_results_are_one_sentence_and_can_be_replaced(small) -> None:
+    before, database = stored(small), get_db_conn()
+    for what in ("gone", "garbage", "one byte of the records", "records garbage", "no chunks"):
+        compute_quickly(small, overwrite=True)
+        document = _run_document(small)
+        of_records = f"annotator_agreement/{document['config']['results_id']}"
+        file_id = of_records if "records" in what else document["results"]
+        if what in ("gone", "no chunks"):
+            database.fs.chunks.delete_many({"files_id": file_id})
+        if what == "gone":
+            database.fs.files.delete_one({"_id": file_id})
+        for chunk in list(database.fs.chunks.find({"files_id": file_id}).limit(1)):
+            data = bytearray(chunk["data"])
             data[-70] ^= 1
-        else:
-            data = os.urandom(len(data))
-        database.fs.chunks.update_one({"_id": chunk["_id"]}, {"$set": {"data": bytes(data)}})
-    with pytest.raises(AgreementInputError, match=CHANGED):
-        agreement_samples(dataset)
-    compute_quickly(dataset, overwrite=True)
-    assert load_agreement(dataset).n_samples == len(dataset)
-    delete_agreement(dataset)
-    assert stored(dataset) == before
+            data = bytes(data) if what.startswith("one byte") else os.urandom(len(data))
+            database.fs.chunks.update_one({"_id": chunk["_id"]}, {"$set": {"data": data}})
+        with pytest.raises(AgreementInputError, match=CHANGED):
+            agreement_samples(small)
+    compute_quickly(small, overwrite=True)
+    assert load_agreement(small).n_samples == len(small)
+    delete_agreement(small)
+    assert stored(small) == before
 
 
 GOLD, DECISIONS = "agreement_gold", "agreement_gold_decisions"
@@ -143,34 +137,28 @@ OF_DECISIONS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("change", OF_DECISIONS.values(), ids=OF_DECISIONS)
-@pytest.mark.few(2)
-def test_changed_decisions_are_one_sentence_and_can_be_deleted(make_dataset, change: Any) -> None:
-    dataset = make_dataset()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    decide(dataset, choice="version", annotator="alice", all=True, by="mia")
-    sample = dataset._sample_collection.find_one({f"{GOLD}.detections.0": {"$exists": True}})
-    dataset._sample_collection.update_one({"_id": sample["_id"]}, change)
+def test_changed_decisions_are_one_sentence_and_can_be_deleted(small) -> None:
+    compute_quickly(small)
+    before, decisions = stored(small), aa.load(small).decisions
     said = "decisions in `agreement_gold` were changed by something else, or made by an earlier version; delete them"
-    for call in (list_decisions, report_decisions, apply_decisions, record_own_labels):
+    for name, change in OF_DECISIONS.items():
+        decisions.decide("version", annotator="alice", all=True, by="mia")
+        sample = small._sample_collection.find_one({f"{GOLD}.detections.0": {"$exists": True}})
+        small._sample_collection.update_one({"_id": sample["_id"]}, change)
+        for call in (decisions.list, decisions.report, decisions.apply, decisions.record_own):
+            with pytest.raises(AgreementInputError, match=said):
+                call()
         with pytest.raises(AgreementInputError, match=said):
-            call(dataset)
-    with pytest.raises(AgreementInputError, match=said):
-        decide(dataset, choice="none", all=True, overwrite=True)
-    delete_decisions(dataset)
-    delete_agreement(dataset)
-    after, left = (
-        {name: value for name, value in each.items() if name != "runs"} for each in (before, stored(dataset))
-    )
-    assert left == after
+            decisions.decide("none", all=True, overwrite=True)
+        decisions.delete()
+        assert stored(small) == before, name
 
 
 def test_maps_that_cannot_be_removed_do_not_keep_a_run(make_dataset, tmp_path, caplog) -> None:
     dataset = masked_dataset(make_dataset, random_masks(3, gaps=False))
     before = stored(dataset)
     folder = tmp_path / "maps"
-    compute_agreement(dataset, list(ANNOTATORS), resamples=0, map_folder=str(folder))
+    compute_quickly(dataset, map_folder=str(folder))
     # a folder in place of a file cannot be removed as one, not even by root
     first = sorted(folder.iterdir())[0]
     first.unlink()
@@ -189,22 +177,16 @@ def test_a_full_disk_is_a_sentence() -> None:
         write_map("/dev/full", b"content")
 
 
-@pytest.mark.parametrize("folder", ["a\x00b", "x" * 5_000, "y/" * 3_000, "~nobody-here/x", b"maps", 5, "", "\udcff"])
-@pytest.mark.few(2)
-def test_folders_of_maps_that_cannot_be(make_dataset, folder: Any) -> None:
+def test_folders_of_maps_that_cannot_be(make_dataset) -> None:
     dataset = masked_dataset(make_dataset, random_masks(2, gaps=False))
-    with pytest.raises(AgreementInputError) as refused:
-        compute_agreement(dataset, list(ANNOTATORS), resamples=0, map_folder=folder)
-    assert len(str(refused.value).encode()) <= 2_000
+    for folder in ("a\x00b", "x" * 5_000, "y/" * 3_000, "~nobody-here/x", b"maps", 5, "", "\udcff"):
+        with pytest.raises(AgreementInputError) as refused:
+            compute_quickly(dataset, map_folder=folder)
+        assert len(str(refused.value).encode()) <= 2_000
     assert list_agreements(dataset) == []
 
 
 # ---- the records of a run are one file, which is removed with the run, however the run is removed ----
-
-
-@pytest.fixture
-def dataset(make_dataset):
-    return make_dataset(random_annotators(12))
 
 
 def _files():
@@ -213,8 +195,9 @@ def _files():
     )
 
 
-def test_the_records_are_one_file_and_the_results_hold_the_report_alone(dataset):
-    report = compute_quickly(dataset, ANNOTATORS)
+def test_the_records_are_one_file_and_the_results_hold_the_report_alone(make_dataset):
+    dataset = make_dataset(random_annotators(12))
+    report = compute_quickly(dataset)
     assert _files() == [f"annotator_agreement/{Run(dataset, 'agreement').config['results_id']}"]
     results = dataset.load_run_results("agreement").serialize()
     assert set(results) - {"cls"} == {"applied", "report"}
@@ -228,7 +211,7 @@ def test_the_records_are_one_file_and_the_results_hold_the_report_alone(dataset)
 def test_records_and_reports_of_datasets_that_fiftyone_deleted_are_removed_with_the_next_run(make_dataset):
     gone, dataset = make_dataset(random_annotators(5)), make_dataset(random_annotators(6))
     before = stored(dataset)
-    compute_quickly(gone, ANNOTATORS)
+    compute_quickly(gone)
     sample = gone.first()
     sample["alice"] = fo.Detections()
     sample.save()
@@ -237,55 +220,55 @@ def test_records_and_reports_of_datasets_that_fiftyone_deleted_are_removed_with_
     gone.delete()
     assert _files() == left
     assert stored(dataset)["n_files"] == before["n_files"] + 3  # records of both, report of the first
-    compute_quickly(dataset, ANNOTATORS)
+    compute_quickly(dataset)
     assert not set(left) & set(_files())
     assert len(_files()) == 1
     delete_agreement(dataset)
     assert stored(dataset) == before
 
 
-def test_a_file_with_a_name_like_ours_hinders_no_run_and_half_written_records_are_removed(dataset):
-    before, files = stored(dataset), gridfs.GridFS(get_db_conn())
+def test_a_file_with_a_name_like_ours_hinders_no_run_and_half_written_records_are_removed(small):
+    before, files = stored(small), gridfs.GridFS(get_db_conn())
     files.put(b"mine", _id="annotator_agreement/of a user")
-    compute_quickly(dataset, ANNOTATORS)
-    delete_agreement(dataset)
+    compute_quickly(small)
+    delete_agreement(small)
     assert _files() == ["annotator_agreement/of a user"]
     files.delete("annotator_agreement/of a user")
-    compute_quickly(dataset, ANNOTATORS)
+    compute_quickly(small)
     # as if the process had died before the file was closed, and somebody then deleted the run
     get_db_conn().fs.files.delete_one({"_id": _files()[0]})
     with pytest.raises(AgreementInputError, match="must have its records in this database, got none"):
-        agreement_samples(dataset)
-    assert load_agreement(dataset).n_samples == 12
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert stored(dataset) == before
+        agreement_samples(small)
+    assert load_agreement(small).n_samples == 2
+    small.delete_run("agreement")
+    delete_agreement(small)
+    assert stored(small) == before
 
 
-def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(dataset):
-    compute_quickly(dataset, ANNOTATORS)
-    clone = dataset.clone()
+def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(small):
+    compute_quickly(small)
+    clone = small.clone()
     try:
-        delete_agreement(dataset)
-        assert agreement_on(clone.limit(8)).n_samples == 8
+        delete_agreement(small)
+        assert agreement_on(clone.limit(1)).n_samples == 1
         delete_agreement(clone)
         assert _files() == []
     finally:
         clone.delete()
 
 
-def test_runs_of_an_older_version_say_that_they_must_be_computed_again(dataset, monkeypatch):
-    before = stored(dataset)
+def test_runs_of_an_older_version_say_that_they_must_be_computed_again(small, monkeypatch):
+    before = stored(small)
     with monkeypatch.context() as patch:
         patch.setattr(names, "SCHEMA_VERSION", names.SCHEMA_VERSION - 1)
-        compute_quickly(dataset, ANNOTATORS)
-        add_units(dataset)
-    assert Run(dataset, "agreement").config["schema_version"] == names.SCHEMA_VERSION - 1
+        compute_quickly(small)
+        add_units(small)
+    assert Run(small, "agreement").config["schema_version"] == names.SCHEMA_VERSION - 1
     again = "run 'agreement' was stored by another version of the plugin; compute it again with overwrite=True"
     for refused in (load_agreement, agreement_samples, view_agreement, update_agreement, agreement_patches, decide):
         with pytest.raises(AgreementInputError, match=again):
-            refused(dataset)
+            refused(small)
     with pytest.raises(AgreementInputError, match=again):
-        compare_agreement(dataset, "agreement")
-    delete_agreement(dataset)
-    assert stored(dataset) == before
+        compare_agreement(small, "agreement")
+    delete_agreement(small)
+    assert stored(small) == before

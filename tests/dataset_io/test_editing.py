@@ -69,8 +69,7 @@ def test_the_field_of_decisions_can_be_edited_the_annotators_fields_are_shown_an
     assert (schemas[GOLD]["classes"], schemas[GOLD]["read_only"]) == (["cat", "dog", "hen"], False)
     assert not {each["name"] for each in schemas[GOLD]["attributes"]} & GOLD_ATTRIBUTES.keys()
     assert schemas["alice"] == {**OF_USER["alice"], "read_only": True}
-    assert schemas["bob"]["read_only"]
-    assert schemas["carol"]["read_only"]
+    assert schemas["bob"]["read_only"] is schemas["carol"]["read_only"] is True
     assert schemas["filepath"] == OF_USER["filepath"]
     edit(dataset)  # somebody else
     end_editing(dataset)

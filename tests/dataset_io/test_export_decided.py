@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import fiftyone as fo
@@ -11,25 +10,18 @@ import fiftyone.types as fot
 import numpy as np
 import pytest
 
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import compute_quickly, refused
 from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import random_annotators
 
-from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import decide, export_decided, list_decisions
-
-_SIZE = fo.ImageMetadata(width=400, height=250)
-
-
-def _with_sizes(dataset):
-    dataset.set_values("metadata", [_SIZE.copy() for _ in range(len(dataset))])
-    return dataset
+from annotator_agreement.dataset_io import decide, export_decided
 
 
 def _made(make_dataset):
     """Decided: what two drew on the first 12 images, lone objects on the next; the others skipped, or open."""
-    dataset = _with_sizes(make_dataset(random_annotators(30, seed=4)))
+    dataset = make_dataset(random_annotators(30, seed=4))
+    dataset.set_values("metadata", [fo.ImageMetadata(width=400, height=250)] * len(dataset))
     compute_quickly(dataset)
     decide(dataset.limit(12), choice="version", annotator="bob", min_votes=2)
     decide(dataset[12:20], choice="none", verdict="lone")
@@ -105,8 +97,7 @@ def test_a_view_is_exported_alone_and_a_file_is_not_replaced_unasked(dataset, tm
     done = export_decided(dataset.limit(3), path)
     assert done.n_of == 3
     assert {each["file_name"] for each in json.loads(path.read_text())["images"]} <= {"0.jpg", "1.jpg", "2.jpg"}
-    with pytest.raises(AgreementInputError, match="say overwrite=True"):
-        export_decided(dataset, path)
+    refused("say overwrite=True", export_decided, dataset, path)
     assert export_decided(dataset, path, overwrite=True).n_images > 3
     assert [each.name for each in tmp_path.iterdir()] == ["gold.json"]
 
@@ -152,34 +143,26 @@ def test_what_was_said_of_images_comes_back(make_dataset, tmp_path, kind, datase
     assert done.n_images == len(expected) > done.n_empty > 0
 
 
-def test_what_cannot_be_exported_is_said(make_dataset, dataset, tmp_path):
-    with pytest.raises(AgreementInputError, match="must have decisions, but there are none"):
-        export_decided(make_dataset(), tmp_path / "a.json")
-    with pytest.raises(AgreementInputError, match=r"`path` must end in \.json for these labels \(COCO\), got"):
-        export_decided(dataset, tmp_path / "a.csv")
-    with pytest.raises(AgreementInputError, match="must have decisions on the samples to be exported, got none"):
-        export_decided(dataset.skip(20), tmp_path / "a.json")
-    dataset.clear_sample_field("metadata")
-    with pytest.raises(AgreementInputError, match=r"\d+ images must have a size for COCO, and there is no file"):
-        export_decided(dataset, tmp_path / "a.json")
-    masks = said_dataset(make_dataset, "masks", 6)
+def test_what_cannot_be_exported_is_said_as_labels_without_a_class_until_they_have_one(make_dataset, dataset, tmp_path):
+    path, masks = tmp_path / "a.json", said_dataset(make_dataset, "masks", 6)
     decide(masks, choice="version", annotator="alice", all=True)
-    with pytest.raises(AgreementInputError, match="got Segmentation in `agreement_gold`; export the samples with"):
-        export_decided(masks, tmp_path / "a.json")
-    assert not list(tmp_path.iterdir())
-    assert Counter(each.choice for each in list_decisions(dataset))["skip"] > 0
-
-
-def test_labels_without_a_class_are_no_coco_and_are_exported_when_they_have_one(dataset, tmp_path):
-    for sample in dataset.match(fo.ViewField("agreement_gold.detections").length() > 1).limit(2):
+    refused("must have decisions, but there are none", export_decided, make_dataset(), path)
+    message = r"`path` must end in \.json for these labels \(COCO\), got"
+    refused(message, export_decided, dataset, tmp_path / "a.csv")
+    refused("must have decisions on the samples to be exported, got none", export_decided, dataset.skip(20), path)
+    refused("got Segmentation in `agreement_gold`; export the samples with", export_decided, masks, path)
+    several = dataset.match(fo.ViewField("agreement_gold.detections").length() > 1)
+    for sample in several.limit(2).iter_samples(autosave=True):
         sample.agreement_gold.detections[1].label = None
-        sample.save()
     without = r"All labels in `agreement_gold` must have a class for COCO, got 2 of \d+ labels without one "
-    with pytest.raises(AgreementInputError, match=without + r"\(on /images/\d+.jpg, .*; give them one with \*Edit\*"):
-        export_decided(dataset, tmp_path / "gold.json")
+    message = without + r"\(on /images/\d+.jpg, .*; give them one with \*Edit\*"
+    refused(message, export_decided, dataset, path)
     assert list(tmp_path.iterdir()) == []
-    for sample in dataset.match(fo.ViewField("agreement_gold.detections").length() > 1):
+    for sample in several.iter_samples(autosave=True):
         for label in sample.agreement_gold.detections:
             label.label = label.label or "cat"
-        sample.save()
-    assert export_decided(dataset, tmp_path / "gold.json").n_labels > 2
+    assert export_decided(dataset, path).n_labels > 2
+    dataset.clear_sample_field("metadata")
+    message = r"\d+ images must have a size for COCO, and there is no file"
+    refused(message, export_decided, dataset, tmp_path / "b.json")
+    assert list(tmp_path.iterdir()) == [path]

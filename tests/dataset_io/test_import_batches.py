@@ -6,27 +6,25 @@ import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.annotation_samples import coco, dataset_of, written
-
-from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import import_annotations
+from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
 NAMES = [f"{k}.jpg" for k in range(4)]
+BOX = {"bbox": [4, 5, 10, 10], "rater_id": "ann"}
 
 
-def batch(folder, boxes, raters=("ann", "bob"), **more):
+def batch(boxes, **more):
     """A COCO file with boxes, ``{image: {rater: [class, …]}}``; everybody looked at its images."""
-    images = [{"file_name": name, "rater_list": [r for r in raters if r in by]} for name, by in boxes.items()]
+    images = [{"file_name": name, "rater_list": [rater for rater in ("ann", "bob") if rater in of_raters]}
+              for name, of_raters in boxes.items()]  # fmt: skip
     entries = [
-        {"image_id": k, "bbox": [4, 5, 10, 10], "rater_id": rater, "category_id": {"cat": 1, "dog": 2}[name], **more}
-        for k, by in enumerate(boxes.values())
-        for rater, names in by.items()
+        {**BOX, "image_id": k, "rater_id": rater, "category_id": {"cat": 1, "dog": 2}[name], **more}
+        for k, of_raters in enumerate(boxes.values())
+        for rater, names in of_raters.items()
         for name in names
     ]
-    path = folder / f"batch-{len(list(folder.iterdir()))}.json"
-    return written(path, coco(images, entries))
+    return coco(images, entries)
 
 
 def classes(dataset, field):
@@ -35,46 +33,42 @@ def classes(dataset, field):
     return dataset.values(f"{field}.detections.label")
 
 
-FIRST = {"0.jpg": {"ann": ["cat", "cat"], "bob": []}, "1.jpg": {"ann": ["cat"], "bob": ["cat"]}}
-SECOND = {"1.jpg": {"ann": ["dog"]}, "2.jpg": {"ann": ["dog", "dog"], "bob": ["dog"]}}
+FIRST = batch({"0.jpg": {"ann": ["cat", "cat"], "bob": []}, "1.jpg": {"ann": ["cat"], "bob": ["cat"]}})
+OTHER_IMAGES = {"2.jpg": {"ann": ["dog", "dog"], "bob": ["dog"]}}
+SECOND = batch({"1.jpg": {"ann": ["dog"]}, **OTHER_IMAGES})
 
 
-def test_a_second_batch_adds_labels_on_other_images(tmp_path):
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, batch(tmp_path, FIRST))
-    path = batch(tmp_path, {name: by for name, by in SECOND.items() if name != "1.jpg"})
-    preview = import_annotations(dataset, path, preview=True)
-    assert [(c.field, c.n_labels, c.n_labels_kept, c.n_images_kept) for c in preview.changes] == [
-        ("ann", 2, 3, 2),
-        ("bob", 1, 1, 2),
-    ]
+@pytest.fixture
+def dataset(imported):
+    """Four images, with the first batch."""
+    return imported(FIRST, NAMES)[0]
+
+
+def test_a_second_batch_adds_labels_on_other_images(dataset, imported):
+    _, preview = imported(batch(OTHER_IMAGES), dataset, preview=True)
+    counts = [(c.field, c.n_labels, c.n_labels_kept, c.n_images_kept) for c in preview.changes]
+    assert counts == [("ann", 2, 3, 2), ("bob", 1, 1, 2)]
     assert preview.lost == ""
     assert "3 labels on 2 images" in str(preview)
-    import_annotations(dataset, path)
+    imported(batch(OTHER_IMAGES), dataset)
     assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["dog", "dog"], None]
     assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]
     assert len(set(dataset.values(F("ann.detections.id"), unwind=True))) == 5
 
 
-def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_others_stay(tmp_path):
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, batch(tmp_path, FIRST))
+def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_others_stay(dataset, imported):
     dataset.add_sample_field("ann_being_imported", fo.StringField)  # of the user, though it looks like ours
     dataset.set_values("ann_being_imported", ["mine"] * 4)
     fields = set(dataset.get_field_schema(flat=True))
     raw = list(dataset._sample_collection.find({"filepath": "/images/3.jpg"}))
-    path = batch(tmp_path, SECOND)
-    for file, held in (
-        (path, r"'ann' \(1 labels on 1 images\)"),
-        (batch(tmp_path, {"0.jpg": {"bob": ["dog"]}}), r"'bob' \(0 labels on 1 images\)"),  # somebody looked
-    ):
-        with pytest.raises(AgreementInputError, match=f"got {held}; say overwrite=True"):
-            import_annotations(dataset, file)
-    preview = import_annotations(dataset, path, overwrite=True, preview=True)
+    imported.refuses(r"got 'ann' \(1 labels on 1 images\); say overwrite=True", SECOND, dataset)
+    of_bob = batch({"0.jpg": {"bob": ["dog"]}})
+    imported.refuses(r"got 'bob' \(0 labels on 1 images\); say overwrite=True", of_bob, dataset)  # somebody looked
+    _, preview = imported(SECOND, dataset, overwrite=True, preview=True)
     assert preview.lost == "1 label on images of the file will be replaced; this cannot be undone"
     assert [(c.n_images_replaced, c.n_labels_replaced, c.n_images_kept, c.n_labels_kept)
             for c in preview.changes] == [(1, 1, 1, 2), (0, 0, 2, 1)]  # fmt: skip
-    import_annotations(dataset, path, overwrite=True)
+    imported(SECOND, dataset, overwrite=True)
     assert classes(dataset, "ann") == [["cat", "cat"], ["dog"], ["dog", "dog"], None]
     assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]  # bob did not look at 1.jpg in the second file
     assert list(dataset._sample_collection.find({"filepath": "/images/3.jpg"})) == raw  # not even null is written
@@ -82,13 +76,9 @@ def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_other
     assert set(dataset.get_field_schema(flat=True)) == fields
 
 
-def test_the_rest_is_removed_only_if_asked_for_and_is_counted(tmp_path):
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, batch(tmp_path, FIRST))
-    path = batch(tmp_path, SECOND)
-    with pytest.raises(AgreementInputError, match="`remove_others` must come with overwrite=True"):
-        import_annotations(dataset, path, remove_others=True)
-    summary = import_annotations(dataset, path, overwrite=True, remove_others=True)
+def test_the_rest_is_removed_only_if_asked_for_and_is_counted(dataset, imported):
+    imported.refuses("`remove_others` must come with overwrite=True", SECOND, dataset, remove_others=True)
+    _, summary = imported(SECOND, dataset, overwrite=True, remove_others=True)
     assert summary.lost == (
         "1 label on images of the file were replaced and 3 other labels were removed; this cannot be undone"
     )
@@ -97,149 +87,121 @@ def test_the_rest_is_removed_only_if_asked_for_and_is_counted(tmp_path):
     assert classes(dataset, "bob") == [None, None, ["dog"], None]
 
 
-def test_one_field_for_all_gets_labels_of_other_annotators_on_the_same_images(tmp_path):
-    dataset = dataset_of(NAMES)
+def test_one_field_for_all_gets_labels_of_other_annotators_on_the_same_images(imported):
     options = {"into": "attribute", "field": "all"}
-    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}, "1.jpg": {"ann": []}}), **options)
-    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"bob": ["dog"]}, "1.jpg": {"bob": ["dog"]}}), **options)
+    dataset, _ = imported(batch({"0.jpg": {"ann": ["cat"]}, "1.jpg": {"ann": []}}), NAMES, **options)
+    imported(batch({"0.jpg": {"bob": ["dog"]}, "1.jpg": {"bob": ["dog"]}}), dataset, **options)
     assert dataset.values("all.detections.annotator") == [["ann", "bob"], ["bob"], None, None]
     assert dataset.values("all_assigned") == [["ann", "bob"], ["ann", "bob"], None, None]
-    again = batch(tmp_path, {"0.jpg": {"bob": ["cat", "cat"]}, "1.jpg": {"ann": ["cat"]}})
-    with pytest.raises(AgreementInputError, match=r"got 'all' \(1 labels on 2 images\)"):
-        import_annotations(dataset, again, **options)
-    summary = import_annotations(dataset, again, **options, overwrite=True)
+    again = batch({"0.jpg": {"bob": ["cat", "cat"]}, "1.jpg": {"ann": ["cat"]}})
+    imported.refuses(r"got 'all' \(1 labels on 2 images\)", again, dataset, **options)
+    _, summary = imported(again, dataset, **options, overwrite=True)
     (change,) = summary.changes
     assert (change.n_labels_replaced, change.n_labels_kept) == (1, 2)
     assert dataset.values("all.detections.annotator") == [["ann", "bob", "bob"], ["bob", "ann"], None, None]
     assert list(map(sorted, dataset.values("all_assigned")[:2])) == [["ann", "bob"]] * 2
-    import_annotations(dataset, again, **options, overwrite=True, remove_others=True)
+    imported(again, dataset, **options, overwrite=True, remove_others=True)
     assert dataset.values("all.detections.annotator") == [["bob", "bob"], ["ann"], None, None]
     assert dataset.values("all_assigned") == [["bob"], ["ann"], None, None]
 
 
-def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(tmp_path):
-    from tests.dataset_io.annotation_samples import by, label_studio_task, ls_box, region
-
-    def task(number, *results):
-        return label_studio_task(NAMES[number], by("ann", *results))
-
-    weather = region("choices", {"choices": ["rain"]}, name="w", from_name="weather")
+def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(imported):
+    box, weather = ls_box(0, 0, 10, 10), region("choices", {"choices": ["rain"]}, name="w", from_name="weather")
     dataset = dataset_of(NAMES)
-    import_annotations(dataset, written(tmp_path / "1.json", [task(0, ls_box(0, 0, 10, 10))]))
-    import_annotations(dataset, written(tmp_path / "2.json", [task(1, ls_box(0, 0, 10, 10), weather)]))
-    import_annotations(dataset, written(tmp_path / "3.json", [task(2, weather)]))
+    for number, results in enumerate(([box], [box, weather], [weather])):
+        imported([label_studio_task(NAMES[number], by("ann", *results))], dataset)
     assert [value and len(value) for value in classes(dataset, "ann")] == [1, 1, None, None]
     assert dataset.values("ann_weather.label") == [None, "rain", "rain", None]
 
 
-def test_a_field_of_another_type_is_replaced_only_as_a_whole(tmp_path):
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, batch(tmp_path, FIRST))
-    path, lines = batch(tmp_path, {"2.jpg": {"ann": ["cat"]}}), {"label_types": "polylines"}
-    for options in ({}, {"overwrite": True}):
-        with pytest.raises(AgreementInputError, match=r"'ann' must be of the type .* got Detections.* remove"):
-            import_annotations(dataset, path, **lines, **options)
-    import_annotations(dataset, path, **lines, overwrite=True, remove_others=True)
+def test_a_field_of_another_type_is_replaced_only_as_a_whole(dataset, imported):
+    content, lines = batch({"2.jpg": {"ann": ["cat"]}}), {"label_types": "polylines"}
+    for options in (lines, {**lines, "overwrite": True}):
+        imported.refuses(r"'ann' must be of the type .* got Detections.* remove", content, dataset, **options)
+    imported(content, dataset, **lines, overwrite=True, remove_others=True)
     dataset.reload()
     assert [value and len(value.polylines) for value in dataset.values("ann")] == [None, None, 1, None]
 
 
-@pytest.mark.parametrize(
-    ("values", "type_", "read"),
-    [
-        ([1, "n/a", True], fo.StringField, ["1", "n/a", "true"]),
-        ([True, 1, 0.5], fo.StringField, ["true", "1", "0.5"]),
-        ([1, 2.5], fo.FloatField, [1.0, 2.5]),
-        ([1, 3], fo.IntField, [1, 3]),
-    ],
-)
-@pytest.mark.few(2)
-def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_read(tmp_path, values, type_, read):
-    dataset = dataset_of(NAMES)
-    entries = [
-        {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann", "attributes": {"depth": value}, "iscrowd": crowd}
-        for value, crowd in zip(values, ["x", 0, 0], strict=False)
-    ]
-    import_annotations(dataset, written(tmp_path / "c.json", coco([{"file_name": "0.jpg"}], entries)))
-    dataset.reload()
-    labels = dataset.first().ann.detections
-    assert [label.depth for label in labels] == read
-    assert list(map(type, [label.depth for label in labels])) == list(map(type, read))
-    assert [label.iscrowd for label in labels] == ["x", "0", "0"][: len(values)]
-    assert isinstance(dataset.get_field("ann.detections.depth"), type_)
+#: values of an attribute, the type of its field, and the values that are read
+VALUES = [
+    ([1, "n/a", True], fo.StringField, ["1", "n/a", "true"]),
+    ([True, 1, 0.5], fo.StringField, ["true", "1", "0.5"]),
+    ([1, 2.5], fo.FloatField, [1.0, 2.5]),
+    ([1, 3], fo.IntField, [1, 3]),
+]
+
+
+def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_read(imported):
+    for values, type_, read in VALUES:
+        entries = [{**BOX, "attributes": {"depth": value}, "iscrowd": crowd}
+                   for value, crowd in zip(values, ["x", 0, 0], strict=False)]  # fmt: skip
+        dataset, _ = imported(coco(["0.jpg"], entries), NAMES)
+        labels = fo.load_dataset(dataset.name, reload=True).first().ann.detections
+        assert [(label.depth, type(label.depth)) for label in labels] == [(value, type(value)) for value in read]
+        assert [label.iscrowd for label in labels] == ["x", "0", "0"][: len(values)]
+        assert isinstance(dataset.get_field("ann.detections.depth"), type_)
     dataset.clone().delete()
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "read"),
-    [
-        (1, 0.5, [1.0, 0.5]), ("a", 3, ["a", "3"]), (0.5, 3, [0.5, 3.0]), (True, False, [True, False]),
-        (1, "a", None), (0.5, "a", None), (True, 1, None), (1, True, None),
-    ],
-)  # fmt: skip
+#: values of an attribute in two batches, and what is read; None if the second is refused
+BATCHES = [
+    (1, 0.5, [1.0, 0.5]), ("a", 3, ["a", "3"]), (0.5, 3, [0.5, 3.0]), (True, False, [True, False]),
+    (1, "a", None), (0.5, "a", None), (True, 1, None), (1, True, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second", "read"), BATCHES)
 @pytest.mark.few(4)
-def test_attributes_of_a_second_batch_get_the_types_of_the_first_or_are_refused(tmp_path, first, second, read):
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}}, depth=first))
-    path = batch(tmp_path, {"1.jpg": {"ann": ["cat"]}}, depth=second)
+def test_attributes_of_a_second_batch_get_the_types_of_the_first_or_are_refused(imported, first, second, read):
+    dataset, _ = imported(batch({"0.jpg": {"ann": ["cat"]}}, depth=first), NAMES)
+    content = batch({"1.jpg": {"ann": ["cat"]}}, depth=second)
     if read is not None:
-        import_annotations(dataset, path)
+        imported(content, dataset)
         dataset.reload()
         assert [label.depth for value in dataset.values("ann")[:2] for label in value.detections] == read
         return
     for preview in (True, False):
-        with pytest.raises(AgreementInputError, match=r"'depth' must have values that fit .*got .* on '/images/1.jpg'"):
-            import_annotations(dataset, path, preview=preview)
+        message = r"'depth' must have values that fit .*got .* on '/images/1.jpg'"
+        imported.refuses(message, content, dataset, preview=preview)
     assert classes(dataset, "ann") == [["cat"], None, None, None]
-    import_annotations(dataset, path, overwrite=True, remove_others=True)
+    imported(content, dataset, overwrite=True, remove_others=True)
     dataset.reload()
     assert dataset.values("ann.detections.depth")[1] == [second]
     dataset.first()
 
 
-def test_an_attribute_that_others_gave_another_type_stays_undeclared(tmp_path):
+def test_an_attribute_that_others_gave_another_type_stays_undeclared(imported):
     dataset = dataset_of(NAMES)
     dataset.add_sample_field("ann", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     sample = dataset.first()
     sample["ann"] = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0, 0, 1, 1], depth="deep")])
     sample.save()
-    import_annotations(dataset, batch(tmp_path, {"1.jpg": {"ann": ["cat"]}}, depth=3))
+    imported(batch({"1.jpg": {"ann": ["cat"]}}, depth=3), dataset)
     dataset.reload()
     assert [label.depth for value in dataset.values("ann")[:2] for label in value.detections] == ["deep", 3]
     assert dataset.get_field("ann.detections.depth") is None
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"attributes": {"n": 2**63}}, r"integers from .* got 'n' = 9223372036854775808 in label 2 of 'ann'"),
-        ({"iscrowd": 10**30}, r"integers from .* label 2 of 'ann' on '/images/0.jpg'"),
-        ({"attributes": {"n": "\ud800"}}, r"whole characters.* got 'n' = .* in label 2 of 'ann' on '/images/0.jpg'"),
-    ],
-)
-def test_what_the_database_cannot_hold_is_refused_with_its_place(tmp_path, more, message):
+HALF = "\ud800"
+UNSTORABLE = [
+    ({"attributes": {"n": 2**63}}, r"integers from .* got 'n' = 9223372036854775808 in label 2 of 'ann'"),
+    ({"iscrowd": 10**30}, r"integers from .* label 2 of 'ann' on '/images/0.jpg'"),
+    ({"attributes": {"n": HALF}}, r"whole characters.* got 'n' = .* in label 2 of 'ann' on '/images/0.jpg'"),
+]
+
+
+def test_what_the_database_cannot_hold_is_refused_with_its_place_or_left_out(imported):
     dataset = dataset_of(NAMES)
-    box = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann"}
-    path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg"}], [box, {**box, **more}]))
-    with pytest.raises(AgreementInputError, match=message):
-        import_annotations(dataset, path)
+    for more, message in UNSTORABLE:
+        imported.refuses(message, coco(["0.jpg"], [BOX, {**BOX, **more}]), dataset)
+    images = [{"file_name": "0.jpg"}, {"file_name": "1.jpg"}]
+    of_class = coco(images, [BOX])
+    of_class["categories"][0]["name"] = HALF
+    for into in ("fields", "attribute"):
+        for content in (of_class, coco(images, [{**BOX, "rater_id": HALF}])):
+            imported.refuses("whole characters", content, dataset, into=into)
     dataset.reload()
     assert not dataset.has_field("ann")
-
-
-@pytest.mark.parametrize("place", ["rater_id", "class", "file_name"])
-@pytest.mark.few(2)
-def test_halves_of_characters_in_names_are_refused_or_left_out(tmp_path, place):
-    dataset, half = dataset_of(NAMES), "\ud800"
-    second, rater = (half if place == name else of for name, of in (("file_name", "1"), ("rater_id", "ann")))
-    images = [{"file_name": "0.jpg"}, {"file_name": f"{second}.jpg"}]
-    content = coco(images, [{"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": rater}])
-    if place == "class":
-        content["categories"][0]["name"] = half
-    path = written(tmp_path / "c.json", content)
-    for into in ("fields", "attribute"):
-        if place == "file_name":
-            str(import_annotations(dataset, path, into=into)).encode()
-        else:
-            with pytest.raises(AgreementInputError, match="whole characters"):
-                import_annotations(dataset, path, into=into)
+    for into in ("fields", "attribute"):  # names of files that the dataset does not have are only said
+        str(imported(coco(["0.jpg", f"{HALF}.jpg"], [BOX]), dataset, into=into)[1]).encode()

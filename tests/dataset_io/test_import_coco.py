@@ -10,43 +10,35 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco_masks
 
-from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, written
+from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, run_of, written
 
-import annotator_agreement as aa
 from annotator_agreement.dataset_io import compute_agreement, export_annotations, import_annotations
 from annotator_agreement.dataset_io.annotation_files import coco_mask
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
 
+def _images_of(path):
+    return {image["file_name"] for image in json.loads(path.read_text())["images"]}
+
+
 @pytest.mark.parametrize(
     ("file", "alpha"), [("fruits", 1 / 45), ("smile_fruits", 41 / 83), ("landscape_annotations", 353 / 722)]
 )
 @pytest.mark.few(2)
-def test_the_tables_of_document_000_from_the_original_files(shared_data, file, alpha):
-    import json
-
+def test_the_tables_of_document_000_from_the_original_files(shared_data, imported, file, alpha):
     path = shared_data / "coco_raters" / f"{file}.json"
-    dataset = dataset_of({image["file_name"] for image in json.loads(path.read_text())["images"]})
-    summary = import_annotations(dataset, path)
-    (call,) = summary.calls
-    call = f"{call[:-1]}, method='recursive', classes='ignore', resamples=0)"
-    report = eval(call, {"aa": aa, "dataset": dataset})
+    report = run_of(*imported(path, _images_of(path)), method="recursive", classes="ignore")
     assert report.alpha.pooled == pytest.approx(alpha, abs=1e-9)
 
 
 @pytest.mark.parametrize("into", ["fields", "attribute"])
 @pytest.mark.long
-def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
-    import json
-
+def test_lvis_gives_the_numbers_of_the_design(shared_data, imported, into):
     path = shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
-    dataset = dataset_of(image["file_name"] for image in json.loads(path.read_text())["images"])
-    summary = import_annotations(dataset, path, into=into)
+    dataset, summary = imported(path, _images_of(path), into=into)
     assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(200, 14), (200, 16)]
-    (call,) = summary.calls
-    call = f"{call[:-1]}, resamples=0)"
-    report = eval(call, {"aa": aa, "dataset": dataset})
+    report = run_of(dataset, summary)
     assert (report.n_rated, report.n_units, report.alpha.n_defined) == (200, 2121, 149)
     assert report.alpha.mean == pytest.approx(0.582387, abs=1e-6)
     assert report.alpha.pooled == pytest.approx(0.646623, abs=1e-6)
@@ -55,15 +47,14 @@ def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
 def test_the_trap_of_null_lists(tmp_path):
     """FiftyOne's own importer says null where an annotator drew nothing, which reads as not assigned."""
     rng = np.random.default_rng(51)
-    names = [f"{k}.png" for k in range(30)]
+    names = [f"{k}.png" for k in range(12)]
     folder = images_in(tmp_path / "images", names)
     objects = [[(int(rng.integers(0, 30)), int(rng.integers(0, 10)))] if rng.random() < 0.6 else [] for _ in names]
-    images = [{"file_name": name} for name in names]
     paths, drawn = {}, {}
     for annotator in ("alice", "bob"):
         drawn[annotator] = [[box for box in found if rng.random() < 0.7] for found in objects]
         boxes = [{"image_id": k, "bbox": [x, y, 10, 8]} for k, found in enumerate(drawn[annotator]) for x, y in found]
-        paths[annotator] = written(tmp_path / f"{annotator}.json", coco(images, boxes))
+        paths[annotator] = written(tmp_path / f"{annotator}.json", coco(names, boxes))
     theirs = dataset_of(names, str(folder))
     for annotator, path in paths.items():
         options = {"data_path": str(folder), "labels_path": str(path), "label_field": annotator,
@@ -72,91 +63,73 @@ def test_the_trap_of_null_lists(tmp_path):
     trapped = compute_agreement(theirs, ["alice", "bob"], resamples=0)
     both = sum(bool(a) and bool(b) for a, b in zip(drawn["alice"], drawn["bob"], strict=True))
     anybody = sum(bool(a) or bool(b) for a, b in zip(drawn["alice"], drawn["bob"], strict=True))
-    assert trapped.n_rated == both
+    assert (trapped.n_rated, trapped.score.mean) == (both, 1.0)
+    assert any("drew_nothing" in warning for warning in trapped.warnings)
     for options in ({}, {"format": fo.types.COCODetectionDataset, "media_dir": folder}):
         ours = dataset_of(names, str(folder))
         summary = import_annotations(ours, paths, **options)
-        assert [entry.n_images for entry in summary.annotators] == [30, 30]
+        assert [entry.n_images for entry in summary.annotators] == [12, 12]
         report = compute_agreement(ours, ["alice", "bob"], resamples=0)
-        assert report.n_rated == 30
+        assert report.n_rated == 12
         assert report.score.mean == pytest.approx(both / anybody)  # an object that only one drew gives 0
         # Krippendorff's formula: one object at most on an image, drawn by both or missed by one
         n_drawn, n_missed = both + anybody, anybody - both
         expected = 2 * n_drawn * n_missed / (2 * anybody * (2 * anybody - 1))
         assert report.alpha.pooled == pytest.approx(1 - n_missed / anybody / expected)
-    assert trapped.score.mean == 1.0
-    assert any("drew_nothing" in warning for warning in trapped.warnings)
 
 
-def test_sessions_are_annotators_of_one_person(tmp_path):
+BOX = [0, 0, 10, 10]
+
+
+def test_sessions_are_annotators_of_one_person(imported):
     images = [{"file_name": "1.jpg", "rater_list": {"ann": [1, 2], "bob": [1]}},
               {"file_name": "2.jpg", "rater_list": {}}]  # fmt: skip
-    entries = [{"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "ann", "session_id": 2},
-               {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1},
-               {"image_id": 1, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1}]  # fmt: skip
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
-    assert [label and len(label.detections) for label in dataset.values("ann_1")] == [0, None]
-    assert [label and len(label.detections) for label in dataset.values("ann_2")] == [1, None]
-    assert [label and len(label.detections) for label in dataset.values("bob_1")] == [1, 1]  # not listed, but drew
+    drawn = ((0, "ann", 2), (0, "bob", 1), (1, "bob", 1))
+    entries = [{"image_id": k, "bbox": BOX, "rater_id": who, "session_id": session} for k, who, session in drawn]
+    dataset, summary = imported(coco(images, entries), ["1.jpg", "2.jpg"])
+    counts = {"ann_1": [0, None], "ann_2": [1, None], "bob_1": [1, 1]}  # bob is not listed on the second, but drew
+    for field, expected in counts.items():
+        assert [label and len(label.detections) for label in dataset.values(field)] == expected, field
     assert any("1 times somebody drew" in note for note in summary.notes)
-    (call,) = summary.calls
-    assert "annotators={'ann_1': 'ann', 'ann_2': 'ann', 'bob_1': 'bob'}" in call
-    report = eval(call, {"aa": aa, "dataset": dataset})
-    assert report.n_rated == 1
+    assert "annotators={'ann_1': 'ann', 'ann_2': 'ann', 'bob_1': 'bob'}" in summary.calls[0]
+    assert run_of(dataset, summary).n_rated == 1
 
 
-def test_without_a_list_everybody_looked_at_every_image(tmp_path):
-    images = [{"file_name": "1.jpg"}, {"file_name": "2.jpg"}]
-    entries = [{"image_id": k, "bbox": [0, 0, 10, 10], "rater_id": name} for k, name in enumerate(("ann", "bob"))]
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)), into="attribute")
+def test_without_a_list_everybody_looked_at_every_image(imported):
+    entries = [{"image_id": k, "bbox": BOX, "rater_id": name} for k, name in enumerate(("ann", "bob"))]
+    names = ["1.jpg", "2.jpg"]
+    dataset, summary = imported(coco(names, entries), names, into="attribute")
     assert dataset.values("annotations_assigned") == [["ann", "bob"]] * 2
-    assert [[box.annotator for box in label.detections] for label in dataset.values("annotations")] == [
-        ["ann"],
-        ["bob"],
-    ]
+    assert dataset.values("annotations.detections.annotator") == [["ann"], ["bob"]]
     assert dataset.get_field("annotations.detections.annotator") is not None
     assert any("everybody is taken to have looked" in note for note in summary.notes)
 
 
-def test_entries_of_one_file_with_different_sizes_have_their_own(tmp_path):
+def test_entries_of_one_file_with_different_sizes_have_their_own(imported):
     images = [{"file_name": "1.jpg", "annotator": "ann"}, {"file_name": "1.jpg", "annotator": "bob", "width": 80}]
-    entries = [{"image_id": k, "bbox": [20, 5, 10, 10]} for k in range(2)]
-    dataset = dataset_of(["1.jpg"])
-    import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
-    sample = dataset.first()
-    assert sample.ann.detections[0].bounding_box == [0.5, 0.25, 0.25, 0.5]
-    assert sample.bob.detections[0].bounding_box == [0.25, 0.25, 0.125, 0.5]
+    dataset, _ = imported(coco(images, [{"image_id": k, "bbox": [20, 5, 10, 10]} for k in range(2)]))
+    assert dataset.first().ann.detections[0].bounding_box == [0.5, 0.25, 0.25, 0.5]
+    assert dataset.first().bob.detections[0].bounding_box == [0.25, 0.25, 0.125, 0.5]
 
 
-def test_shapes_masks_key_points_crowds_and_attributes(tmp_path):
-    ring = [4, 4, 20, 4, 20, 16, 4, 16]
-    hole = [8, 8, 12, 8, 12, 12, 8, 12]
+def test_shapes_masks_key_points_crowds_and_attributes(imported):
+    ring, hole = [4, 4, 20, 4, 20, 16, 4, 16], [8, 8, 12, 8, 12, 12, 8, 12]
     region = np.zeros((20, 40), np.uint8)
     region[3:9, 11:30] = 1
     region[5, 12] = 0
-    packed = coco_masks.encode(np.asfortranarray(region))
-    crowd = {"size": [20, 40], "counts": packed["counts"].decode()}
+    crowd = {"size": [20, 40], "counts": coco_masks.encode(np.asfortranarray(region))["counts"].decode()}
     plain = {"size": [20, 40], "counts": [0, 800 - 20, 20]}  # everything but the last column
+    attributes = {"occluded": True, "id": "no"}
     entries = [
-        {
-            "segmentation": [ring, hole],
-            "bbox": [4, 4, 16, 12],
-            "attributes": {"occluded": True, "id": "no"},
-            "note": "x",
-        },
+        {"segmentation": [ring, hole], "bbox": [4, 4, 16, 12], "attributes": attributes, "note": "x"},
         {"segmentation": crowd, "bbox": [11, 3, 19, 6], "iscrowd": 1, "score": 0.5},
         {"segmentation": plain, "bbox": [0, 0, 39, 20]},
         {"keypoints": [4, 10, 2, 0, 0, 0, 40, 20, 1], "bbox": [0, 0, 40, 20], "category_id": 2},
         {"segmentation": {"size": [20, 40], "counts": [5]}, "bbox": [1, 1, 2, 2]},
     ]
-    entries = [{"image_id": 0, "rater_id": "ann", **entry} for entry in entries]
     types = ["detections", "segmentations", "polylines", "keypoints"]
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(
-        dataset, written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries)), label_types=types
-    )
+    content = coco(["1.jpg"], [{"rater_id": "ann", **entry} for entry in entries])
+    dataset, summary = imported(content, label_types=types)
     sample = dataset.first()
     boxes = sample.ann_detections.detections
     assert [box.label for box in boxes] == ["cat", "cat", "cat", "dog"]
@@ -164,11 +137,8 @@ def test_shapes_masks_key_points_crowds_and_attributes(tmp_path):
     holed, packed_mask, rest, boxed = sample.ann_segmentations.detections
     assert holed.mask.sum() == 16 * 12 - 4 * 4  # a pixel is in where its centre is
     assert np.array_equal(packed_mask.mask, region[3:9, 11:30].astype(bool))
-    assert rest.mask.all()
-    assert rest.mask.shape == (20, 39)
-    assert not boxed.has_mask
-    polygon = sample.ann_polylines.polylines[0]
-    assert polygon.points == [
+    assert (rest.mask.all(), rest.mask.shape, boxed.has_mask) == (True, (20, 39), False)
+    assert sample.ann_polylines.polylines[0].points == [
         [[x / 40, y / 20] for x, y in zip(points[::2], points[1::2], strict=True)] for points in (ring, hole)
     ]
     (pose,) = sample.ann_keypoints.keypoints
@@ -178,14 +148,12 @@ def test_shapes_masks_key_points_crowds_and_attributes(tmp_path):
     assert dataset.get_field("ann_detections.detections.iscrowd") is not None
 
 
-def test_the_score_of_keypoints_is_that_of_each_point_and_comes_back(tmp_path):
+def test_the_score_of_keypoints_is_that_of_each_point_and_comes_back(imported, tmp_path):
     images = [{"file_name": "1.jpg", "annotator": "ann"}, {"file_name": "2.jpg", "annotator": "bob"}]
     entries = [{"image_id": k, "keypoints": [10, 5, 2, 0, 0, 0], "score": 0.25} for k in range(2)]
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
+    dataset, _ = imported(coco(images, entries), ["1.jpg", "2.jpg"])
     assert dataset.first().ann.keypoints[0].confidence == [0.25, 0.25]
-    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "out.json")
-    assert summary.changed == ()
+    assert export_annotations(dataset, ["ann", "bob"], tmp_path / "out.json").changed == ()
     content = json.loads((tmp_path / "out.json").read_text("utf-8"))
     assert [entry["score"] for entry in content["annotations"]] == [0.25, 0.25]
 

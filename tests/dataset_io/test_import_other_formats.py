@@ -1,4 +1,4 @@
-"""CVAT's XML, long tables, and formats that FiftyOne reads."""
+"""CVAT's XML, long tables, formats that FiftyOne reads, and Label Studio's JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ import pytest
 import shapely
 from shapely.affinity import rotate, scale, translate
 
-from tests.dataset_io.annotation_samples import by, dataset_of, images_in, label_studio_task, ls_box, region, written
+from tests.dataset_io.annotation_samples import (
+    by,
+    dataset_of,
+    images_in,
+    label_studio_task,
+    ls_box,
+    region,
+    run_of,
+    written,
+)
 
-import annotator_agreement as aa
 from annotator_agreement.dataset_io import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
@@ -23,40 +31,36 @@ LABELS = """<labels><label><name>car</name><attributes>
 <attribute><name>parked</name><input_type>checkbox</input_type></attribute>
 <attribute><name>plate</name><input_type>text</input_type></attribute>
 <attribute><name>speed</name><input_type>number</input_type></attribute></attributes></label></labels>"""
-
-
-def _cvat(shapes: str, assignee: str = "", second: str = "") -> str:
-    meta = f"<task>{LABELS}<assignee><username>{assignee}</username></assignee></task>"
-    return f"""<?xml version="1.0" encoding="utf-8"?><annotations><meta>{meta}</meta>
-<image id="0" name="cam/1.jpg" width="40" height="20">{shapes}</image>
-<image id="1" name="cam/2.jpg" width="40" height="20">{second}</image></annotations>"""
-
-
 BOX = '<box label="car" occluded="{}" xtl="4.4" ytl="5" xbr="14.4" ybr="15" z_order="0">{}</box>'
 
 
-def test_jobs_in_a_folder_are_named_by_assignee_else_by_file(tmp_path):
+def _cvat(shapes: str, assignee: str = "") -> str:
+    meta = f"<task>{LABELS}<assignee><username>{assignee}</username></assignee></task>"
+    return f"""<?xml version="1.0" encoding="utf-8"?><annotations><meta>{meta}</meta>
+<image id="0" name="cam/1.jpg" width="40" height="20">{shapes}</image>
+<image id="1" name="cam/2.jpg" width="40" height="20"></image></annotations>"""
+
+
+def _counts(summary):
+    return [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators]
+
+
+def test_jobs_in_a_folder_are_named_by_assignee_else_by_file(imported, tmp_path):
     plate = '<attribute name="plate">0007</attribute><attribute name="parked">true</attribute>'
     written(tmp_path / "a" / "annotations.xml", _cvat(BOX.format(1, plate), "ann"))
     written(tmp_path / "bob" / "annotations.xml", _cvat(BOX.format(0, '<attribute name="speed">2.5</attribute>')))
-    dataset = dataset_of(["1.jpg", "2.jpg", "3.jpg"])
-    summary = import_annotations(dataset, tmp_path)
-    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [
-        ("ann", 2, 1),
-        ("bob", 2, 1),
-    ]
+    dataset, summary = imported(tmp_path, ["1.jpg", "2.jpg", "3.jpg"])
+    assert _counts(summary) == [("ann", 2, 1), ("bob", 2, 1)]
     (box,) = dataset.first().ann.detections
     assert box.bounding_box == pytest.approx([0.11, 0.25, 0.25, 0.5])
     assert (box.plate, box.parked, box.occluded) == ("0007", True, True)
     assert dataset.first().bob.detections[0].speed == 2.5
     assert [label and label.detections for label in dataset.values("bob")][1:] == [[], None]
-    (call,) = summary.calls
-    call = f"{call[:-1]}, attributes=['occluded'])"
-    report = eval(call, {"aa": aa, "dataset": dataset})
+    report = run_of(dataset, summary, attributes=["occluded"])
     assert (report.n_rated, dataset.first().agreement_n_disputed) == (2, 1)  # an attribute conflict
 
 
-def test_every_shape_of_cvat(tmp_path):
+def test_every_shape_of_cvat(imported):
     shapes = """<box label="car" xtl="10" ytl="5" xbr="30" ybr="15" rotation="30"/>
 <polygon label="car" points="1,2;3,4;6,5"/><polyline label="lane" points="1.5,2;3,4"/>
 <points label="dot" points="1,2;3,4"/><tag label="night"/><tag label="rain"/>
@@ -65,8 +69,7 @@ def test_every_shape_of_cvat(tmp_path):
 <points label="a" outside="1" points="0,0"/></skeleton>
 <skeleton label="body"><points label="a" outside="0" points="2,2"/></skeleton>"""
     types = ["segmentations", "polylines", "keypoints", "classifications"]
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    summary = import_annotations(dataset, {"ann": written(tmp_path / "x.xml", _cvat(shapes))}, label_types=types)
+    dataset, summary = imported(_cvat(shapes), ["1.jpg", "2.jpg"], who="ann", label_types=types)
     sample = dataset.first()
     rotated, polygon, lane = sample.ann_polylines.polylines
     drawn = shapely.Polygon(np.array(rotated.points[0]) * [40, 20])
@@ -77,49 +80,40 @@ def test_every_shape_of_cvat(tmp_path):
     assert mask.bounding_box == pytest.approx([6 / 40, 6 / 20, 2 / 40, 1 / 20])
     dots, body, other = sample.ann_keypoints.keypoints
     assert dots.points == [[0.025, 0.1], [0.075, 0.2]]
-    assert (np.isnan(body.points[0]).all(), body.points[1]) == (True, [0.1, 0.2])
-    assert other.points[0] == [0.05, 0.1]
+    assert (np.isnan(body.points[0]).all(), body.points[1], other.points[0]) == (True, [0.1, 0.2], [0.05, 0.1])
     assert [tag.label for tag in sample.ann_tags.classifications] == ["night", "rain"]
     assert any("cuboid" in line for line in summary.left_out)
 
 
-def test_the_samples_of_cvat(shared_data):
-    folder = shared_data / "cvat"
-    dataset = dataset_of(["img0.jpg", "img1.jpg"])
-    types = ["detections", "polylines", "keypoints"]
-    summary = import_annotations(dataset, {"a": folder / "task_images.xml"}, label_types=types)
+def test_the_samples_of_cvat(shared_data, imported):
+    folder, types = shared_data / "cvat", ["detections", "polylines", "keypoints"]
+    dataset, summary = imported(folder / "task_images.xml", ["img0.jpg", "img1.jpg"], who="a", label_types=types)
     assert summary.annotators[0].n_labels == {"detections": 1, "polylines": 2, "keypoints": 1}
     assert dataset.first().a_detections.detections[0].bounding_box == [0.0, 0.25, 0.5, 0.25]
     assert dataset.first().a_detections.detections[0].a3 == "0003"
-    project = fo.Dataset()
-    subsets = ("Test", "Train", "Validation")
-    project.add_samples([fo.Sample(f"/images/{subset}/img{k}.jpg") for subset in subsets for k in range(2)])
-    summary = import_annotations(project, folder / "project_images.xml", label_types=types, match="path")
+    names = [f"{subset}/img{k}.jpg" for subset in ("Test", "Train", "Validation") for k in range(2)]
+    project, summary = imported(folder / "project_images.xml", names, label_types=types, match="path")
     assert (summary.annotators[0].name, summary.annotators[0].n_images) == ("project_images", 6)
     assert project.count("project_images_detections.detections") == 3
-    videos = dataset_of(["t.mp4"])
-    import_annotations(videos, {"a": folder / "video.xml"}, label_types=types)
+    videos, _ = imported(folder / "video.xml", ["t.mp4"], who="a", label_types=types)
     boxes = videos.values("frames.a_detections.detections.bounding_box")
     assert boxes == [[[[3 / 25, 4 / 20, 7 / 25, 1 / 20]], [], [], []]]  # frames 10, 13, 16, 19 of the task, from 0
     assert videos.values("frames.frame_number") == [[11, 14, 17, 20]]
     assert videos.count("frames.a_polylines.polylines") == videos.count("frames.a_keypoints.keypoints") == 1
 
 
-def test_boxes_between_key_frames_are_filled_in(tmp_path):
+def test_boxes_between_key_frames_are_filled_in(imported, tmp_path):
     track = """<track id="3" label="car"><box frame="0" outside="0" xtl="0" ytl="0" xbr="10" ybr="10"/>
 <box frame="4" outside="0" xtl="20" ytl="8" xbr="30" ybr="18"/>
 <box frame="5" outside="1" xtl="0" ytl="0" xbr="1" ybr="1"/></track>"""
     meta = """<meta><job><mode>interpolation</mode><start_frame>0</start_frame><stop_frame>6</stop_frame><original_size>
 <width>40</width><height>20</height></original_size></job><source>v.mp4</source></meta>"""
-    dataset = dataset_of(["v.mp4"])
     path = written(tmp_path / "x.xml", f"<annotations>{meta}{track}</annotations>")
-    summary = import_annotations(dataset, {"ann": path, "bob": path})
+    dataset, summary = imported({"ann": path, "bob": path}, ["v.mp4"])
     lists = dataset.values("frames.ann.detections.bounding_box")[0]
     assert [len(boxes) for boxes in lists] == [1, 1, 1, 1, 1, 0, 0]
     assert lists[2] == [[10 / 40, 4 / 20, 10 / 40, 10 / 20]]
-    (call,) = summary.calls
-    report = eval(call, {"aa": aa, "dataset": dataset})
-    assert report.score.mean == 1.0
+    assert run_of(dataset, summary).score.mean == 1.0
 
 
 def _vindr():
@@ -128,34 +122,36 @@ def _vindr():
             ("b", "Nodule", 1, "R2", 0, 0, 100, 100), ("c", "No finding", 14, "R1", None, None, None, None),
             ("c", "No finding", 14, "R2", None, None, None, None)]  # fmt: skip
     columns = ["image_id", "class_name", "class_id", "rad_id", "x_min", "y_min", "x_max", "y_max"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns), ["a.dicom", "b.dicom", "c.dicom"]
 
 
-def test_a_table_as_of_vindr(tmp_path):
-    path = tmp_path / "train.csv"
-    _vindr().to_csv(path, index=False)
-    dataset = dataset_of(["a.dicom", "b.dicom", "c.dicom"])
+def test_a_table_as_of_vindr(imported, tmp_path):
+    table, names = _vindr()
+    table.to_csv(tmp_path / "train.csv", index=False)
     with pytest.raises(ValueError, match=r"image size to read coordinates in pixels, got 2 without .*compute_metadata"):
-        import_annotations(dataset, path, match="stem")
-    dataset.set_values("metadata", [fo.ImageMetadata(width=1000, height=500)] * 3)
-    summary = import_annotations(dataset, path, match="stem")
-    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [("R1", 3, 2), ("R2", 3, 1)]
+        imported(tmp_path / "train.csv", names, match="stem")
+    dataset, summary = imported(tmp_path / "train.csv", names, size=(1000, 500), match="stem")
+    assert _counts(summary) == [("R1", 3, 2), ("R2", 3, 1)]
     assert dataset.first().R1.detections[0].bounding_box == pytest.approx([0.1, 0.1, 0.2, 0.4])
     assert dataset.first().R1.detections[0].class_id == 1
-    (call,) = summary.calls
-    report = eval(call, {"aa": aa, "dataset": dataset})
+    report = run_of(dataset, summary)
     assert report.n_rated == 3
     # 190 of 210 pixels of width are shared: one of two objects agrees; of b none; of c both say nothing: left out
-    iou = 190 / 210
-    assert report.score.mean == pytest.approx((2 * iou / 3 + 0.0) / 2)
+    assert report.score.mean == pytest.approx((2 * (190 / 210) / 3 + 0.0) / 2)
 
 
-def test_a_table_with_lists_of_corner_pairs():
+def test_a_parquet_file_is_a_table(imported, tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    table, names = _vindr()
+    table.to_parquet(tmp_path / "t.parquet")
+    _, summary = imported(tmp_path / "t.parquet", names, size=(1000, 500), match="stem")
+    assert summary.annotators[0].n_images == 3
+
+
+def test_a_table_with_lists_of_corner_pairs(imported):
     boxes = ["[[(4, 5), (14, 15)], [(0, 0), (20, 10)]]", "[]", "[[(4, 5), (14, 15)]]"]
     table = pd.DataFrame({"uid": [7, 7, 8], "item": ["1.jpg", "2.jpg", "1.jpg"], "annotation": boxes})
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    dataset.set_values("metadata", [fo.ImageMetadata(width=40, height=20)] * 2)
-    import_annotations(dataset, table)
+    dataset, _ = imported(table, ["1.jpg", "2.jpg"], size=(40, 20))
     assert dataset.values("annotator_7.detections.bounding_box") == [[[0.1, 0.25, 0.25, 0.5], [0, 0, 0.5, 0.5]], []]
     assert [label and len(label.detections) for label in dataset.values("annotator_8")] == [1, None]
 
@@ -168,21 +164,19 @@ def test_tables_of_classes_numbers_and_tags():
     assert dataset.values("c_a.label") == ["x", "x", None]
     summary = import_annotations(dataset, base.assign(rating=[1, 2, 3, 3.5]), prefix="n_")
     assert dataset.values("n_b.value") == [2.0, 3.5, None]
-    report = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
-    assert report.n_rated == 2
+    assert run_of(dataset, summary).n_rated == 2
     tags = pd.concat([base.assign(label=["x", "y", "x", "x"]), base.assign(label=["z", "z", "z", None])])
     import_annotations(dataset, tags, prefix="t_")
     assert dataset.values("t_b.classifications.label") == [["y", "z"], ["x"], None]
 
 
-def test_columns_can_be_named(tmp_path):
+def test_columns_can_be_named(imported):
     table = pd.DataFrame({"scan": ["1.jpg"], "who": ["ann"], "what": ["x"]})
-    dataset = dataset_of(["1.jpg"])
     with pytest.raises(ValueError, match=r"must have a column for the label, got the columns scan, who, what"):
-        import_annotations(dataset, table)
+        imported(table)
     with pytest.raises(ValueError, match=r"`columns` must map meanings .* got 'picture', 'no'"):
-        import_annotations(dataset, table, columns={"picture": "no"})
-    summary = import_annotations(dataset, table, columns={"image": "scan", "annotator": "who", "label": "what"})
+        imported(table, columns={"picture": "no"})
+    dataset, summary = imported(table, columns={"image": "scan", "annotator": "who", "label": "what"})
     assert any(note.startswith("Columns: ") and "annotator: who" in note for note in summary.notes)
     assert dataset.first().ann.label == "x"
 
@@ -199,51 +193,39 @@ def test_formats_that_fiftyone_reads(tmp_path, kind):
         source.set_values("gt", lists)
         options = {"classes": ["cat"]} if kind is fo.types.YOLOv5Dataset else {}
         source.export(str(tmp_path / annotator), dataset_type=kind, label_field="gt", progress=False, **options)
-    dataset = dataset_of(names, str(folder))
+    dataset, before = dataset_of(names, str(folder)), fo.list_datasets()
     paths = {annotator: tmp_path / annotator for annotator in drawn}
-    before = fo.list_datasets()
     options = {"match": "stem"} if kind is fo.types.KITTIDetectionDataset else {}
     summary = import_annotations(dataset, paths, format=kind, **options)
-    assert fo.list_datasets() == before
-    assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(2, 1), (2, 1)]
-    report = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
+    assert set(fo.list_datasets()) - {dataset.name} == set(before) - {dataset.name}
+    assert _counts(summary) == [("ann", 2, 1), ("bob", 2, 1)]
+    report = run_of(dataset, summary)
     assert (report.n_rated, report.score.mean) == (2, pytest.approx(0.5))
     assert dataset.values("ann.detections.label") == [["cat"], [], None]
 
 
-def test_a_parquet_file_is_a_table(tmp_path):
-    pytest.importorskip("pyarrow", reason="needs pyarrow")
-    _vindr().to_parquet(tmp_path / "t.parquet")
-    dataset = dataset_of(["a.dicom", "b.dicom", "c.dicom"])
-    dataset.set_values("metadata", [fo.ImageMetadata(width=1000, height=500)] * 3)
-    assert import_annotations(dataset, tmp_path / "t.parquet", match="stem").annotators[0].n_images == 3
-
-
-def test_a_summary_is_plain_data_one_line_and_tables_with_the_next_call_in_a_notebook():
+def test_a_summary_is_plain_data_one_line_and_tables_with_the_next_call_in_a_notebook(imported):
     table = pd.DataFrame({"image": ["1.jpg", "1.jpg"], "rater": ["<b>ann</b>", "bob"], "label": ["x", "y"]})
-    summary = import_annotations(dataset_of(["1.jpg"]), table, preview=True)
+    _, summary = imported(table, preview=True)
     assert json.loads(json.dumps(summary.to_dict()))["annotators"][1]["name"] == "bob"
     assert "a long table: 2 annotators, 1 image" in str(summary)
     assert repr(summary) == "<ImportSummary a long table: 2 annotators, 1 image; print_report() says more>"
-    shown = summary._repr_html_()
-    assert "<td>&lt;b&gt;ann&lt;/b&gt;</td>" in shown
-    assert "<pre>aa.compute(dataset, [" in shown
+    assert "<td>&lt;b&gt;ann&lt;/b&gt;</td>" in summary._repr_html_()
+    assert "<pre>aa.compute(dataset, [" in summary._repr_html_()
 
 
 # ---- label Studio's JSON: who completed which task, and the label that every kind of result becomes ----
 
 
-def test_the_sample_of_five_images_and_three_annotators(shared_data):
+def test_the_sample_of_five_images_and_three_annotators(shared_data, imported):
     from fiftyone.utils.labelstudio import import_label_studio_annotation
 
     path = shared_data / "label_studio" / "boxes_5x3.json"
     tasks = json.loads(path.read_text())
-    dataset = dataset_of(task["file_upload"] for task in tasks)
-    summary = import_annotations(dataset, path)
+    dataset, summary = imported(path, [task["file_upload"] for task in tasks])
+    names = [f"rater{k}@example.com" for k in (1, 2, 3)]
     assert [(entry.name, entry.n_images, entry.n_labels) for entry in summary.annotators] == [
-        ("rater1@example.com", 5, {"detections": 30}),
-        ("rater2@example.com", 5, {"detections": 30}),
-        ("rater3@example.com", 5, {"detections": 31}),
+        (name, 5, {"detections": n}) for name, n in zip(names, (30, 30, 31), strict=True)
     ]
     assert [entry.name for entry in summary.separate] == ["prediction_1"]
     for task in tasks:  # FiftyOne's converter of single results says the same of each
@@ -254,22 +236,15 @@ def test_the_sample_of_five_images_and_three_annotators(shared_data):
             assert [(label.label, list(label.bounding_box)) for label in sample[field].detections] == [
                 (label.label, pytest.approx(label.bounding_box)) for label in theirs
             ]
-    (call,) = summary.calls
-    report = eval(call, {"aa": aa, "dataset": dataset})
-    assert report.n_objects == 91
-    assert {entry.name for entry in report.annotators} == {entry.name for entry in summary.annotators}
-    _check_best_ious(report, tasks)
-
-
-def _check_best_ious(report, tasks):
-    """The measure of document 002, mean over A of the best IoU in B, by brute force from the file."""
+    report = run_of(dataset, summary)
+    assert (report.n_objects, {entry.name for entry in report.annotators}) == (91, set(names))
 
     def boxes(task, who):
         (results,) = [entry["result"] for entry in task["annotations"] if entry["completed_by"]["email"] == who]
         values = [result["value"] for result in results]
         return [shapely.box(v["x"], v["y"], v["x"] + v["width"], v["y"] + v["height"]) for v in values]
 
-    for pair in report.pairs:
+    for pair in report.pairs:  # the measure of document 002, mean over A of the best IoU in B, by brute force
         means = []
         for task in tasks:
             a, b = boxes(task, pair.a), boxes(task, pair.b)
@@ -277,149 +252,104 @@ def _check_best_ious(report, tasks):
         assert pair.mean_max_iou["a_to_b"].mean == pytest.approx(np.mean(means), abs=1e-9)
 
 
-def test_skipped_is_not_assigned_and_an_empty_result_drew_nothing(tmp_path):
-    task = label_studio_task("1.jpg", by(1, ls_box(10, 20, 30, 40)), by(2), by(3, was_cancelled=True))
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
-    sample = dataset.first()
-    (label,) = sample.annotator_1.detections
-    assert label.bounding_box == pytest.approx([0.1, 0.2, 0.3, 0.4])
-    assert sample.annotator_2.detections == []
+def test_skipped_is_not_assigned_an_empty_result_drew_nothing_and_the_latest_annotation_counts(imported):
+    skipped = label_studio_task("1.jpg", by(1, ls_box(10, 20, 30, 40)), by(2), by(3, was_cancelled=True))
+    twice = label_studio_task("2.jpg", by(1, ls_box(50, 50, 10, 10), id=3, updated_at="2024-02-01T00:00:00Z"),
+                              by(1, ls_box(10, 10, 10, 10), id=4, updated_at="2024-01-01T00:00:00Z"))  # fmt: skip
+    dataset, summary = imported([skipped, twice], ["1.jpg", "2.jpg"])
+    first, second = dataset
+    assert [label.bounding_box for label in first.annotator_1.detections] == [pytest.approx([0.1, 0.2, 0.3, 0.4])]
+    assert first.annotator_2.detections == []
     assert not dataset.has_field("annotator_3")
     assert any("skipped" in line and "1.jpg" in line for line in summary.left_out)
-    assert (sample.metadata.width, sample.metadata.height) == (200, 100)
-
-
-def test_ground_truth_and_predictions_stand_apart(tmp_path):
-    box = ls_box(10, 10, 10, 10)
-    task = label_studio_task(
-        "1.jpg",
-        by({"id": 7, "email": "ann@x.org"}, box),
-        by({"id": 8, "email": "bob@x.org"}, box, ground_truth=True),
-        predictions=[{"model_version": "yolo v8", "result": [box, box]}, {"model_version": "", "result": []}, 12],
-    )
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(
-        dataset, written(tmp_path / "e.json", [task]), annotators={"ann@x.org": "ann"}, prefix="ls_"
-    )
-    assert [entry.name for entry in summary.annotators] == ["ann"]
-    sample = dataset.first()
-    counts = {name: len(sample[f"ls_{name}"].detections) for name in ("ann", "ground_truth", "prediction")}
-    assert counts == {"ann": 1, "ground_truth": 1, "prediction": 0}
-    assert len(sample.ls_prediction_yolo_v8.detections) == 2
-    assert summary.calls == ()
-
-
-def test_the_latest_annotation_of_an_annotator_counts(tmp_path):
-    task = label_studio_task("1.jpg", by(1, ls_box(50, 50, 10, 10), id=3, updated_at="2024-02-01T00:00:00Z"),
-                             by(1, ls_box(10, 10, 10, 10), id=4, updated_at="2024-01-01T00:00:00Z"))  # fmt: skip
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
-    assert dataset.first().annotator_1.detections[0].bounding_box[0] == 0.5
+    assert (first.metadata.width, first.metadata.height) == (200, 100)
+    assert second.annotator_1.detections[0].bounding_box[0] == 0.5
     assert any("a later one" in line for line in summary.left_out)
 
 
+def test_ground_truth_and_predictions_stand_apart_also_in_a_file_for_each_annotator(imported, tmp_path):
+    box = ls_box(10, 10, 10, 10)
+    predictions = [{"model_version": "yolo v8", "result": [box, box]}, {"model_version": "", "result": []}, 12]
+    people = by({"id": 7, "email": "ann@x.org"}, box), by({"id": 8, "email": "bob@x.org"}, box, ground_truth=True)
+    task = label_studio_task("1.jpg", *people, predictions=predictions)
+    dataset, summary = imported([task], annotators={"ann@x.org": "ann"}, prefix="ls_")
+    assert ([entry.name for entry in summary.annotators], summary.calls) == (["ann"], ())
+    fields = ("ann", "ground_truth", "prediction", "prediction_yolo_v8")
+    assert [len(dataset.first()[f"ls_{name}"].detections) for name in fields] == [1, 1, 0, 2]
+    predictions = [{"model_version": "m", "result": [box]}]
+    paths = {name: written(tmp_path / f"{name}.json", [label_studio_task("1.jpg", by(k), predictions=predictions)])
+             for k, name in enumerate(("ann", "bob"))}  # fmt: skip
+    _, summary = imported(paths)
+    assert _counts(summary) == [("ann", 1, 1), ("bob", 1, 1)]
+    assert [entry.n_labels for entry in summary.separate] == [{"detections": 1}]
+
+
 @pytest.mark.parametrize("angle", [30.0, 328.3])
-def test_rotated_boxes_become_polygons_and_so_do_the_others(tmp_path, angle):
-    task = label_studio_task("1.jpg", by(1, ls_box(20, 30, 25, 20, rotation=angle), ls_box(0, 0, 10, 10, name="s")))
-    dataset = dataset_of(["1.jpg"])
-    import_annotations(dataset, written(tmp_path / "e.json", [task]))
-    rotated, upright = dataset.first().annotator_1.polylines
-    expected = rotate(shapely.box(40, 30, 90, 50), angle, origin=(40, 30))  # y points down: clockwise
-    assert shapely.Polygon(np.array(rotated.points[0]) * [200, 100]).equals_exact(expected.normalize(), 1e-6) or (
-        shapely.Polygon(np.array(rotated.points[0]) * [200, 100]).symmetric_difference(expected).area < 1e-6
-    )
-    assert upright.closed
-    assert upright.points == [[[0.0, 0.0], [0.1, 0.0], [0.1, 0.1], [0.0, 0.1]]]
-
-
-def test_ellipses_become_polygons(tmp_path):
+def test_rotated_boxes_and_ellipses_become_polygons_and_so_do_the_others(imported, angle):
     value = {"x": 50, "y": 40, "radiusX": 10, "radiusY": 5, "rotation": 30, "ellipselabels": ["cat"]}
-    path = written(tmp_path / "e.json", [label_studio_task("1.jpg", by(1, region("ellipselabels", value)))])
-    dataset = dataset_of(["1.jpg"])
-    import_annotations(dataset, path)
-    (label,) = dataset.first().annotator_1.polylines
-    drawn = shapely.Polygon(np.array(label.points[0]) * [200, 100])
+    shapes = ls_box(20, 30, 25, 20, rotation=angle), ls_box(0, 0, 10, 10, name="s"), region("ellipselabels", value, "e")
+    dataset, _ = imported([label_studio_task("1.jpg", by(1, *shapes))])
+    labels = dataset.first().annotator_1.polylines
+    rotated, upright, ellipse = (shapely.Polygon(np.array(label.points[0]) * [200, 100]) for label in labels)
+    expected = rotate(shapely.box(40, 30, 90, 50), angle, origin=(40, 30))  # y points down: clockwise
+    assert rotated.symmetric_difference(expected).area < 1e-6
+    assert [(label.label, label.closed) for label in labels] == [("cat", True)] * 3
+    assert upright.equals_exact(shapely.Polygon([(0, 0), (20, 0), (20, 10), (0, 10)]), 1e-9)
     circle = shapely.Point(0, 0).buffer(1, quad_segs=64)
-    expected = translate(rotate(scale(circle, 20, 5), 30), 100, 40)  # y points down: clockwise
-    assert (label.label, label.closed) == ("cat", True)
-    assert drawn.intersection(expected).area / drawn.union(expected).area > 0.997
+    expected = translate(rotate(scale(circle, 20, 5), 30), 100, 40)
+    assert ellipse.intersection(expected).area / ellipse.union(expected).area > 0.997
 
 
-def test_polygons_and_boxes_stand_in_fields_of_their_own_if_asked_for(tmp_path):
+def test_polygons_and_boxes_stand_in_fields_of_their_own_if_asked_for(imported):
     polygon = region("polygonlabels", {"points": [[10, 10], [50, 10], [50, 30]], "polygonlabels": ["dog"]}, "p")
-    task = label_studio_task("1.jpg", by(1, polygon, ls_box(0, 0, 10, 10)))
-    path = written(tmp_path / "e.json", [task])
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, path, label_types=["detections", "polylines"])
+    tasks = [label_studio_task("1.jpg", by(1, polygon, ls_box(0, 0, 10, 10)))]
+    dataset, summary = imported(tasks, label_types=["detections", "polylines"])
     sample = dataset.first()
     assert [label.label for label in sample.annotator_1_detections.detections] == ["cat"]
     assert [label.label for label in sample.annotator_1_polylines.polylines] == ["dog"]
     assert summary.annotators[0].fields == ("annotator_1_detections", "annotator_1_polylines")
-    boxes = dataset_of(["1.jpg"])
-    summary = import_annotations(boxes, path)
-    assert [label.bounding_box for label in boxes.first().annotator_1.detections] == [
-        pytest.approx([0.1, 0.1, 0.4, 0.2]),
-        [0.0, 0.0, 0.1, 0.1],
-    ]
+    boxes, summary = imported(tasks)
+    expected = [pytest.approx([0.1, 0.1, 0.4, 0.2]), [0.0, 0.0, 0.1, 0.1]]
+    assert [label.bounding_box for label in boxes.first().annotator_1.detections] == expected
     assert any("1 polylines given as detections" in note for note in summary.notes)
 
 
-def test_keypoints_of_one_parent_are_one_label_in_the_order_of_their_names(tmp_path):
+def test_keypoints_of_one_parent_are_one_label_in_the_order_of_their_names_then_of_the_file(imported):
     def point(x, label, name, **more):
         return region("keypointlabels", {"x": x, "y": 50, "width": 1, "keypointlabels": [label]}, name, **more)
 
-    task = label_studio_task(
-        "1.jpg",
-        by(1, point(10, "nose", "a", parentID="b"), point(20, "ear", "c", parentID="b"),
-           ls_box(0, 0, 50, 50, "person", name="b"), point(90, "tip", "z")),
-        by(2, point(30, "nose", "a"), ls_box(0, 0, 50, 50, "person", name="b"),
-           {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"}),
-    )  # fmt: skip
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types=["detections", "keypoints"])
+    person, relation = ls_box(0, 0, 50, 50, "person", name="b"), {"type": "relation", "from_id": "a", "to_id": "b"}
+    of_parent = point(10, "nose", "a", parentID="b"), point(20, "ear", "c", parentID="b")
+    task = label_studio_task("1.jpg", by(1, *of_parent, person, point(90, "tip", "z")),
+                             by(2, point(30, "nose", "a"), person, {**relation, "direction": "right"}))  # fmt: skip
+    dataset, summary = imported([task], label_types=["detections", "keypoints"])
     # the tip is a single point
-    assert [("keypoints" in call, "point_radius=10.0" in call)
-            for call in summary.calls] in ([(False, False), (True, True)], [(True, True), (False, False)])  # fmt: skip
+    assert sorted(("keypoints" in call, "point_radius=10.0" in call) for call in summary.calls) == [
+        (False, False), (True, True)]  # fmt: skip
     sample = dataset.first()
     tip, person = sorted(sample.annotator_1_keypoints.keypoints, key=lambda label: -label.points[0][0])
     assert (tip.label, tip.points) == ("tip", [[0.9, 0.5]])
     assert (person.label, person.points) == ("person", [[0.2, 0.5], [0.1, 0.5]])  # ear, nose
     (other,) = sample.annotator_2_keypoints.keypoints
-    assert math.isnan(other.points[0][0])
-    assert other.points[1] == [0.3, 0.5]
+    assert (math.isnan(other.points[0][0]), other.points[1]) == (True, [0.3, 0.5])
     assert len(sample.annotator_1_detections.detections) == 1
-
-
-def test_keypoints_of_one_class_and_parent_are_in_the_order_of_the_file(tmp_path):
-    def point(x):
-        value = {"x": x, "y": 50, "width": 1, "keypointlabels": ["tip"]}
-        return region("keypointlabels", value, f"p{x}", parentID="b")
-
-    task = label_studio_task("1.jpg", by(1, *map(point, range(10, 70, 10)), ls_box(0, 0, 50, 50, "hand", name="b")))
-    dataset = dataset_of(["1.jpg"])
-    import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types="keypoints")
+    alike = [point(x, "tip", f"p{x}", parentID="b") for x in range(10, 70, 10)]
+    dataset, _ = imported([label_studio_task("1.jpg", by(1, *alike))], label_types="keypoints")
     (hand,) = dataset.first().annotator_1.keypoints
     assert [x for x, _ in hand.points] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 
 
-def test_answers_about_images_and_about_regions(tmp_path):
+def test_answers_about_images_and_about_regions(imported):
     def answer(kind, name, value, **more):
         return {"id": f"{name}-id", "type": kind, "from_name": name, "to_name": "image", "value": value, **more}
 
-    tasks = [
-        label_studio_task(
-            "1.jpg",
-            by(1, answer("choices", "weather", {"choices": ["rain"]}), answer("rating", "quality", {"rating": 4}),
+    answers = (answer("choices", "weather", {"choices": ["rain"]}), answer("rating", "quality", {"rating": 4}),
                answer("choices", "seen", {"choices": ["a", "b"]}), answer("number", "count", {"number": 2.5}),
                answer("taxonomy", "kind", {"taxonomy": [["animal", "cat"]]}), answer("textarea", "why", {}),
                ls_box(0, 0, 50, 50, name="b"),
-               answer("choices", "occlusion", {"choices": ["partly"], "x": 0}, id="b")),
-            by(2, answer("choices", "weather", {"choices": ["sun"]})),
-        )
-    ]  # fmt: skip
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
+               answer("choices", "occlusion", {"choices": ["partly"], "x": 0}, id="b"))  # fmt: skip
+    task = label_studio_task("1.jpg", by(1, *answers), by(2, answer("choices", "weather", {"choices": ["sun"]})))
+    dataset, summary = imported([task])
     sample = dataset.first()
     assert (sample.annotator_1_weather.label, sample.annotator_2_weather.label) == ("rain", "sun")
     assert (sample.annotator_1_quality.value, sample.annotator_1_count.value) == (4.0, 2.5)
@@ -447,39 +377,25 @@ def _brush(mask):
     return [int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)]
 
 
-def test_brushes_are_instance_masks(tmp_path):
+def test_brushes_are_instance_masks(imported):
     mask = np.zeros((100, 200), np.bool_)
     mask[10:31, 40:45] = True
     mask[12, 41] = False
     rle = {"format": "rle", "rle": _brush(mask), "brushlabels": ["cat"]}
-    broken = {"format": "rle", "rle": _brush(mask)[:9], "brushlabels": ["cat"]}
+    broken = {**rle, "rle": _brush(mask)[:9]}
     task = label_studio_task("1.jpg", by(1, region("brushlabels", rle), region("brushlabels", broken, "c")))
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    dataset, summary = imported([task])
     (label,) = dataset.first().annotator_1.detections
     assert label.bounding_box == pytest.approx([40 / 200, 10 / 100, 5 / 200, 21 / 100])
     assert np.array_equal(label.mask, mask[10:31, 40:45])
     assert any("end too early" in line for line in summary.left_out)
 
 
-def test_a_file_for_each_annotator_may_repeat_the_predictions(tmp_path):
-    predictions = [{"model_version": "m", "result": [ls_box(0, 0, 10, 10)]}]
-    paths = {name: written(tmp_path / f"{name}.json", [label_studio_task("1.jpg", by(k), predictions=predictions)])
-             for k, name in enumerate(("ann", "bob"))}  # fmt: skip
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, paths)
-    assert [(entry.name, entry.n_empty) for entry in summary.annotators] == [("ann", 1), ("bob", 1)]
-    assert [entry.n_labels for entry in summary.separate] == [{"detections": 1}]
-
-
-def test_addresses_of_images_are_read_as_paths(tmp_path):
-    tasks = [label_studio_task("0a1b2c3d-x.jpg", by(1)),
-             {"data": {"image": "/data/local-files/?d=scans/y%201.jpg"}, "annotations": [by(1)]},
-             {"data": {"image": "https://bucket.example/z.jpg?X-Amz-Signature=abc"}, "annotations": [by(1)]},
-             {"data": {"text": "no image"}, "annotations": [by(1)], "id": 5},
-             label_studio_task("unknown.jpg", by(1))]  # fmt: skip
-    dataset = dataset_of(["x.jpg", "y 1.jpg", "z.jpg", "w.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
-    lists = [label and label.detections for label in dataset.values("annotator_1")]
-    assert lists == [[], [], [], None]
+def test_addresses_of_images_are_read_as_paths(imported):
+    data = [{"image": "/data/local-files/?d=scans/y%201.jpg"},
+            {"image": "https://bucket.example/z.jpg?X-Amz-Signature=abc"}, {"text": "no image"}]  # fmt: skip
+    tasks = [label_studio_task("0a1b2c3d-x.jpg", by(1)), label_studio_task("unknown.jpg", by(1)),
+             *({"id": k, "data": each, "annotations": [by(1)]} for k, each in enumerate(data))]  # fmt: skip
+    dataset, summary = imported(tasks, ["x.jpg", "y 1.jpg", "z.jpg", "w.jpg"])
+    assert [label and label.detections for label in dataset.values("annotator_1")] == [[], [], [], None]
     assert any("unknown.jpg" in line for line in summary.left_out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import unicodedata
 
 import fiftyone as fo
@@ -21,7 +20,7 @@ from annotator_agreement.dataset_io.annotation_files import image_names
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
 IMAGE = {"file_name": "1.jpg", "rater_list": ["ann", "bob"]}
-BOX = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann"}
+BOX = {"bbox": [4, 5, 10, 10], "rater_id": "ann"}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +28,12 @@ def dataset(private_fiftyone):
     return dataset_of(["1.jpg", "a/2.jpg", "b/2.jpg"])
 
 
-def _unchanged(dataset):
-    return set(dataset.get_field_schema()) == {"id", "filepath", "tags", "metadata", "created_at", "last_modified_at"}
+@pytest.fixture(autouse=True)
+def unchanged(dataset):
+    """No test writes anything into the dataset."""
+    yield
+    known = {"id", "filepath", "tags", "metadata", "created_at", "last_modified_at"}
+    assert set(dataset.get_field_schema()) == known
 
 
 FILES = {
@@ -42,16 +45,11 @@ FILES = {
     "broken.xml": ("<annotations>\n<image></annotations>", r"'broken.xml' must be XML, got an error in line 2"),
     "bomb.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><annotations>&x;</annotations>', r"without entities of its own"),
     "outside.xml": ('<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>', "entities"),
-    "labelme.json": (
-        '{"shapes": [], "imagePath": "1.jpg"}',
-        r"LabelMe JSON does not say who drew what: give the folder",
-    ),
+    "labelme.json": ({"shapes": [], "imagePath": "1.jpg"}, r"LabelMe JSON does not say who drew what: give the folder"),
     "voc.xml": ("<annotation><filename>1.jpg</filename></annotation>", r"Pascal VOC does not say who drew what"),
-    "results.json": ('[{"image_id": 1, "category_id": 2}]', r"looks like COCO results"),
-    "odd.json": (
-        '{"images": [{"id": 1, "file_name": "1.jpg"}], "annotations": 5, "categories": []}',
-        r"as the tool writes it, got content",
-    ),
+    "results.json": ([{"image_id": 1, "category_id": 2}], r"looks like COCO results"),
+    "odd.json": ({"images": [{"id": 1, "file_name": "1.jpg"}], "annotations": 5, "categories": []},
+                 r"as the tool writes it, got content"),
     "frames.xml": (
         "<annotations><meta><job><mode>interpolation</mode><start_frame>0</start_frame>"
         "<stop_frame>9999999999</stop_frame></job></meta></annotations>",
@@ -62,18 +60,8 @@ FILES = {
     "text.json": ('"0 1 2 3 4"', r"'text.json' must be of a format .* got what looks like JSON of a tool that we do"),
     "binary.csv": ("image,label\n\x00\x01\x02\x03\x81", r"'binary.csv' must be a table, .*bytes that are no text"),
     "notes.md": ("1 2 3", r"must end in .*got 'notes.md'"),
-    "empty.json": ('{"images": [], "annotations": [], "categories": []}', r"must name them, by 'rater_id'"),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_that_cannot_be_read(dataset, tmp_path, name):
-    content, message = FILES[name]
-    with pytest.raises(AgreementInputError, match=message):
-        import_annotations(dataset, written(tmp_path / name, content))
-    assert _unchanged(dataset)
-
-
+    "empty.json": ({"images": [], "annotations": [], "categories": []}, r"must name them, by 'rater_id'"),
+}  # fmt: skip
 COCO_FILES = [
     ([IMAGE, {**IMAGE, "file_name": "1.jpg"}], [BOX], r"more than one of 'ann' for '1.jpg'"),
     ([IMAGE], [{**BOX, "image_id": 7}], r"must refer to its images, got 1 that do not \(ids 0\)"),
@@ -86,123 +74,100 @@ COCO_FILES = [
     ([{**IMAGE, "rater_list": ["id", "bob"]}], [], r"names that are free, got 'id'"),
     ([{**IMAGE, "width": None}], [BOX], r"image size to read coordinates in pixels, got 1 without"),
 ]
+OPTIONS = [
+    ({"format": "yola"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yola'"),
+    ({"format": "cvat"}, r"must be CVAT XML .* looks like COCO JSON"),
+    ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
+    ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),
+    ({"label_types": "classifications"}, r"must be found in the files"),
+    ({"into": "both"}, r"`into` must be one of fields, attribute"),
+    ({"match": "name"}, r"`match` must be one of"),
+    ({"annotators": {"eve": "x"}}, r"must name annotators of the files \(ann, bob\), got 'eve'"),
+    ({"annotators": {"bob": "ann"}}, r"more than one of 'ann' for '1.jpg'"),
+    ({"field": "tags", "into": "attribute"}, r"names that are free, got 'tags'"),
+    ({"columns": {"image": "x"}}, r"`columns` are those of a table, got COCO JSON"),
+]
 
 
-@pytest.mark.parametrize("case", range(len(COCO_FILES)))
-def test_a_coco_file_that_does_not_fit(dataset, tmp_path, case):
-    images, annotations, message = COCO_FILES[case]
-    with pytest.raises(AgreementInputError, match=message):
-        import_annotations(dataset, written(tmp_path / "c.json", coco(images, annotations)))
-    assert _unchanged(dataset)
+def test_files_that_cannot_be_read_and_files_and_options_that_do_not_fit(dataset, imported, tmp_path):
+    for name, (content, message) in FILES.items():
+        imported.refuses(message, written(tmp_path / name, content), dataset)
+    for images, drawn, message in COCO_FILES:
+        imported.refuses(message, coco(images, drawn), dataset)
+    for options, message in OPTIONS:
+        imported.refuses(message, coco([IMAGE], [BOX]), dataset, **options)
+    message = r"`media_dir` must be a folder, got '/nowhere'"
+    imported.refuses(message, coco([{**IMAGE, "file_name": "new.jpg"}], [BOX]), dataset, media_dir="/nowhere")
+    imported.refuses(r"must have samples .* got none; say `media_dir=`", coco([IMAGE], [BOX]), [])
 
 
-OPTIONS = [({"format": "yola"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yola'"),
-           ({"format": "cvat"}, r"must be CVAT XML .* looks like COCO JSON"),
-           ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
-           ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),
-           ({"label_types": "classifications"}, r"must be found in the files"),
-           ({"into": "both"}, r"`into` must be one of fields, attribute"),
-           ({"match": "name"}, r"`match` must be one of"),
-           ({"annotators": {"eve": "x"}}, r"must name annotators of the files \(ann, bob\), got 'eve'"),
-           ({"annotators": {"bob": "ann"}}, r"more than one of 'ann' for '1.jpg'"),
-           ({"field": "tags", "into": "attribute"}, r"names that are free, got 'tags'"),
-           ({"columns": {"image": "x"}}, r"`columns` are those of a table, got COCO JSON"),
-           ({"media_dir": "/nowhere"}, None)]  # fmt: skip
-
-
-@pytest.mark.parametrize("case", range(len(OPTIONS)))
-def test_options_that_cannot_be_used(dataset, tmp_path, case):
-    options, message = OPTIONS[case]
-    images = [IMAGE if message else {**IMAGE, "file_name": "new.jpg"}]
-    path = written(tmp_path / "c.json", coco(images, [BOX]))
-    with pytest.raises(AgreementInputError, match=message or r"`media_dir` must be a folder, got '/nowhere'"):
-        import_annotations(dataset, path, **options)
-    assert _unchanged(dataset)
-
-
-def test_sources_that_cannot_be_used(dataset, tmp_path):
+def test_sources_that_cannot_be_used(dataset, imported, tmp_path):
     path = written(tmp_path / "c.json", coco([IMAGE], [BOX]))
-    sources = [
+    (tmp_path / "folder").mkdir()
+    for source, message in (
         (tmp_path / "none.json", r"which does not exist"),
         ({}, r"must name at least one annotator"),
         (12, r"must be a path, a mapping of annotators to paths, or a DataFrame, got int$"),
-        (["x/ann.json", "x/bob.json"], r"got list; say who drew what, as {'ann': 'x/ann.json', 'bob': 'x/bob.json'}$"),
         ({"eve": path}, r"must be that annotator's alone, got 'eve' for a file of ann, bob"),
         (tmp_path / "folder", r"annotation files of one format .*, got none"),
-    ]
-    (tmp_path / "folder").mkdir()
-    for source, message in sources:
-        with pytest.raises(AgreementInputError, match=message):
-            import_annotations(dataset, source)
+    ):
+        imported.refuses(message, source, dataset)
+    with pytest.raises(
+        AgreementInputError, match=r"got list; say who drew what, as {'ann': 'x/ann.json', 'bob': 'x/bob.json'}$"
+    ):
+        import_annotations(dataset, ["x/ann.json", "x/bob.json"])
     with pytest.raises(AgreementInputError, match=r"`dataset` must be a FiftyOne dataset, got DatasetView"):
         import_annotations(dataset.limit(1), path)
     table = pd.DataFrame({"image": ["1.jpg"], "rater": ["a"], "label": ["x"]})
-    with pytest.raises(AgreementInputError, match=r"One field holds a list of labels, got 'classes'"):
-        import_annotations(dataset, table, into="attribute")
+    imported.refuses(r"One field holds a list of labels, got 'classes'", table, dataset, into="attribute")
 
 
-def test_a_folder_of_very_many_files_is_refused(dataset, tmp_path, monkeypatch):
+def test_a_folder_of_very_many_files_is_refused(dataset, imported, tmp_path, monkeypatch):
     monkeypatch.setattr(image_names, "MOST_FILES", 3)
     for k in range(4):
         (tmp_path / f"{k}.txt").touch()
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    path = written(tmp_path / "a" / "c.json", coco([{**IMAGE, "file_name": "new.jpg"}], []))
-    for options in ({"source": tmp_path}, {"source": path, "media_dir": tmp_path}):
-        with pytest.raises(AgreementInputError, match=r"must be a folder with at most 3 files, got .*, which has more"):
-            import_annotations(dataset, **options)
+    path = written(tmp_path / "a" / "b" / "c.json", coco([{**IMAGE, "file_name": "new.jpg"}], []))
+    for source, options in ((tmp_path, {}), (path, {"media_dir": tmp_path})):
+        message = r"must be a folder with at most 3 files, got .*, which has more"
+        imported.refuses(message, source, dataset, **options)
 
 
-def test_coordinates_outside_are_counted_and_clipped_on_request(tmp_path):
-    box = {**BOX, "bbox": [30, 10, 20, 5]}
-    path = written(tmp_path / "c.json", coco([IMAGE], [box, BOX]))
+def test_coordinates_outside_are_counted_and_clipped_on_request(imported):
     for clip, right in ((False, 1.25), (True, 1.0)):
-        dataset = dataset_of(["1.jpg"])
-        summary = import_annotations(dataset, path, clip=clip)
+        dataset, summary = imported(coco([IMAGE], [{**BOX, "bbox": [30, 10, 20, 5]}, BOX]), clip=clip)
         x, _, width, _ = dataset.first().ann.detections[0].bounding_box
         assert x + width == right
         assert any("1 of 2 labels reach out" in note for note in summary.notes)
 
 
-def test_media_dir_makes_missing_samples_and_nothing_outside_it(tmp_path):
+def test_media_dir_makes_missing_samples_and_nothing_outside_it(imported, tmp_path):
     folder = images_in(tmp_path / "media" / "deep", ["new.png"])
     images_in(tmp_path / "secret", ["other.png"])
     names = ["new.png", "../secret/other.png", str(tmp_path / "secret" / "other.png")]
     images = [{**IMAGE, "file_name": name} for name in names]
-    dataset = dataset_of([])
-    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, [BOX])), media_dir=folder.parent)
+    dataset, summary = imported(coco(images, [BOX]), [], media_dir=folder.parent)
     assert dataset.values("filepath") == [str(folder / "new.png")]
     assert (summary.n_images, summary.n_new, dataset.first().metadata.width) == (1, 1, 40)
     (line,) = summary.left_out
     assert line.startswith("images that the dataset does not have: 2 (")
     table = pd.DataFrame({"image": ["new"], "rater": "a", "label": "x", "x": 4, "y": 5, "w": 20, "h": 10})
-    other = dataset_of([])
-    import_annotations(other, table, media_dir=folder, match="stem")  # the size is read from the image
+    other, _ = imported(table, [], media_dir=folder, match="stem")  # the size is read from the image
     assert other.first().a.detections[0].bounding_box == [0.1, 0.25, 0.5, 0.5]
 
 
-def test_names_are_matched_by_path_if_asked_for(tmp_path):
-    dataset = dataset_of(["a/2.jpg", "b/2.jpg"])
-    import_annotations(
-        dataset, written(tmp_path / "c.json", coco([{**IMAGE, "file_name": "b/2.jpg"}], [BOX])), match="path"
-    )
+def test_names_are_matched_by_path_if_asked_for(imported):
+    dataset, _ = imported(coco([{**IMAGE, "file_name": "b/2.jpg"}], [BOX]), ["a/2.jpg", "b/2.jpg"], match="path")
     assert [value and len(value.detections) for value in dataset.values("ann")] == [None, 1]
 
 
-def test_a_preview_writes_nothing_and_says_the_same(tmp_path):
-    dataset = dataset_of(["1.jpg"])
-    path = written(tmp_path / "e.json", json.dumps([label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10)))]))
-    preview = import_annotations(dataset, path, preview=True)
+def test_a_preview_writes_nothing_and_says_the_same(imported):
+    tasks = [label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10)))]
+    dataset, preview = imported(tasks, preview=True)
     assert "To be imported into" in str(preview)
     assert not dataset.has_field("ann")
-    summary = import_annotations(dataset, path)
+    _, summary = imported(tasks, dataset)
     assert {**summary.to_dict(), "is_written": False} == preview.to_dict()
     assert "Imported into" in summary.to_markdown()
-
-
-def test_an_empty_dataset_needs_a_folder_of_images(private_fiftyone, tmp_path):
-    path = written(tmp_path / "x.json", coco([IMAGE], [BOX]))
-    with pytest.raises(AgreementInputError, match=r"must have samples .* got none; say `media_dir=`"):
-        import_annotations(dataset_of([]), path)
 
 
 # ---- names of annotators and classes that differ only in case, blanks or Unicode form ----
@@ -213,58 +178,44 @@ def _table(rows):
     return table.assign(x=4, y=5, width=10, height=10, image_width=40, image_height=20)
 
 
-def _cars(label):
-    return fo.Detections(detections=[fo.Detection(label=label, bounding_box=[0.1, 0.1, 0.5, 0.5])])
+ALIKE = [
+    (["Ann", "ann"], "case"), (["ann", "ann "], "blanks"), (["traffic light", "trafficlight"], "blanks"),
+    (["Ann", "ann "], "case and blanks"), (["é", unicodedata.normalize("NFD", "é")], "Unicode form"),
+    (["ＡＮＮ", "ANN"], "Unicode form"), (["Straße", "STRASSE"], "case"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("names", "how"),
-    [
-        (["Ann", "ann"], "case"),
-        (["ann", "ann "], "blanks"),
-        (["traffic light", "trafficlight"], "blanks"),
-        (["Ann", "ann "], "case and blanks"),
-        (["é", unicodedata.normalize("NFD", "é")], "Unicode form"),
-        (["ＡＮＮ", "ANN"], "Unicode form"),
-        (["Straße", "STRASSE"], "case"),
-    ],
-)
-def test_how_names_differ(names, how):
-    ((group, question),) = spelt_alike([*names, "bob", "bobby"], "annotators")
-    assert group == sorted(names)
-    assert f" differ only in {how}: one person? " in question
-    aliases = eval(question.split("`aliases=")[1].split("`")[0])
-    assert {*aliases, *aliases.values()} == {*names}
+def test_how_names_differ():
+    for names, how in ALIKE:
+        ((group, question),) = spelt_alike([*names, "bob", "bobby"], "annotators")
+        assert group == sorted(names)
+        assert f" differ only in {how}: one person? " in question
+        aliases = eval(question.split("`aliases=")[1].split("`")[0])
+        assert {*aliases, *aliases.values()} == {*names}
     assert list(spelt_alike(["ann", "anne", "a_b", "a-b"], "classes")) == []
 
 
-def test_an_import_points_out_names_that_are_spelt_alike_and_joins_them():
+def test_an_import_points_out_names_that_are_spelt_alike_and_joins_them(imported):
     rows = [("1.jpg", "Ann", "Car"), ("2.jpg", "ann ", "car"), ("3.jpg", "ann", "car"), ("1.jpg", "bob", "car")]
-    dataset = dataset_of(["1.jpg", "2.jpg", "3.jpg"])
-    preview = import_annotations(dataset, _table(rows), into="attribute", preview=True)
+    dataset, preview = imported(_table(rows), ["1.jpg", "2.jpg", "3.jpg"], into="attribute", preview=True)
     said = "\n".join(preview.notes)
-    assert (
-        "Annotators 'Ann', 'ann', 'ann ' differ only in case and blanks: one person? Importing with `aliases={" in said
-    )
+    assert "Annotators 'Ann', 'ann', 'ann ' differ only in case and blanks: one person? Importing with `al" in said
     assert "Classes 'Car', 'car' differ only in case: one class? `aliases={'car': 'Car'}` joins them" in said
     assert len(preview.annotators) == 4
     aliases = {"ann ": "Ann", "ann": "Ann", "car": "Car"}
-    summary = import_annotations(dataset, _table(rows), aliases=aliases)
+    _, summary = imported(_table(rows), dataset, aliases=aliases)
     assert [(entry.name, entry.n_images) for entry in summary.annotators] == [("Ann", 3), ("bob", 1)]
     assert dataset.distinct("Ann.detections.label") == ["Car"]
     assert not any("differ only" in note for note in summary.notes)
-    with pytest.raises(AgreementInputError, match=r"`aliases` must map names of annotators or classes .* got 'eve'"):
-        import_annotations(dataset, _table(rows), aliases={"eve": "ann"}, prefix="x_")
-    twice = [*rows, ("1.jpg", "ann", "car")]
-    with pytest.raises(AgreementInputError, match=r"more than one of 'Ann' for '1.jpg'"):
-        import_annotations(dataset, _table(twice), aliases=aliases, prefix="x_")
+    message = r"`aliases` must map names of annotators or classes .* got 'eve'"
+    imported.refuses(message, _table(rows), dataset, aliases={"eve": "ann"}, prefix="x_")
+    twice = _table([*rows, ("1.jpg", "ann", "car")])
+    imported.refuses(r"more than one of 'Ann' for '1.jpg'", twice, dataset, aliases=aliases, prefix="x_")
 
 
-def test_names_in_another_unicode_form_are_the_same():
-    other = unicodedata.normalize("NFD", "Zoë")
-    rows = [("1.jpg", "Zoë", "Möwe"), ("2.jpg", other, unicodedata.normalize("NFD", "Möwe"))]
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    summary = import_annotations(dataset, _table(rows))
+def test_names_in_another_unicode_form_are_the_same(imported):
+    zoe, gull = (unicodedata.normalize("NFD", name) for name in ("Zoë", "Möwe"))
+    dataset, summary = imported(_table([("1.jpg", "Zoë", "Möwe"), ("2.jpg", zoe, gull)]), ["1.jpg", "2.jpg"])
     assert [(entry.name, entry.n_images) for entry in summary.annotators] == [("Zoë", 2)]
     assert dataset.distinct("Zoë.detections.label") == ["Möwe"]
 
@@ -275,7 +226,8 @@ def test_a_run_points_out_names_that_are_spelt_alike_instead_of_blaming_the_guid
     dataset = dataset_of([f"{k}.jpg" for k in range(30)])
     for name, period in (("Ann", 2), ("ann", 3), ("bob", 5)):
         is_small = [name == "bob" if of_one else k % period > 0 for k in range(30)]
-        dataset.set_values(name, [_cars("car" if small else "Car") for small in is_small])
+        boxes = [fo.Detection(label="car" if small else "Car", bounding_box=[0.1, 0.1, 0.5, 0.5]) for small in is_small]
+        dataset.set_values(name, [fo.Detections(detections=[box]) for box in boxes])
     run = aa.compute(dataset, ["Ann", "ann", "bob"])
     printed = io.StringIO()
     run.print_report(file=printed)
@@ -286,6 +238,6 @@ def test_a_run_points_out_names_that_are_spelt_alike_instead_of_blaming_the_guid
     assert (": classes 'Car', 'car' differ only in case: one class?" in text) == of_one  # among what stands out
     assert "how to tell" not in text
     assert "talk to" not in text
-    joined = aa.compute(dataset, ["Ann", "ann", "bob"], aliases={"car": "Car"}, run_key="joined")
+    joined = aa.compute(dataset, ["Ann", "ann", "bob"], aliases={"car": "Car"}, run_key="joined", resamples=0)
     assert not any("Classes" in warning for warning in joined.warnings)
     assert joined.score.mean == 1.0
