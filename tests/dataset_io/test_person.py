@@ -58,14 +58,10 @@ def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.D
     assert bob["p_value"] == hasty.left_out[1].p_value
     assert type(report).from_dict(report.to_dict()) == report
     assert dataset_io.load_agreement(labelled).models == report.models
-
-
-@pytest.mark.long
-def test_a_run_without_models_stores_and_says_nothing_of_it(labelled: fo.Dataset) -> None:
-    report = dataset_io.compute_agreement(labelled, PEOPLE, reference="hasty")
-    assert report.reference is not None
-    assert report.reference.person is None
-    assert report.to_dataframe("persons").empty
+    without = dataset_io.compute_agreement(labelled, PEOPLE, reference="hasty", run_key="without", resamples=0)
+    assert without.reference is not None
+    assert without.reference.person is None
+    assert without.to_dataframe("persons").empty
 
 
 def test_labels_of_a_size_are_those_that_its_numbers_count(labelled: fo.Dataset) -> None:

@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import compute_quickly
-from tests.dataset_io.test_killed import kill_everywhere
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.record import run
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture
@@ -41,37 +38,27 @@ def _files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
-def test_deleting_leaves_everything_as_it_was(dataset, folder, in_files):
+def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_maps_along(dataset, folder):
     before, files = stored(dataset), _files(folder)
-    options = {"map_folder": folder} if in_files else {"disagreement_map": True}
-    compute_quickly(dataset, ANNOTATORS, boundaries=True, **options)
-    assert len(_files(folder)) == len(files) + (9 if in_files else 0)
+    compute_quickly(dataset, ANNOTATORS, boundaries=True, disagreement_map=True)
+    assert _files(folder) == files
     delete_agreement(dataset)
     assert stored(dataset) == before
-    assert _files(folder) == files
-
-
-@pytest.mark.long
-def test_renaming_moves_the_heatmaps_and_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
-    before, files = stored(dataset), _files(folder)
-    compute_quickly(dataset, ANNOTATORS, map_folder=folder)
-    report = load_agreement(dataset)
+    report = compute_quickly(dataset, ANNOTATORS, map_folder=folder)
+    assert len(_files(folder)) == len(files) + 9
     maps = [sample.agreement_map.get_map() for sample in dataset]
     rename_agreement(dataset, "agreement", "renamed")
     assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
     for sample, expected in zip(dataset, maps, strict=True):
         np.testing.assert_array_equal(sample.renamed_map.get_map(), expected)
     assert load_agreement(dataset, "renamed").mean == report.mean
-    options = {"run_key": "renamed", "overwrite": True, "resamples": 0}
-    compute_quickly(dataset, ["alice", "bob"], **options)
+    compute_quickly(dataset, ["alice", "bob"], run_key="renamed", overwrite=True)  # a map is not asked for any more
     assert dataset.get_field("renamed_map") is None
     assert _files(folder) == files
-    compute_quickly(dataset, ANNOTATORS, map_folder=folder, boundaries=True, **options)
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder, run_key="renamed", overwrite=True)
     assert len(_files(folder)) == len(files) + 9
     delete_agreement(dataset, "renamed")
-    assert stored(dataset) == before
-    assert _files(folder) == files
+    assert (stored(dataset), _files(folder)) == (before, files)
 
 
 @pytest.mark.long
@@ -91,29 +78,6 @@ def test_a_clone_deletes_no_files_of_the_original_which_go_with_it_also_after_de
     shutil.rmtree(tmp_path / "gone")  # does not hinder deleting
     delete_agreement(dataset)
     assert stored(dataset) == before
-
-
-@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
-@pytest.mark.long
-def test_a_run_killed_before_every_second_of_its_writes(killable, dataset, folder, in_files):
-    files = _files(folder)
-    options = {"map_folder": str(folder)} if in_files else {"disagreement_map": True}
-    every_second = {"first": 1 if in_files else 2, "step": 2}
-    n = kill_everywhere(killable, dataset, lambda: None, "compute_agreement", ANNOTATORS, **every_second, **options)
-    assert n > 10
-    assert _files(folder) == files
-
-
-@pytest.mark.long
-def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):
-    files = _files(folder)
-
-    def prepare():
-        dataset.reload()
-        compute_quickly(dataset, ANNOTATORS, map_folder=folder)
-
-    assert kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
-    assert _files(folder) == files
 
 
 @pytest.mark.long

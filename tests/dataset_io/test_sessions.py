@@ -8,7 +8,7 @@ import fiftyone as fo
 import pytest
 
 from tests.dataset_io.quick_runs import compute_quickly
-from tests.datasets import random_annotators
+from tests.datasets import join_fields, random_annotators
 
 from annotator_agreement.agreement.settings import AgreementInputError
 from annotator_agreement.dataset_io import agreement_on, delete_agreement, load_agreement, view_agreement
@@ -27,17 +27,13 @@ def in_fields(make_dataset):
 @pytest.fixture
 def in_an_attribute(make_dataset):
     """The same labels in one field; the attribute is a number, and so are the entries of the assigned list."""
-    annotators = random_annotators(12, NAMES)
-    dataset = make_dataset({})
-    for k in range(12):
-        labels = [
-            fo.Detection(label=label, bounding_box=list(box), rater=number)
-            for number, name in enumerate(NAMES, 8)
-            for label, box in annotators[name][k] or []
-        ]
-        raters = [number for number, name in enumerate(NAMES, 8) if annotators[name][k] is not None]
-        sample = fo.Sample(filepath=f"/images/{k}.jpg", labels=fo.Detections(detections=labels), raters=raters)
-        dataset.add_sample(sample, dynamic=True)
+    dataset = make_dataset(random_annotators(12, NAMES))
+    join_fields(dataset, NAMES, "labels")
+    numbers = {name: number for number, name in enumerate(NAMES, 8)}
+    named = dataset.values("labels.detections.annotator")
+    dataset.set_values("labels.detections.rater", [of and [numbers[n] for n in of] for of in named], dynamic=True)
+    assigned = dataset.values("labels_assigned")
+    dataset.set_values("raters", [[numbers[name] for name in of or ()] for of in assigned])
     return dataset
 
 

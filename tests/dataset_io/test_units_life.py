@@ -1,25 +1,22 @@
-"""One label for every unit, while labels, runs and samples change or processes are killed: never wrong or left over."""
+"""One label for every unit, while labels, runs and samples change: never wrong or left over."""
 
 from __future__ import annotations
 
-import itertools
 from datetime import datetime
 
 import fiftyone as fo
 import pytest
 from bson import ObjectId
 
-from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
-from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
-from tests.datasets import random_annotators, stored, user_values
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, run_on
+from tests.dataset_io.unit_oracle import documents_of, units_in
+from tests.datasets import random_annotators, stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
     add_units,
     agreement_patches,
     delete_agreement,
-    list_agreements,
-    load_agreement,
     rename_agreement,
     resolve_units,
 )
@@ -28,14 +25,8 @@ from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.units import changing, units_field
 
 
-def _made(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    return dataset
-
-
 def _made_with_units(make_dataset):
-    dataset = _made(make_dataset)
+    dataset = run_on()(make_dataset)
     add_units(dataset)
     return dataset
 
@@ -43,7 +34,7 @@ def _made_with_units(make_dataset):
 @pytest.fixture
 def computed(lend):
     """The example with a run."""
-    return lend(_made)
+    return lend(run_on())
 
 
 @pytest.fixture
@@ -66,17 +57,16 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.few(2)
-def test_a_unit_whose_labels_changed_is_left_out_and_counted(computed, change):
-    update = CHANGES[change]
-    if change == "copied":
-        label = next(documents_of(computed))["alice"]["detections"][0]
-        update = {"$push": {"alice.detections": {**label, "_id": ObjectId()}}}
-    _set(computed, update)
-    made = add_units(computed)
-    assert (made.n_left_out, made.n_labels) == (1, 5)
-    assert computed.values("agreement_units.detections.label")[0] == ["dog"]
+def test_a_unit_whose_labels_changed_is_left_out_and_counted(lend):
+    for change, update in CHANGES.items():
+        dataset = lend(run_on())
+        if change == "copied":
+            label = next(documents_of(dataset))["alice"]["detections"][0]
+            update = {"$push": {"alice.detections": {**label, "_id": ObjectId()}}}
+        _set(dataset, update)
+        made = add_units(dataset)
+        assert (made.n_left_out, made.n_labels) == (1, 5), change
+        assert dataset.values("agreement_units.detections.label")[0] == ["dog"], change
 
 
 def test_a_label_given_to_somebody_else_leaves_its_unit(make_dataset):
@@ -139,25 +129,23 @@ def test_units_are_made_anew_only_on_request_and_are_neither_an_annotator_nor_a_
     assert with_units.count_label_tags("agreement_units") == {}
 
 
-@pytest.mark.parametrize("state", ["declared", "undeclared"])
-def test_arguments_are_checked_and_a_field_of_that_name_that_is_somebody_elses_is_left_alone(computed, state):
-    before = stored(computed)
-    for options, message in (
-        ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
-        ({"shapes": "mean"}, "`shapes` must be one of medoid, vote, got 'mean'"),
-        ({"overwrite": 1}, "`overwrite` must be True or False, got 1"),
-    ):
-        with pytest.raises(AgreementInputError, match=message):
-            add_units(computed, **options)
-    assert stored(computed) == before
-    if state == "declared":
-        computed.add_sample_field("agreement_units", fo.StringField)
-    else:
-        _set(computed, {"$set": {"agreement_units": "mine"}})
-    before = stored(computed)
-    with pytest.raises(AgreementInputError, match="`agreement_units` must be free"):
-        add_units(computed)
-    assert stored(computed) == before
+def test_arguments_are_checked_and_a_field_of_that_name_that_is_somebody_elses_is_left_alone(lend):
+    for is_declared in (True, False):
+        dataset = lend(run_on())
+        if is_declared:
+            dataset.add_sample_field("agreement_units", fo.StringField)
+        else:
+            _set(dataset, {"$set": {"agreement_units": "mine"}})
+        before = stored(dataset)
+        for options, message in (
+            ({}, "`agreement_units` must be free"),
+            ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+            ({"shapes": "mean"}, "`shapes` must be one of medoid, vote, got 'mean'"),
+            ({"overwrite": 1}, "`overwrite` must be True or False, got 1"),
+        ):
+            with pytest.raises(AgreementInputError, match=message):
+                add_units(dataset, **options)
+        assert stored(dataset) == before
 
 
 def test_labels_that_are_no_objects_have_no_units_no_consensus_and_no_patches(make_dataset):
@@ -225,29 +213,3 @@ def test_units_that_were_not_finished_are_made_again_without_being_asked(compute
     assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "failed"
     assert add_units(computed).n_labels == 6
     assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "completed"
-
-
-@pytest.mark.long
-def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):
-    dataset = make_dataset(random_annotators(9, seed=5))
-    before, values = stored(dataset), user_values(dataset, [])
-    for n in itertools.count(1):
-        compute_quickly(dataset)
-        killed = killable(dataset, "add_units", kill_before=n)
-        reopened = fo.load_dataset(dataset.name)
-        reopened.reload()
-        reopened.first()
-        assert list_agreements(reopened) == ["agreement"]
-        assert load_agreement(reopened).n_samples == 9
-        assert user_values(reopened, ["agreement"]) == values
-        if n % 2:  # what a dead process began is made anew, or deleted
-            record = units_field.derived_record(run.Run(reopened, "agreement"), "_units") or {}
-            add_units(reopened, overwrite=record.get("status") == "completed")
-            found = [set(units_in(document)) for document in documents_of(reopened)]
-            assert found == [set(units_of(document, LISTS)) for document in documents_of(reopened)]
-        delete_agreement(reopened)
-        assert stored(reopened) == before
-        dataset.reload()
-        if not killed:
-            break
-    assert n > 6  # the record, the field, three batches, the record
