@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -177,6 +178,27 @@ def random_annotators(
                 labels.append((label, box.tolist()))
             result[name].append(labels)
     return result
+
+
+def random_videos(
+    lengths: Sequence[int], names: Sequence[str] = ("alice", "bob", "carol"), seed: int = 51
+) -> list[dict[str, list[fo.Detections | None]]]:
+    """Random boxes, as those of :func:`random_annotators`, on the frames of videos of these lengths."""
+    labels, ends = random_annotators(sum(lengths), names, seed), list(itertools.accumulate(lengths))
+    return [{name: frames_of(*of[end - n : end]) for name, of in labels.items()}
+            for n, end in zip(lengths, ends, strict=True)]  # fmt: skip
+
+
+def grouped_dataset(make_dataset: Any, slices: Mapping[str, Sequence[fo.Sample]]) -> fo.Dataset:
+    """A dataset of groups: the first samples of all slices are one group, the second ones another …"""
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default=next(iter(slices)))
+    for samples in zip(*slices.values(), strict=True):
+        group = fo.Group()
+        for name, sample in zip(slices, samples, strict=True):
+            sample["group"] = group.element(name)
+        dataset.add_samples(samples, dynamic=True)
+    return dataset
 
 
 def stored(dataset: fo.Dataset) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, QUICKLY, compute_quickly
 from tests.dataset_io.test_decide import all_units, gold_of
 from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
-from tests.datasets import Kept, detections, random_annotators, stored, user_values
+from tests.datasets import Kept, random_annotators, random_videos, stored, user_values
 from tools.dev.private_fiftyone import ROOT
 
 from annotator_agreement.dataset_io import (
@@ -120,8 +120,7 @@ FRAME_FIELDS = [f"frames.{name}" for name in ANNOTATORS]
 
 @pytest.mark.parametrize("what", ["a run", "renaming"])
 def test_a_run_on_frames_killed_before_every_third_of_its_writes(killable, make_videos, what):
-    labels = random_annotators(3, seed=5)
-    videos = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    videos = make_videos(random_videos([3, 3], seed=5))
     if what == "a run":
         prepare, call, options = _nothing, ("compute_agreement", FRAME_FIELDS), QUICKLY
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from itertools import combinations
 
 import cv2
@@ -23,10 +24,11 @@ from tests.datasets import stored
 from annotator_agreement import load
 from annotator_agreement.agreement.pixels import compute
 from annotator_agreement.charts.reports import report_text
-from annotator_agreement.dataset_io import delete_agreement, load_agreement
+from annotator_agreement.dataset_io import delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.database import stored_arrays
 from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.labels import StoredMask, mask_reading, read_mask
+from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.metrics.pixels import boundaries
 
@@ -38,6 +40,12 @@ def _kept(masks, ignore):
     return [mask[kept] for mask in flat]
 
 
+def _mean_iou(a, b, background):
+    """The mean IoU of the classes that either drew; nan where neither drew any."""
+    drawn = [value for value in np.union1d(a, b) if value != background]
+    return jaccard_score(a, b, average="macro", labels=drawn) if drawn else np.nan
+
+
 def _by_sklearn(masks, background, ignore):
     """The numbers of a sample: means over pairs; nan where no pair has any."""
     rows = []
@@ -47,7 +55,7 @@ def _by_sklearn(masks, background, ignore):
         constant = len(present) == 1
         rows.append(
             {
-                "iou": jaccard_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
+                "iou": _mean_iou(a, b, background),
                 "dice": f1_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
                 "iou_with_background": jaccard_score(a, b, average="macro"),
                 "dice_with_background": f1_score(a, b, average="macro"),
@@ -85,11 +93,10 @@ def test_every_number_of_a_sample_is_that_of_scikit_learn_and_of_the_krippendorf
         for name, expected in _by_sklearn(given, background, ignore).items():
             assert sample[f"agreement_{name}"] == (None if expected is None else pytest.approx(expected, abs=1e-12))
         columns = _kept(given, ignore)
-        drew = [name for name in ANNOTATORS if masks[name][k] is not None]
-        for name in drew:
-            own = [_by_sklearn([masks[name][k], masks[other][k]], background, ignore)["iou"]
-                   for other in drew if other != name]  # fmt: skip
-            own = [iou for iou in own if iou is not None]
+        drew = dict(zip((name for name in ANNOTATORS if masks[name][k] is not None), columns, strict=True))
+        for name, mask in drew.items():
+            own = [_mean_iou(mask, other, background) for who, other in drew.items() if who != name]
+            own = [iou for iou in own if not np.isnan(iou)]
             assert sample[name].agreement_iou == (pytest.approx(np.mean(own), abs=1e-12) if own else None)
             assert sample[name].agreement_of == len(given)
         if len(np.unique(columns)) == 1:
@@ -285,10 +292,8 @@ def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path)
 
 
 def test_large_masks_in_the_database_are_read_in_small_batches(make_dataset, monkeypatch):
-    rng = np.random.default_rng(1)
-    noise = [rng.integers(0, 200, (300, 300)).astype(np.uint8) for _ in range(6)]
-    dataset = masked_dataset(make_dataset, {"alice": noise, "bob": noise})
-    sizes = []
+    noise = [np.random.default_rng(k).integers(0, 200, (300, 300)).astype(np.uint8) for k in range(6)]
+    dataset, sizes = masked_dataset(make_dataset, {"alice": noise, "bob": noise}), []
     read_batch = pixels.PixelFamily.read
 
     def counted(self, rows, samples):
@@ -298,8 +303,7 @@ def test_large_masks_in_the_database_are_read_in_small_batches(make_dataset, mon
     monkeypatch.setattr(pixels.PixelFamily, "read", counted)
     monkeypatch.setattr(read, "BATCH_LABELS", 600)  # of 500 bytes; a mask has about 90,000
     compute_quickly(dataset, ["alice", "bob"])
-    assert max(sizes) == 2
-    assert sum(sizes) == 6
+    assert (max(sizes), sum(sizes)) == (2, 6)
 
 
 def test_a_view_is_compared_as_it_is_shown(make_dataset, tmp_path):
@@ -396,23 +400,22 @@ def test_files_that_are_no_images_are_refused_or_left_out_and_counted(make_datas
     assert run.decisions.decide("version", annotator="alice", all=True, preview=True).n_left_out == 1
 
 
-def test_a_file_that_must_not_be_read_is_refused(make_dataset, tmp_path, monkeypatch):
+def test_files_that_must_not_be_read_or_are_missing_are_named_with_their_samples(make_dataset, tmp_path, monkeypatch):
     dataset, sample_id = _with(make_dataset, segmentation(GOOD, tmp_path, "locked"))
 
     def locked(path, *_, **options):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(mask_reading, "open", locked, raising=False)
-    monkeypatch.setattr(stored_arrays, "read_image", locked)
-    refuses_run(rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};", dataset, FIELDS)
-
-
-def test_missing_files_are_named_with_their_samples(make_dataset, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(mask_reading, "open", locked, raising=False)
+        patch.setattr(stored_arrays, "read_image", locked)
+        message = rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};"
+        refuses_run(message, dataset, FIELDS)
     dataset = masked_dataset(make_dataset, {"alice": [GOOD] * 3, "bob": [GOOD] * 3}, tmp_path)
     for k in (0, 2):
         os.remove(tmp_path / f"{k}-bob.png")
-    ids = dataset.values("id")
-    message = rf"Files of masks must exist, got 2 that do not \(first: '.*0-bob.png'\), on samples {ids[0]}, {ids[2]}; "
+    first, _, third = dataset.values("id")
+    message = rf"Files of masks must exist, got 2 that do not \(first: '.*0-bob.png'\), on samples {first}, {third}; "
     refuses_run(message + r'correct them, or leave these masks out with invalid="skip"', dataset, FIELDS)
     assert compute_quickly(dataset, FIELDS, invalid="skip").n_rated == 1
 
@@ -526,3 +529,99 @@ def test_a_folder_that_is_not_writable_is_refused(make_dataset, tmp_path):
     dataset = masked_dataset(make_dataset, {"alice": [GOOD], "bob": [GOOD]})
     tmp_path.chmod(0o500)
     refuses_run("in which files can be made", dataset, FIELDS, map_folder=tmp_path / "maps")
+
+
+# ---- what runs leave behind: nothing, neither in the database nor in the folder of the heatmaps ----
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return masked_dataset(make_dataset, random_masks(9, gaps=False))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with files of the user, some of them named nearly like heatmaps."""
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    for name in ("mine.png", f"{'a' * 24}-{'b' * 24}.png", f"{'a' * 24}.png"):
+        (maps / name).write_text("mine")
+    return maps
+
+
+def _files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_maps_along(dataset, folder):
+    before, files = stored(dataset), _files(folder)
+    compute_quickly(dataset, ANNOTATORS, boundaries=True, disagreement_map=True)
+    assert _files(folder) == files
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+    report = compute_quickly(dataset, ANNOTATORS, map_folder=folder)
+    assert len(_files(folder)) == len(files) + 9
+    maps = [sample.agreement_map.get_map() for sample in dataset]
+    rename_agreement(dataset, "agreement", "renamed")
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+    for sample, expected in zip(dataset, maps, strict=True):
+        np.testing.assert_array_equal(sample.renamed_map.get_map(), expected)
+    assert load_agreement(dataset, "renamed").mean == report.mean
+    compute_quickly(dataset, ["alice", "bob"], run_key="renamed", overwrite=True)  # a map is not asked for any more
+    assert dataset.get_field("renamed_map") is None
+    assert _files(folder) == files
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder, run_key="renamed", overwrite=True)
+    assert len(_files(folder)) == len(files) + 9
+    delete_agreement(dataset, "renamed")
+    assert (stored(dataset), _files(folder)) == (before, files)
+
+
+@pytest.mark.long
+def test_a_clone_deletes_no_files_of_the_original_which_go_with_it_also_after_delete_run(dataset, folder, tmp_path):
+    before, left = stored(dataset), _files(folder)
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder)
+    files = _files(folder)
+    clone = dataset.clone()
+    delete_agreement(clone)
+    assert clone.get_field("agreement_map") is None
+    assert _files(folder) == files
+    clone.delete()
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert (stored(dataset), _files(folder)) == (before, left)
+    compute_quickly(dataset, ANNOTATORS, map_folder=tmp_path / "gone")
+    shutil.rmtree(tmp_path / "gone")  # does not hinder deleting
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+@pytest.mark.long
+def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, monkeypatch):
+    before, files = stored(dataset), _files(folder)
+    values = pixels.PixelFamily.values
+
+    def delete_then_write(self, labels, result):
+        delete_agreement(fo.load_dataset(dataset.name))
+        return values(self, labels, result)
+
+    monkeypatch.setattr(pixels.PixelFamily, "values", delete_then_write)
+    refuses("was deleted or replaced while it was running", compute_quickly, dataset, ANNOTATORS, map_folder=folder)
+    assert _files(folder) == files
+    assert stored(dataset) == before
+
+
+@pytest.mark.long
+def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monkeypatch):
+    dataset = masked_dataset(make_dataset, random_masks(4, gaps=False), tmp_path)
+    before = stored(dataset)
+    check = pixels.PixelFamily.check
+
+    def check_then_break(self):
+        check(self)
+        os.remove(tmp_path / "2-bob.png")
+
+    monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
+    refuses(r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png", compute_quickly, dataset, ANNOTATORS)
+    assert run.Run(dataset, "agreement").config["status"] == "failed"
+    delete_agreement(dataset)
+    assert stored(dataset) == before

@@ -67,21 +67,6 @@ def test_values_of_an_example_of_classes(make_dataset):
     assert [worst["score"] for worst in report.worst_samples] == pytest.approx([0.0, 0.0, 1 / 3])
 
 
-def test_values_of_an_example_of_numbers(make_dataset):
-    dataset = rated_dataset(make_dataset, NUMBERS, "Regression")
-    report = compute_quickly(dataset, NAMES, tolerance=0.5)
-    assert dataset.values("agreement_score") == pytest.approx([1.0, 1.0, 0.0, None, 0.0, None])
-    assert dataset.values("agreement_majority") == ["1", "2.5", None, None, None, None]
-    assert dataset.values("agreement_mean") == pytest.approx([1.0, 7 / 3, 5.0, None, 2.0, None])
-    spread = np.std([2, 2.5, 2.5])
-    assert dataset.values("agreement_std") == pytest.approx([0.0, spread, np.sqrt(8 / 3), None, 1.0, None])
-    assert dataset.values("agreement_disputed") == [False, False, True, None, True, None]
-    assert dataset.values("alice.agreement") == ["agreed", "agreed", "class_conflict", None, None, None]
-    assert dataset.values("alice.agreement_votes") == [3, 3, 1, 1, None, None]
-    assert (report.level, report.label_types) == ("interval", ["Regression"])
-    assert report.pairs[0].mean_distance == pytest.approx((0 + 0.5 + 2) / 3)
-
-
 @each_kind
 def test_all_kinds_of_fields_give_what_loops_give_in_documented_fields(make_dataset, kind):
     rows, dataset = _random(make_dataset, kind)
@@ -105,6 +90,13 @@ def test_all_kinds_of_fields_give_what_loops_give_in_documented_fields(make_data
     majorities = [row and majority_of(row) for row in rated]
     shown = [None if value is None else f"{value:g}" if is_number else str(value) for value in majorities]
     assert dataset.values("agreement_majority") == shown
+    for name, moment in (("mean", np.mean), ("std", np.std)) if is_number else ():
+        moments = [row and moment(given(row)) for row in rated]
+        assert dataset.values(f"agreement_{name}") == pytest.approx(moments, abs=1e-12)
+    agreed = [row and ("agreed" if len(set(given(row))) == 1 else "class_conflict") for row in rated]
+    for name, of in by_annotator(rows, NAMES).items() if kind in ("Classification", "Regression") else ():
+        verdicts = [None if value is None else verdict for value, verdict in zip(of, agreed, strict=True)]
+        assert dataset.values(f"{name}.agreement") == verdicts
     assert dataset.values("agreement_n_annotators") == [len(given(row)) for row in rows]
 
 
@@ -115,6 +107,10 @@ def test_fields_of_one_comparable_kind_can_be_mixed(make_dataset):
     report = compute_quickly(dataset, NAMES)
     assert dataset.values("agreement_score") == pytest.approx([1.0, 1 / 3, 1 / 3, 1.0])
     assert dataset.values("carol.agreement_votes") == [3, 2, 1, 2]
+    tolerant = compute_quickly(dataset, NAMES, tolerance=0.5, run_key="tolerant")
+    assert dataset.values("tolerant_score") == pytest.approx([1.0, 1.0, 1 / 3, 1.0])
+    assert dataset.values("carol.tolerant_votes") == [3, 3, 1, 2]
+    assert tolerant.pairs[0].mean_distance == pytest.approx(0.5 / 3)
     assert report.label_types == ["integers", "numbers", "Regression"]
     classes = {"alice": ["a", "b"], "bob": ["a", "c"]}
     dataset = rated_dataset(make_dataset, classes, {"alice": "StringField", "bob": "Classification"})
@@ -277,12 +273,12 @@ def test_ratings_and_tags_of_frames_are_compared_frame_by_frame(make_videos):
     assert dataset.values("agreement_score") == [0.5, 1.0]
     assert (report.n_samples, report.n_rated, report.run.coverage) == (5, 3, "fields")
     report.print_report()
-    report = compute_quickly(dataset, ["frames.a", "frames.b"], run_key="tags")
+    report = compute_quickly(dataset, ["frames.a", "frames.b"], run_key="given")
     # who tagged any frame of a video was assigned to all on which anybody has a list
-    assert dataset.values("frames.tags_score") == [[1.0, 0.0, None], [None, None]]
-    assert dataset.values("frames.a.classifications.tags")[0] == [["agreed"], ["lone"], None]
-    assert dataset.values("frames.tags_majority")[0] == [["rain"], [], None]
-    assert dataset.values("tags_score") == [0.5, None]
+    assert dataset.values("frames.given_score") == [[1.0, 0.0, None], [None, None]]
+    assert dataset.values("frames.a.classifications.given")[0] == [["agreed"], ["lone"], None]
+    assert dataset.values("frames.given_majority")[0] == [["rain"], [], None]
+    assert dataset.values("given_score") == [0.5, None]
     assert (report.n_samples, report.n_rated, report.run.coverage) == (5, 2, "videos")
 
 

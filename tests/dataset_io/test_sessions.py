@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import fiftyone as fo
 import pytest
 
 from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.rated import rated_dataset
 from tests.datasets import join_fields, random_annotators
 
 from annotator_agreement.agreement.settings import AgreementInputError
@@ -101,16 +101,14 @@ def test_values_that_are_not_mapped_are_not_compared(in_an_attribute) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", ["classes", "tags"])
-def test_other_label_types_keep_the_sessions_apart(make_dataset, kind) -> None:
-    dataset = make_dataset({})
-    given = [("cat", "cat", "dog"), ("dog", "cat", "dog"), ("cat", "cat", "cat")]
-    for k, labels in enumerate(given):
-        made = [fo.Classification(label=label) for label in labels]
-        values = made if kind == "classes" else [fo.Classifications(classifications=[entry]) for entry in made]
-        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **dict(zip(NAMES, values, strict=True))))
-    plain = compute_quickly(dataset, list(NAMES), run_key="plain")
-    report = compute_quickly(dataset, list(NAMES), annotators=SESSIONS)
-    assert [(pair.a, pair.b) for pair in report.pairs] == [(SHOWN[0], SHOWN[1]), (SHOWN[0], "bob"), (SHOWN[1], "bob")]
-    assert report.score == plain.score
-    assert [pair.score for pair in report.pairs] == [pair.score for pair in plain.pairs]
+def test_other_label_types_keep_the_sessions_apart(make_dataset) -> None:
+    given = {"alice_1": ["cat", "dog", "cat"], "alice_2": ["cat", "cat", "cat"], "bob": ["dog", "dog", "cat"]}
+    tags = {name: [[value] for value in values] for name, values in given.items()}
+    for values, stored in ((given, "Classification"), (tags, "Classifications")):
+        dataset = rated_dataset(make_dataset, values, stored)
+        plain = compute_quickly(dataset, list(NAMES), run_key="plain")
+        report = compute_quickly(dataset, list(NAMES), annotators=SESSIONS)
+        pairs = [(SHOWN[0], SHOWN[1]), (SHOWN[0], "bob"), (SHOWN[1], "bob")]
+        assert [(pair.a, pair.b) for pair in report.pairs] == pairs, stored
+        assert report.score == plain.score
+        assert [pair.score for pair in report.pairs] == [pair.score for pair in plain.pairs]

@@ -20,7 +20,7 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, run_on
 from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.said import said_dataset
-from tests.datasets import detections, random_annotators, with_regions
+from tests.datasets import random_annotators, random_videos, with_regions
 
 import annotator_agreement as aa
 from annotator_agreement.dataset_io import (
@@ -129,9 +129,7 @@ def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
 
 
 def test_frames_have_their_number_in_the_rows_of_labels_and_rows_of_their_own_in_their_order(make_videos):
-    drew = {name: [detections(labels) for labels in lists] for name, lists in random_annotators(12).items()}
-    videos = [{name: lists[first : first + 6] for name, lists in drew.items()} for first in (0, 6)]
-    dataset = make_videos(videos)
+    dataset = make_videos(random_videos([6, 6]))
     compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
     labels = load_agreement(dataset).labels()
     frames = [(sample.id, number, frame) for sample in dataset for number, frame in sample.frames.items()]
@@ -383,10 +381,7 @@ def test_a_sample_with_many_disputed_objects_comes_before_one_with_a_lower_score
 
 
 def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_videos):
-    boxes = random_annotators(12, ["a", "b"])
-    dataset = make_videos(
-        [{name: [detections(entry) for entry in boxes[name][k : k + 3]] for name in "ab"} for k in range(0, 12, 3)]
-    )
+    dataset = make_videos(random_videos([3] * 4, ["a", "b"]))
     compute_quickly(dataset, ["frames.a", "frames.b"])
     loaded = Run(dataset, "agreement").records()
     found = work_list.work_list(loaded.records, loaded.index)
