@@ -77,12 +77,13 @@ def contents(samples, fields, key="agreement", **options):
     return found
 
 
-def assert_same(samples, fields, executor, **options):
+def assert_same(samples, fields, *executors, **options):
     alone = contents(samples, fields, **options)
-    shared = contents(samples, fields, executor=executor, **options)
-    assert {n: v for n, v in shared[0].items() if v != alone[0][n]} == {}
-    assert shared[1] == alone[1]
-    assert shared[2] == alone[2]
+    for executor in executors:
+        shared = contents(samples, fields, executor=executor, **options)
+        assert {n: v for n, v in shared[0].items() if v != alone[0][n]} == {}
+        assert shared[1] == alone[1]
+        assert shared[2] == alone[2]
 
 
 @pytest.fixture
@@ -92,8 +93,7 @@ def boxes(make_dataset):
 
 def test_any_order_tasks_done_twice_threads_and_processes_give_the_same(boxes, processes):
     with ThreadPoolExecutor(3) as threads:
-        for executor in (Shuffled(1), threads, processes):
-            assert_same(boxes, ANNOTATORS, executor, resamples=50)
+        assert_same(boxes, ANNOTATORS, Shuffled(1), threads, processes, resamples=50)
 
 
 @pytest.mark.long
