@@ -1,4 +1,4 @@
-"""Fast runs for tests of units and settings: without intervals."""
+"""Fast runs, without intervals, and refused calls, for tests of units, decisions and settings."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def run_on(
     return make
 
 
-def refuses(message: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+def refused(match: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """A call is refused with a sentence."""
-    with pytest.raises(AgreementInputError, match=message):
+    with pytest.raises(AgreementInputError, match=match):
         call(*arguments, **options)
 
 
-def refuses_run(message: str, samples: Any, fields: str | Sequence[str] = ANNOTATORS, **options: Any) -> None:
+def refused_run(message: str, samples: Any, fields: str | Sequence[str] = ANNOTATORS, **options: Any) -> None:
     """A run is refused with a sentence, before anything is written."""
     before = stored(samples._dataset)
-    refuses(message, compute_quickly, samples, fields, **options)
+    refused(message, compute_quickly, samples, fields, **options)
     assert stored(samples._dataset) == before, message

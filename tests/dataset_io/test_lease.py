@@ -12,7 +12,7 @@ import fiftyone as fo
 import pytest
 from fiftyone.core.odm import get_db_conn
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import PATIENT_SECONDS
 
@@ -101,7 +101,7 @@ def test_a_lease_that_is_renewed_is_waited_for_until_patience_ends_and_who_lost_
     assert _document(dataset)["sample_fields"] == before
     monkeypatch.setattr(lease, "PATIENCE_SECONDS", 0.2)
     message = "must be changed by one process at a time, but the process 77 on another-machine has been changing it"
-    refuses(message, compute_agreement, dataset, ANNOTATORS)
+    refused(message, compute_agreement, dataset, ANNOTATORS)
     assert list_agreements(dataset) == []
     assert _document(dataset)[names.LEASE]["owner"].startswith("another-machine")
 
@@ -225,7 +225,7 @@ def test_an_overwritten_run_touches_nothing_of_the_one_that_replaced_it(make_dat
     dataset = make_dataset(random_annotators(30, seed=2))
     n_files = stored(dataset)["n_files"]
     _meanwhile(monkeypatch, lambda: compute_quickly(dataset, overwrite=True, iou=0.6))
-    refuses("'agreement' was deleted or replaced while it was running", compute_quickly, dataset)
+    refused("'agreement' was deleted or replaced while it was running", compute_quickly, dataset)
     kept = run.Run(dataset, "agreement")
     assert (kept.report().config["iou"], kept.status, kept.records().report.n_samples) == (0.6, "completed", 30)
     assert stored(dataset)["n_files"] == n_files + 2

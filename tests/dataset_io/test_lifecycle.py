@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from fiftyone import ViewField as F
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.datasets import random_annotators, stored
 from tools.stress.hostile_files import hostile_files
 from tools.stress.imports import at_once, killed
@@ -77,7 +77,7 @@ def test_deleting_also_removes_what_delete_run_left_behind_and_overwriting_repla
     for _ in range(2):
         compute_quickly(dataset, overwrite=True)
         dataset.delete_run("agreement")
-    refuses("was left behind by a run of that name", compute_quickly, dataset)
+    refused("was left behind by a run of that name", compute_quickly, dataset)
     delete_agreement(dataset, "agreement")
     assert stored(dataset) == before
 
@@ -86,8 +86,8 @@ def test_overwriting_replaces_a_run_but_not_with_a_view_made_from_it(computed):
     before, worst = stored(computed), computed.match(F("agreement_score") < 0.9)
     of_run = (worst, computed.filter_labels("alice", F("agreement") == "lone"), computed.sort_by("agreement_score"))
     for view in of_run:
-        refuses("must not depend on the run to overwrite", compute_quickly, view, overwrite=True)
-    refuses("replace it with overwrite=True", compute_quickly, computed, ["alice", "bob"])
+        refused("must not depend on the run to overwrite", compute_quickly, view, overwrite=True)
+    refused("replace it with overwrite=True", compute_quickly, computed, ["alice", "bob"])
     assert stored(computed) == before
     compute_quickly(worst, run_key="worst")
     report = compute_quickly(computed, ["alice", "bob"], overwrite=True)
@@ -106,23 +106,23 @@ def test_renaming_needs_a_free_key_and_a_completed_run(computed):
         ("agreement", "Upper", "must be lower-case letters"),
         ("nothing", "fresh", r"got 'nothing'; runs are 'agreement', 'other'"),
     ):
-        refuses(message, rename_agreement, computed, old, key)
+        refused(message, rename_agreement, computed, old, key)
     assert stored(computed) == before
     run.Run(computed, "other").update(status=run.RUNNING)
     message = r"Only a completed run can be renamed, got 'other' with .* 'running'"
-    refuses(message, rename_agreement, computed, "other", "fresh")
+    refused(message, rename_agreement, computed, "other", "fresh")
 
 
 def test_a_run_that_is_not_there_or_of_others_is_named_as_such(make_dataset):
     dataset = make_dataset()
     for call in (load_agreement, delete_agreement):
-        refuses(r"must be an agreement run of .*, got 'nothing'; runs are none", call, dataset, "nothing")
+        refused(r"must be an agreement run of .*, got 'nothing'; runs are none", call, dataset, "nothing")
     for call in (list_agreements, delete_agreement, load_agreement):
-        refuses("must be a FiftyOne dataset or view, got NoneType", call, None)
+        refused("must be a FiftyOne dataset or view, got NoneType", call, None)
     dataset.register_run("theirs", dataset.init_run(method="something"))
     assert list_agreements(dataset) == []
     for call, options in ((delete_agreement, {}), (compute_quickly, {"overwrite": True})):
-        refuses("run of another kind", call, dataset, run_key="theirs", **options)
+        refused("run of another kind", call, dataset, run_key="theirs", **options)
     assert dataset.list_runs() == ["theirs"]
 
 
@@ -137,7 +137,7 @@ def test_a_run_that_fails_says_so_and_can_be_deleted(make_dataset, monkeypatch):
         compute_agreement(dataset, ANNOTATORS, progress=interrupt)
     config = dataset.get_run_info("agreement").config
     assert (config.status, config.error) == ("failed", "KeyboardInterrupt: stop")
-    refuses(r"must be completed, got the status 'failed'; compute it again", load_agreement, dataset)
+    refused(r"must be completed, got the status 'failed'; compute it again", load_agreement, dataset)
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -234,7 +234,7 @@ def test_what_somebody_else_made_is_not_replaced_unasked_and_goes_with_its_run(k
         assert not dataset.has_sample_field("agreement_units"), forget
         if forget == "rename":
             _elsewhere(killable, dataset, "resolve_units", quorum=1.0)
-            refuses("must be new, but it exists already", resolve_units, dataset)
+            refused("must be new, but it exists already", resolve_units, dataset)
             rename_agreement(dataset, "agreement", "renamed")
             assert dataset.count("renamed_units.detections") == 6
         delete_agreement(dataset, "renamed" if forget == "rename" else "agreement")
@@ -276,7 +276,7 @@ def test_of_two_that_make_one_field_the_later_one_wins(lend, before_each_write, 
             resolve_units(fo.load_dataset(dataset.name), quorum=0.1)
 
     before_each_write(start_another)
-    refuses("`agreement_consensus` is being written by somebody else", resolve_units, dataset, quorum=0.9)
+    refused("`agreement_consensus` is being written by somebody else", resolve_units, dataset, quorum=0.9)
     made = units_field.derived_record(run.Run(dataset, "agreement"), "_consensus")
     assert (made["status"], made["quorum"]) == ("completed", 0.1)
     votes = dataset.values("agreement_consensus.detections.votes", unwind=True)
@@ -289,7 +289,7 @@ def test_units_that_must_not_be_changed_are_not_made_anew(computed):
     field = computed.get_field("agreement_units")
     field.read_only = True
     field.save()
-    refuses("must not be read-only, got agreement_units", add_units, computed, overwrite=True)
+    refused("must not be read-only, got agreement_units", add_units, computed, overwrite=True)
     assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "completed"
 
 

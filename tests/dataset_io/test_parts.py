@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chance import examples, few
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.dataset_io.said import said_dataset
 from tests.datasets import random_annotators, random_videos
 
@@ -303,8 +303,8 @@ def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
         (([first, second], ["May"]), "`names` must be as many as `runs`, 2, got 1"),
         (([first, second], ["May", "May"]), "`names` must be different, got 'May' more than once"),
     ):
-        refuses(message, trend, *arguments)
-    refuses("The parts must be of one run to have a view", found.view, "second")
+        refused(message, trend, *arguments)
+    refused("The parts must be of one run to have a view", found.view, "second")
     second.delete()
 
 
@@ -359,7 +359,7 @@ def test_what_divides_nothing_is_refused(dataset, make_dataset, tmp_path):
     run, other = load(dataset), make_dataset(random_annotators(3))
     message = f"`views` must be views of '{dataset.name}', got one of '{other.name}'"
     for arguments, match in [*REFUSED, ({"views": [dataset.limit(3), other.limit(1)]}, message)]:
-        refuses(match, run.by, **arguments)
-    refuses(r"There is no part 'lefd' by camera.*left", run.by("camera").view, "lefd")
+        refused(match, run.by, **arguments)
+    refused(r"There is no part 'lefd' by camera.*left", run.by("camera").view, "lefd")
     for wrong in (F("camera"), 5):  # an expression of FiftyOne has entries without end
-        refuses(r"`by` must be (a )?text", run.export, tmp_path / "page.html", by=wrong)
+        refused(r"`by` must be (a )?text", run.export, tmp_path / "page.html", by=wrong)

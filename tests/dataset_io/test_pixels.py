@@ -18,7 +18,7 @@ from PIL import Image
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score, jaccard_score
 
 from tests.dataset_io.masked import masked_dataset, random_masks, segmentation
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, refuses_run
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run
 from tests.datasets import stored
 
 from annotator_agreement import load
@@ -382,7 +382,7 @@ def test_files_that_are_no_images_are_refused_or_left_out_and_counted(make_datas
     dataset, sample_id = _with(make_dataset, None)
     for how in ("cut off", "empty", "text"):
         dataset.set_values("bob", {sample_id: _broken(tmp_path, how)}, key_field="id")
-        refuses_run(
+        refused_run(
             rf"must have a mask .*, got 1 that .* \(first: '.*{how}-broken.png' cannot be .* {sample_id};",
             dataset,
             FIELDS,
@@ -410,13 +410,13 @@ def test_files_that_must_not_be_read_or_are_missing_are_named_with_their_samples
         patch.setattr(mask_reading, "open", locked, raising=False)
         patch.setattr(stored_arrays, "read_image", locked)
         message = rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};"
-        refuses_run(message, dataset, FIELDS)
+        refused_run(message, dataset, FIELDS)
     dataset = masked_dataset(make_dataset, {"alice": [GOOD] * 3, "bob": [GOOD] * 3}, tmp_path)
     for k in (0, 2):
         os.remove(tmp_path / f"{k}-bob.png")
     first, _, third = dataset.values("id")
     message = rf"Files of masks must exist, got 2 that do not \(first: '.*0-bob.png'\), on samples {first}, {third}; "
-    refuses_run(message + r'correct them, or leave these masks out with invalid="skip"', dataset, FIELDS)
+    refused_run(message + r'correct them, or leave these masks out with invalid="skip"', dataset, FIELDS)
     assert compute_quickly(dataset, FIELDS, invalid="skip").n_rated == 1
 
 
@@ -441,7 +441,7 @@ def test_arrays_that_are_no_masks_are_refused_or_left_out_and_counted(make_datas
                          for k, label in enumerate(bad)])  # fmt: skip
     for sample_id, (_, match) in zip(dataset.values("id"), ARRAYS.values(), strict=True):
         match = rf"must have a mask with an integer .* \(first: {match}\), on samples {sample_id}"
-        refuses_run(match, dataset.select(sample_id), FIELDS)
+        refused_run(match, dataset.select(sample_id), FIELDS)
     assert compute_quickly(dataset, FIELDS, invalid="skip").run.n_invalid == len(ARRAYS)
     assert dataset.values("agreement_n_annotators") == [1] * len(ARRAYS)
 
@@ -454,7 +454,7 @@ def test_masks_of_different_sizes_are_refused(make_dataset, tmp_path, in_files):
     message = (
         r"The masks of a sample must have one size, got 2 that do not \(first: alice 4 x 3, bob 3 x 4\), on samples "
     )
-    refuses_run(f"{message}{ids[1]}, {ids[2]};", dataset, FIELDS)
+    refused_run(f"{message}{ids[1]}, {ids[2]};", dataset, FIELDS)
     report = compute_quickly(dataset, FIELDS, invalid="skip")
     assert dataset.values("agreement_n_annotators") == [2, 0, 0]
     assert (report.run.n_invalid, report.n_rated) == (4, 1)
@@ -463,7 +463,7 @@ def test_masks_of_different_sizes_are_refused(make_dataset, tmp_path, in_files):
 def test_colours_and_numbers_cannot_be_compared(make_dataset, tmp_path):
     coloured = np.dstack([GOOD] * 3)
     dataset, sample_id = _with(make_dataset, segmentation(coloured, tmp_path))
-    refuses_run(
+    refused_run(
         rf"all in colour .*, got 1 that do not \(first: alice not, bob\), on samples {sample_id}", dataset, FIELDS
     )
     assert compute_quickly(dataset, FIELDS, invalid="skip").n_rated == 2
@@ -471,7 +471,7 @@ def test_colours_and_numbers_cannot_be_compared(make_dataset, tmp_path):
     first, second = dataset.values("id")
     message = f"got colours in 'alice' on sample {second} and none in 'alice' on sample {first}; convert them"
     for options in ({}, {"invalid": "skip"}):
-        refuses_run(message, dataset, FIELDS, **options)
+        refused_run(message, dataset, FIELDS, **options)
 
 
 def test_photographs_are_refused_or_left_out_before_their_boundaries_are_compared(make_dataset, monkeypatch):
@@ -479,7 +479,7 @@ def test_photographs_are_refused_or_left_out_before_their_boundaries_are_compare
     regions = np.repeat(GOOD[:, :, None], 3, axis=2)
     dataset = masked_dataset(make_dataset, {"alice": [noise, regions], "bob": [noise, regions]})
     message = r"Masks must hold at most 4096 values on a sample .* got 1 that do not \(first: \d+\), on samples .*skip"
-    refuses(message, compute_quickly, dataset, FIELDS)
+    refused(message, compute_quickly, dataset, FIELDS)
     compared = []
 
     def boundary_agreement(a, b, values, **options):
@@ -520,7 +520,7 @@ def test_options_and_fields_that_cannot_be_used_are_refused(make_dataset, tmp_pa
     for options, match in folders + OPTIONS:
         if not options:
             dataset.mask_targets = {"alice": {1: "cat", 2: "dog"}, "bob": {1: "dog"}}
-        refuses_run(match, dataset, **{"fields": FIELDS, **options})
+        refused_run(match, dataset, **{"fields": FIELDS, **options})
     assert file.read_text() == "mine"
 
 
@@ -528,7 +528,7 @@ def test_options_and_fields_that_cannot_be_used_are_refused(make_dataset, tmp_pa
 def test_a_folder_that_is_not_writable_is_refused(make_dataset, tmp_path):
     dataset = masked_dataset(make_dataset, {"alice": [GOOD], "bob": [GOOD]})
     tmp_path.chmod(0o500)
-    refuses_run("in which files can be made", dataset, FIELDS, map_folder=tmp_path / "maps")
+    refused_run("in which files can be made", dataset, FIELDS, map_folder=tmp_path / "maps")
 
 
 # ---- what runs leave behind: nothing, neither in the database nor in the folder of the heatmaps ----
@@ -605,7 +605,7 @@ def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, mo
         return values(self, labels, result)
 
     monkeypatch.setattr(pixels.PixelFamily, "values", delete_then_write)
-    refuses("was deleted or replaced while it was running", compute_quickly, dataset, ANNOTATORS, map_folder=folder)
+    refused("was deleted or replaced while it was running", compute_quickly, dataset, ANNOTATORS, map_folder=folder)
     assert _files(folder) == files
     assert stored(dataset) == before
 
@@ -621,7 +621,7 @@ def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monk
         os.remove(tmp_path / "2-bob.png")
 
     monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
-    refuses(r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png", compute_quickly, dataset, ANNOTATORS)
+    refused(r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png", compute_quickly, dataset, ANNOTATORS)
     assert run.Run(dataset, "agreement").config["status"] == "failed"
     delete_agreement(dataset)
     assert stored(dataset) == before

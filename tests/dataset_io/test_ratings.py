@@ -9,7 +9,7 @@ from fiftyone import ViewField as F
 
 from tests.agreement.rating_oracle import entropy_of, given, majority_of, random_rows, score_of
 from tests.chance import few
-from tests.dataset_io.quick_runs import compute_quickly, refuses, refuses_run
+from tests.dataset_io.quick_runs import compute_quickly, refused, refused_run
 from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.shaped import box, shapes_dataset
 from tests.datasets import user_values
@@ -186,13 +186,13 @@ UNFIT = [
 
 def test_options_and_fields_that_do_not_fit_are_refused(make_dataset):
     for kind, options, message in UNFIT:
-        refuses_run(message, _random(make_dataset, kind)[1], **{"fields": NAMES, **options})
+        refused_run(message, _random(make_dataset, kind)[1], **{"fields": NAMES, **options})
     kinds = {"alice": "StringField", "bob": "IntField"}
     dataset = rated_dataset(make_dataset, {"alice": ["1", "2"], "bob": [1, 2]}, kinds)
-    refuses_run(r"compared with each other, got alice \(text\), bob \(integers\)", dataset, ["alice", "bob"])
+    refused_run(r"compared with each other, got alice \(text\), bob \(integers\)", dataset, ["alice", "bob"])
     dataset = rated_dataset(make_dataset, {"alice": [1.0, -2.0], "bob": [1.0, 2.0]}, "FloatField")
     message = f"at least 0 at the level 'ratio', got 1 below, on samples {dataset.last().id}; use the level 'int"
-    refuses_run(message, dataset, ["alice", "bob"], level="ratio")
+    refused_run(message, dataset, ["alice", "bob"], level="ratio")
     assert compute_quickly(dataset, ["alice", "bob"]).level == "interval"
 
 
@@ -212,7 +212,7 @@ def test_numbers_that_cannot_be_compared_are_refused_or_left_out(make_dataset, k
     for sample_id, value in zip(dataset.values("_id")[1:-1], values, strict=True):
         dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {path: value}})
     message = rf"finite numbers \(integers up to 2\*\*53.*\), got {n} that are not, on samples .*; correct"
-    refuses_run(message, dataset, NAMES)
+    refused_run(message, dataset, NAMES)
     assert compute_quickly(dataset, NAMES, invalid="skip").run.n_invalid == n
     assert dataset.values("agreement_n_annotators") == [3, *[2] * n, 3]
     assert dataset.values("agreement_score") == [1.0] * (n + 2)
@@ -236,8 +236,8 @@ def test_fields_that_a_run_wrote_and_fiftyones_own_are_neither_offered_nor_compa
     compute_quickly(dataset, NAMES)
     assert list(comparable_fields(dataset)) == NAMES
     message = "got 'agreement_mean', which the run 'agreement' wrote"
-    refuses(message, compute_quickly, dataset, ["alice", "agreement_mean"], run_key="other")
-    refuses("got 'filepath' with StringField", compute_quickly, dataset, ["filepath", "alice"], run_key="other")
+    refused(message, compute_quickly, dataset, ["alice", "agreement_mean"], run_key="other")
+    refused("got 'filepath' with StringField", compute_quickly, dataset, ["filepath", "alice"], run_key="other")
 
 
 def test_a_plain_field_may_be_read_only_but_one_with_labels_not(make_dataset):
@@ -249,7 +249,7 @@ def test_a_plain_field_may_be_read_only_but_one_with_labels_not(make_dataset):
         if kind == "IntField":
             assert compute_quickly(dataset, NAMES).n_samples == 5
         else:
-            refuses_run("must not be read-only, got alice", dataset, NAMES)
+            refused_run("must not be read-only, got alice", dataset, NAMES)
 
 
 def _tags(*names):
@@ -405,8 +405,8 @@ def test_categories_are_those_that_aliases_stand_for_and_numbers_have_none(make_
     report = compute_quickly(dataset, PAIR, aliases={"Low": "low", "High": "high"}, **options)
     assert report.alpha.pooled == 1.0
     message = "must list every class that occurs, got a list without 'High'"
-    refuses(message, compute_quickly, dataset, PAIR, run_key="other", aliases={"Low": "low"}, **options)
+    refused(message, compute_quickly, dataset, PAIR, run_key="other", aliases={"Low": "low"}, **options)
     dataset = rated_dataset(make_dataset, {"alice": [1, 2], "bob": [2, 2]}, "IntField")
     message = "`aliases` concerns objects that are matched, classes of whole images, tags, but 'alice' holds integers"
-    refuses(message, compute_quickly, dataset, PAIR, aliases={"1": "2"}, categories=[1, 2])
+    refused(message, compute_quickly, dataset, PAIR, aliases={"1": "2"}, categories=[1, 2])
     assert compute_quickly(dataset, PAIR, aliases={}, categories=[1, 2]).score.mean == 0.5

@@ -8,7 +8,7 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
-from tests.dataset_io.quick_runs import compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import compute_quickly, refused, run_on
 from tests.dataset_io.shaped import HEIGHT, WIDTH, cut_out, polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import documents_of, facts_of, median_box, nearest, units_of
 from tests.datasets import random_annotators, random_videos, stored, user_values
@@ -69,7 +69,7 @@ def test_ties_are_left_out_and_counted_or_kept_with_all_leading_classes(dataset)
         *(({"quorum": quorum}, wrong)
           for quorum in (0, -1, 1.1, math.nan, True, "half", None, fo.ViewField("x") == "y")),
     ):  # fmt: skip
-        refuses(message, resolve_units, dataset, **options)
+        refused(message, resolve_units, dataset, **options)
     assert stored(dataset) == before
     values = user_values(dataset, ["agreement"])
     kept = resolve_units(dataset, quorum=0.01, ties="keep")
@@ -90,7 +90,7 @@ def test_samples_without_enough_votes_have_an_empty_consensus_and_others_none(ma
     assert dataset.values("agreement_consensus.detections.votes") == [[3, 3], [3], [], [], None]
     other = make_dataset()
     other.add_sample_field("agreement_consensus", fo.StringField)
-    refuses("`agreement_consensus` is a field of the dataset", compute_quickly, other)
+    refused("`agreement_consensus` is a field of the dataset", compute_quickly, other)
 
 
 def test_the_consensus_lives_and_dies_with_its_run(make_dataset):
@@ -99,7 +99,7 @@ def test_the_consensus_lives_and_dies_with_its_run(make_dataset):
     compute_quickly(dataset, ANNOTATORS[:3])
     resolve_units(dataset)
     add_units(dataset)
-    refuses("`agreement_consensus` must be new", resolve_units, dataset)
+    refused("`agreement_consensus` must be new", resolve_units, dataset)
     n_labels = dataset.count("agreement_consensus.detections")
     resolve_units(dataset, quorum=1, overwrite=True)
     assert dataset.count("agreement_consensus.detections") < n_labels
@@ -191,7 +191,7 @@ def test_a_shape_outside_its_image_has_no_pixels_and_is_counted_and_images_need_
     dataset = shapes_dataset(make_dataset, {name: [outside.copy()] for name in labels}, size=None)
     compute_quickly(dataset, ["alice", "bob"])
     for call in (resolve_units, add_units):
-        refuses("must have an image size", call, dataset, shapes="vote")
+        refused("must have an image size", call, dataset, shapes="vote")
 
 
 def test_the_consensus_of_frames_is_on_frames(make_videos):

@@ -16,7 +16,7 @@ from fiftyone import ViewField as F
 from scipy.optimize import linear_sum_assignment
 
 from tests.dataset_io.kinds import ROLES, WITH_ROLES, dataset_of
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.datasets import join_fields, random_annotators
 
 import annotator_agreement as aa
@@ -228,7 +228,7 @@ def test_roles_that_cannot_be_used(labelled: fo.Dataset) -> None:
         ({"reference": 3}, "`reference` must be the name of a field"),
         ({"models": 3}, "`models` must be names of fields with predictions, got 3"),
     ):
-        refuses(message, compute_quickly, labelled, **options)
+        refused(message, compute_quickly, labelled, **options)
     assert not labelled.list_runs()
 
 
@@ -252,11 +252,11 @@ def test_views_show_the_labels_behind_the_numbers(compared: fo.Dataset, tmp_path
         ({"model": "yolo", "classes": "cat"}, "`classes` must be None with `model`, got 'cat'"),
         ({"annotators": "yolo"}, "`annotators` must be annotators, got the model 'yolo'; use model='yolo'"),
     ):
-        refuses(message, run.view, **asked)
+        refused(message, run.view, **asked)
     without = aa.compute(compared, ["alice", "bob"], run_key="without", resamples=0)
-    refuses("`reference` must be None for a run without a reference", without.view, reference="extra")
+    refused("`reference` must be None for a run without a reference", without.view, reference="extra")
     message = r"needs a reference and labels that are no semantic masks, got none"
-    refuses(message, without.decisions.export_against, "bob", tmp_path / "list.csv", reference=True)
+    refused(message, without.decisions.export_against, "bob", tmp_path / "list.csv", reference=True)
 
 
 @pytest.mark.long

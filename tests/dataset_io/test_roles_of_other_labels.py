@@ -17,7 +17,7 @@ from sklearn.metrics import (
 )
 
 from tests.dataset_io.quick_runs import ANNOTATORS as NAMES
-from tests.dataset_io.quick_runs import refuses
+from tests.dataset_io.quick_runs import refused
 
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
@@ -243,20 +243,20 @@ def test_a_single_annotator_is_compared_a_bad_mask_left_out_and_what_cannot_be_o
     for sample in (first, second, third):
         sample.save()
     of_gold = {"reference": "gold", "resamples": 0}
-    refuses(r"Files of masks must exist, got 1 .*/nowhere\.png", aa.compute, masked, NAMES, **of_gold)
-    refuses(r"alice 31 x 20, gold 9 x 9", aa.compute, masked.limit(1), NAMES, **of_gold)
+    refused(r"Files of masks must exist, got 1 .*/nowhere\.png", aa.compute, masked, NAMES, **of_gold)
+    refused(r"alice 31 x 20, gold 9 x 9", aa.compute, masked.limit(1), NAMES, **of_gold)
     message = r"`confidence_threshold` concerns objects .* tags, but"
-    refuses(message, aa.compute, masked, NAMES, models="net", confidence_threshold=0.5)
+    refused(message, aa.compute, masked, NAMES, models="net", confidence_threshold=0.5)
     for targets in ({"alice": {1: "road"}, "gold": {1: "sky"}}, {}):
         masked.mask_targets = targets
         masked.save()
         if targets:
             message = "must not contradict each other.*'sky' in 'gold'"
-            refuses(message, aa.compute, masked.skip(3), NAMES, **of_gold)
+            refused(message, aa.compute, masked.skip(3), NAMES, **of_gold)
     aa.compute(masked, NAMES, invalid="skip", overwrite=True, **of_gold)
     assert masked.limit(3).values("alice.agreement_reference_iou") == [None, None, 1.0]
     message = "`reference` must be None for a run on Segmentation, got 'right'"
-    refuses(message, dataset_io.view_agreement, masked, reference="right")
+    refused(message, dataset_io.view_agreement, masked, reference="right")
 
 
 # ---- a reference and models for classes and numbers ----
@@ -352,7 +352,7 @@ def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
 @pytest.mark.long
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
     message = "`confidence_threshold` must be a number for Classification"
-    refuses(message, aa.compute, rated, NAMES, models="net", confidence_threshold="best_f1")
+    refused(message, aa.compute, rated, NAMES, models="net", confidence_threshold="best_f1")
     aa.compute(rated, NAMES, reference="gold", resamples=0)
     message = "`reference` must not be 'missed' for a run on Classification"
-    refuses(message, dataset_io.view_agreement, rated, reference="missed")
+    refused(message, dataset_io.view_agreement, rated, reference="missed")

@@ -11,7 +11,7 @@ import fiftyone as fo
 import pymongo
 import pytest
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement
@@ -182,12 +182,12 @@ def test_a_sample_without_room_is_found_before_anything_is_written_or_leaves_not
     message = (
         rf"(?s)^.{{0,300}}must have room for what is written.*got 1 samples without \(ids {sample_id}\).{{0,1000}}$"
     )
-    refuses(message, compute_quickly, dataset)
+    refused(message, compute_quickly, dataset)
     assert stored(dataset) == before
     with monkeypatch.context() as patch:
         patch.setattr(compute, "check_room", lambda *_: None)  # a user made the sample larger meanwhile
         patch.setattr(read, "BATCH_SAMPLES", 1)
-        refuses(rf"must have room for what is written.*\(ids {sample_id}\)", compute_quickly, dataset)
+        refused(rf"must have room for what is written.*\(ids {sample_id}\)", compute_quickly, dataset)
     assert list_agreements(dataset) == []
     assert stored(dataset) == before
     assert compute_quickly(dataset.limit(1)).n_samples == 1
@@ -266,9 +266,9 @@ def test_a_run_that_is_deleted_or_replaced_while_it_runs_stops_and_leaves_nothin
 
     before_each_write(delete_at_the_third)
     message = "'agreement' was deleted or replaced while it was running"
-    refuses(message, compute_quickly, dataset)
+    refused(message, compute_quickly, dataset)
     assert stored(dataset) == before
-    refuses(message, compute_quickly, dataset, progress=replace)
+    refused(message, compute_quickly, dataset, progress=replace)
     assert load_agreement(dataset) == replaced[0]
     for sample in dataset._sample_collection.find({}):
         assert not [label for label in (sample.get("carol") or {}).get("detections") or [] if "agreement" in label]
@@ -291,7 +291,7 @@ def test_unsaved_edits_survive_what_does_not_write(lend):
     sample = dataset.first()
     sample.tags.append("unsaved")
     load_agreement(dataset)
-    refuses("must be new", compute_quickly, dataset)
+    refused("must be new", compute_quickly, dataset)
     assert sample.tags == ["unsaved"]
     sample.save()
     assert dataset.count_sample_tags() == {"unsaved": 1}

@@ -15,7 +15,7 @@ import pytest
 from bson import Decimal128, Int64, ObjectId
 
 from tests.dataset_io.quick_runs import ANNOTATORS as TRIO
-from tests.dataset_io.quick_runs import compute_quickly, refuses, refuses_run
+from tests.dataset_io.quick_runs import compute_quickly, refused, refused_run
 from tests.dataset_io.shaped import HEIGHT, SIZE, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 
 from annotator_agreement.agreement.settings import make_config
@@ -47,7 +47,7 @@ def test_a_label_without_a_shape_is_a_box_or_unusable(make_dataset):
     assert dataset.values("alice.detections.agreement") == [["lone", "agreed"]]
     assert report.n_objects == 3
     message = r'masks \(needed with geometry="shape"\).* got 1 that are not'
-    refuses_run(message, dataset, PAIR, geometry="shape", run_key="s")
+    refused_run(message, dataset, PAIR, geometry="shape", run_key="s")
     assert compute_quickly(dataset, PAIR, geometry="shape", run_key="s", invalid="skip").run.n_invalid == 1
 
 
@@ -141,7 +141,7 @@ def test_polygons_need_no_image_size_unless_pixels_are_counted(make_dataset):
     ids = dataset.values("id")
     message = rf"image size .* got 2 without \(ids {ids[0]}, {ids[1]}\); run dataset.compute_metadata\(\) first"
     for options in ({"rasterize": "pillow"}, {"line_tolerance": 2}):
-        refuses_run(message, dataset, PAIR, run_key="other", **options)
+        refused_run(message, dataset, PAIR, run_key="other", **options)
 
 
 # ---- open lines ----
@@ -155,7 +155,7 @@ def test_open_lines_are_refused_or_compared_within_a_tolerance(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [_line((0, 5), (30, 5))], "bob": [_line((0, 6), (15, 6), (15, 20))]}
     )
-    refuses_run("be closed or filled unless `line_tolerance` is given, got 2 that are not", dataset, PAIR)
+    refused_run("be closed or filled unless `line_tolerance` is given, got 2 that are not", dataset, PAIR)
     skipped = compute_quickly(dataset, PAIR, invalid="skip", run_key="skipped")
     assert (skipped.run.n_invalid, skipped.n_objects) == (2, 0)
     # of 30 px some 15 run along the other, of 29 px likewise 15 and the first of those that turn away; the ends of a
@@ -189,10 +189,10 @@ def test_masks_need_image_sizes(make_dataset):
     ]
     dataset = shapes_dataset(make_dataset, *labels, size=[SIZE, None, None])
     second = dataset.values("id")[1]
-    refuses_run(rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", dataset, PAIR)
+    refused_run(rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", dataset, PAIR)
     assert compute_quickly(dataset, PAIR, geometry="box").n_objects == 3
     dataset._sample_collection.update_one({"_id": ObjectId(second)}, {"$set": {"metadata": {"width": 0, "height": 9}}})
-    refuses_run("got 1 without", dataset, PAIR, run_key="zero")
+    refused_run("got 1 without", dataset, PAIR, run_key="zero")
 
 
 @pytest.mark.long
@@ -208,13 +208,13 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples_but_for_o
     second, third = dataset.values("id")[1:]
     dataset._sample_collection.update_one({"_id": ObjectId(third)}, {"$set": {"bob.detections.0.mask": None}})
     message = f"Files of masks must exist, got 2 that do not .*gone.png.* on samples {second}, {third}"
-    refuses_run(message, dataset, PAIR)
+    refused_run(message, dataset, PAIR)
     report = compute_quickly(dataset, PAIR, invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
     labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea"), box(1, 1, 4, 4, rater="zoe", mask_path=gone)]
     dataset, options = shapes_dataset(make_dataset, {"labels": labels}), {"annotator_attribute": "rater"}
     assert compute_quickly(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
-    refuses_run("Files of masks must exist, got 1", dataset, "labels", run_key="all_of_them", **options)
+    refused_run("Files of masks must exist, got 1", dataset, "labels", run_key="all_of_them", **options)
 
 
 @pytest.mark.long
@@ -362,7 +362,7 @@ def test_scribbled_polygons_are_refused_or_left_out_before_they_take_minutes(mak
         lines = [fo.Polyline(label="x", points=[points], closed=True) for points in (square, scribble)]
         sample[name] = fo.Polylines(polylines=lines)
     dataset.add_sample(sample)
-    refuses("cross themselves at most 2,000 times", compute_quickly, dataset, PAIR)
+    refused("cross themselves at most 2,000 times", compute_quickly, dataset, PAIR)
     report = compute_quickly(dataset, PAIR, invalid="skip", overwrite=True)
     assert (report.n_objects, report.n_units) == (2, 1)
 

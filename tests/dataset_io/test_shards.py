@@ -18,7 +18,7 @@ from pymongo.errors import AutoReconnect
 
 from tests.chance import few
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import detections, random_annotators, random_videos
 from tools.dev.private_fiftyone import PrivateFiftyOne
@@ -184,9 +184,9 @@ def test_a_shard_that_is_lost_is_tried_again_and_three_times_fails_the_run_which
     assert executor.asked.count(3) == 1  # it was done
     executor = Faulty(lambda number, attempt: "before" if number == 4 else "done")
     message = "Shard 5 of 8 .samples from .* must be compared by a worker, but 3 attempts failed.* resume=True"
-    refuses(message, compute_quickly, boxes, executor=executor)
+    refused(message, compute_quickly, boxes, executor=executor)
     assert Run(boxes, "agreement").status == FAILED
-    refuses(r"same options, annotators and software .* other options", compute_quickly, boxes, iou=0.6, resume=True)
+    refused(r"same options, annotators and software .* other options", compute_quickly, boxes, iou=0.6, resume=True)
     again = Faulty()
     compute_quickly(boxes, executor=again, resume=True)
     assert contents_of(boxes) == expected
@@ -205,7 +205,7 @@ ODD = {
 def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes):
     for how, what in ODD.values():
         message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
-        refuses(message, compute_quickly, boxes, executor=after_two(how), overwrite=True)
+        refused(message, compute_quickly, boxes, executor=after_two(how), overwrite=True)
     compute_quickly(boxes, executor=Faulty(), resume=True)
     with ThreadPoolExecutor(1) as shut_down:
         pass
@@ -213,20 +213,20 @@ def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_conti
         (Faulty(lambda number, attempt: [object()]), r"returns a concurrent.futures.Future, got .* builtins.object"),
         (shut_down, r"take no more tasks \(RuntimeError: cannot .*start another one"),
     ):
-        refuses(message, compute_quickly, boxes, executor=executor, overwrite=True)
+        refused(message, compute_quickly, boxes, executor=executor, overwrite=True)
 
 
 def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it_and_a_complete_one_is_not_continued(boxes):
-    refuses("must be an agreement", compute_quickly, boxes, resume=True)
+    refused("must be an agreement", compute_quickly, boxes, resume=True)
     with pytest.raises(AgreementInputError):
         compute_quickly(boxes, executor=after_two(None))
     run = Run(boxes, "agreement")
     machine, process, started = run.config["process"].split(" ")
     run.update(status=RUNNING, process=f"{machine} {process} {float(started) - 100}")
-    refuses("its process is gone; compute it again with resume=True, or anew", load_agreement, boxes, "agreement")
-    refuses("a run of this dataset; continue it with resume=True, use another", compute_quickly, boxes)
+    refused("its process is gone; compute it again with resume=True, or anew", load_agreement, boxes, "agreement")
+    refused("a run of this dataset; continue it with resume=True, use another", compute_quickly, boxes)
     compute_quickly(boxes, overwrite=True)
-    refuses("`resume` needs a run that was shared out .* 'completed'", compute_quickly, boxes, resume=True)
+    refused("`resume` needs a run that was shared out .* 'completed'", compute_quickly, boxes, resume=True)
 
 
 @pytest.mark.long
@@ -284,7 +284,7 @@ def test_a_run_that_is_deleted_meanwhile_leaves_nothing(boxes):
             delete_agreement(boxes, "agreement")
         return "done"
 
-    refuses(r"no longer being computed|was deleted or replaced", compute_quickly, boxes, executor=Faulty(lost))
+    refused(r"no longer being computed|was deleted or replaced", compute_quickly, boxes, executor=Faulty(lost))
     assert without_runs(boxes) == before
     assert not list(get_db_conn().fs.files.find({"_id": {"$regex": "^annotator_agreement/"}}))
 
@@ -298,7 +298,7 @@ def test_labels_that_cannot_be_compared_are_refused_as_by_one_process(boxes):
             sample.save()
         return "done"
 
-    refuses(r"must have|must be", compute_quickly, boxes, executor=Faulty(lost))
+    refused(r"must have|must be", compute_quickly, boxes, executor=Faulty(lost))
     assert Run(boxes, "agreement").status == FAILED
 
 
@@ -318,7 +318,7 @@ def test_what_is_no_engine_is_refused_with_the_way_to_get_one(boxes):
         ({"executor": Client()}, is_one + r"Client; .* client.get_executor\(\)"),
         ({"executor": Client}, is_one + r"the class Client; call it: Client\(\)"),
     ):
-        refuses(message, compute_agreement, boxes, ANNOTATORS, **options)
+        refused(message, compute_agreement, boxes, ANNOTATORS, **options)
     assert without_runs(boxes) == before
 
 
@@ -332,7 +332,7 @@ def test_workers_with_other_software_or_of_another_database_refuse(boxes, monkey
     ):
         with monkeypatch.context() as patch:
             patch.setattr(share, name, value)
-            refuses(message, compute_quickly, boxes, executor=Faulty(), overwrite=True)
+            refused(message, compute_quickly, boxes, executor=Faulty(), overwrite=True)
 
 
 @pytest.mark.long

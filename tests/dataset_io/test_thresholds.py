@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.shaped import box, polygon, rectangle, shapes_dataset
 from tests.datasets import detections, frames_of
@@ -154,7 +154,7 @@ def test_frames_are_compared_as_in_the_run_and_labels_that_are_not_matched_have_
     given = {"first": ["car", "bus", "car"], "second": ["car", "car", "bus"]}
     run = aa.compute(rated_dataset(make_dataset, given, "Classification"), list(given), resamples=0, progress=False)
     for method in (run.thresholds, run.rules, run.threshold_from_data):
-        refuses(r"need labels of objects, such as boxes, got Classification in", method)
+        refused(r"need labels of objects, such as boxes, got Classification in", method)
 
 
 @pytest.mark.parametrize("kind", ["boxes", "polygons"])
@@ -202,14 +202,14 @@ def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset
     without = _compute(dataset, method="mutual_best", run_key="without")  # a method without a threshold has no others
     assert len(without.thresholds()) == 0
     assert set(without.rules()["method"]) == {"mutual_best", "optimal", "recursive"}
-    refuses("objects are matched without a threshold", without.plot_thresholds)
+    refused("objects are matched without a threshold", without.plot_thresholds)
 
 
 def test_shapes_that_can_no_longer_be_read_are_a_sentence(make_dataset: Any, tmp_path: Any) -> None:
     dataset = _polygons(make_dataset)
     run = _compute(dataset, "polygons")
     dataset.rename_sample_field("bob", "bobby")
-    refuses("got no `bob", run.thresholds)
+    refused("got no `bob", run.thresholds)
     text = io.StringIO()
     aa.load(dataset).print_report(full=True, file=text)
     assert "got no `bob" in " ".join(text.getvalue().split())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bson import ObjectId
 
-from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly, refused, run_on
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import assert_facts, documents_of, facts_of, median_box, nearest, units_in, units_of
 from tests.datasets import detections, join_fields, random_annotators, random_videos, stored
@@ -253,7 +253,7 @@ def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have_and_boxes_an
     lines = {name: [fo.Polyline(label="lane", points=line)] for name in ("alice", "bob")}
     dataset = shapes_dataset(make_dataset, lines)
     compute_quickly(dataset, ["alice", "bob"], line_tolerance=1.0)
-    refuses('`shapes` must be "medoid" for lines', add_units, dataset, shapes="vote")
+    refused('`shapes` must be "medoid" for lines', add_units, dataset, shapes="vote")
     add_units(dataset)
     assert dataset.first().agreement_units.polylines[0].points == dataset.first().alice.polylines[0].points
 
@@ -341,7 +341,7 @@ def test_units_are_renamed_and_removed_with_the_run(make_dataset):
     rename_agreement(dataset, "agreement", "first")
     assert [units_in(document, "first_units") for document in documents_of(dataset)] == units
     assert dataset.get_field("first_units").info == {"annotator_agreement": "first"}
-    refuses("`first_units` must be new, but it exists already", add_units, dataset, "first")
+    refused("`first_units` must be new, but it exists already", add_units, dataset, "first")
     add_units(dataset, "first", overwrite=True)
     delete_agreement(dataset, "first")
     assert stored(dataset) == before
@@ -349,13 +349,13 @@ def test_units_are_renamed_and_removed_with_the_run(make_dataset):
 
 def test_units_are_made_anew_only_on_request_and_are_neither_an_annotator_nor_a_view_for_the_run(with_units):
     view = with_units.match(fo.ViewField("agreement_units.detections").length() > 0)
-    refuses("a view that uses `agreement_units`", compute_quickly, view, overwrite=True)
+    refused("a view that uses `agreement_units`", compute_quickly, view, overwrite=True)
     with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
         compute_quickly(with_units, ["alice", "agreement_units"], run_key="other")
     sample = with_units.first()
     sample.agreement_units.detections[0].tags.append("mine")
     sample.save()
-    refuses("must be new, but it exists already; replace it with overwrite=True", add_units, with_units)
+    refused("must be new, but it exists already; replace it with overwrite=True", add_units, with_units)
     assert with_units.count_label_tags("agreement_units") == {"mine": 1}
     add_units(with_units, overwrite=True)
     assert with_units.count_label_tags("agreement_units") == {}
@@ -378,7 +378,7 @@ def test_arguments_are_checked_and_a_field_of_that_name_that_is_somebody_elses_i
             if field is None
             else [({}, "`agreement_units` must be free")]
         ):
-            refuses(message, add_units, dataset, **options)
+            refused(message, add_units, dataset, **options)
         assert stored(dataset) == before
 
 
@@ -386,10 +386,10 @@ def test_labels_that_are_no_objects_have_no_units_no_consensus_and_no_patches(ma
     dataset = make_dataset({})
     dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
     compute_quickly(dataset, ["a", "b"])
-    refuses(r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class", add_units, dataset)
-    refuses(r"run.objects.consensus\(\) needs a run on objects, got the run 'agreement'", resolve_units, dataset)
+    refused(r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class", add_units, dataset)
+    refused(r"run.objects.consensus\(\) needs a run on objects, got the run 'agreement'", resolve_units, dataset)
     message = "The run must be on objects to show them one by one, got 'agreement' on Class"
-    refuses(message, agreement_patches, dataset)
+    refused(message, agreement_patches, dataset)
 
 
 # ---- while somebody works on the dataset ----
@@ -427,7 +427,7 @@ def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each
             delete_agreement(fo.load_dataset(dataset.name))
 
     before_each_write(delete_at_the_third)
-    refuses("'agreement' was deleted or replaced while it was running", add_units, dataset)
+    refused("'agreement' was deleted or replaced while it was running", add_units, dataset)
     assert stored(dataset) == before
 
 

@@ -13,7 +13,7 @@ import pytest
 from bson import Int64, MaxKey, ObjectId
 
 from tests.dataset_io.masked import masked_dataset
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.shaped import box, shapes_dataset
 from tests.datasets import EXAMPLE, stored
@@ -65,7 +65,7 @@ UNREADABLE_ARRAYS = {
 def _both_ways(dataset: fo.Dataset, fields: list[str], n_invalid: int, **options: Any) -> Any:
     """Refused with the id of the sample, leaving only a failed run; left out and counted with ``invalid="skip"``."""
     sample_id = str(_first(dataset)["_id"])
-    refuses(sample_id, compute_agreement, dataset, fields, resamples=0, overwrite=True, **options)
+    refused(sample_id, compute_agreement, dataset, fields, resamples=0, overwrite=True, **options)
     report = compute_agreement(dataset, fields, resamples=0, invalid="skip", overwrite=True, **options)
     assert report.run.n_invalid == n_invalid
     json.dumps(report.to_dict(), allow_nan=False)
@@ -94,7 +94,7 @@ def test_unreadable_masks(make_dataset) -> None:
         for sample_id, content in zip(ids, UNREADABLE_ARRAYS.values(), strict=True):
             _set(dataset, path, content, sample_id)
         for sample_id in ids:
-            refuses(sample_id, compute_quickly, dataset.select(sample_id), overwrite=True)
+            refused(sample_id, compute_quickly, dataset.select(sample_id), overwrite=True)
         report = compute_quickly(dataset, invalid="skip", overwrite=True)
         assert report.run.n_invalid == n
         json.dumps(report.to_dict(), allow_nan=False)
@@ -160,7 +160,7 @@ def test_labels_without_an_annotator_are_left_out_where_one_field_has_all(make_d
     _set(dataset, "all.detections.2", None)
     report = compute_quickly(dataset, "all", annotator_attribute="who", invalid="skip")
     assert (report.run.n_invalid, report.run.n_unknown, report.n_objects) == (1, 0, 2)
-    refuses("Labels must be", compute_quickly, dataset, "all", annotator_attribute="who", overwrite=True)
+    refused("Labels must be", compute_quickly, dataset, "all", annotator_attribute="who", overwrite=True)
 
 
 def test_keypoints_far_away_are_not_usable(make_dataset) -> None:
@@ -230,6 +230,6 @@ def test_exports_need_sizes_that_images_can_have_and_boxes_none(make_dataset, tm
         _set(dataset, "metadata.width", width)
         compute_quickly(dataset, overwrite=True)
         message = r"must have an image size to be exported, got 1 without"
-        refuses(message, export_annotations, dataset, list(EXAMPLE), path, overwrite=True)
+        refused(message, export_annotations, dataset, list(EXAMPLE), path, overwrite=True)
         assert import_annotations(dataset, path, prefix=f"im{k}_").is_written
         assert _first(dataset)["metadata"]["width"] == 60

@@ -15,7 +15,7 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.dataset_io.kinds import KINDS, boxes, dataset_of, fields_of, random_labels, random_sample
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.dataset_io.same_values import assert_same
 from tests.datasets import Kept, grouped_dataset, random_annotators, stored
 
@@ -235,7 +235,7 @@ def test_a_new_annotator_concerns_all_samples(make_dataset, caplog):
 def test_the_state_before_is_kept_for_a_comparison_and_goes_with_the_run(dataset):
     before = stored(dataset)
     first = compute_quickly(dataset)
-    refuses("must have been updated to have an earlier state", compare_agreement, dataset)
+    refused("must have been updated to have an earlier state", compare_agreement, dataset)
     second = update_agreement(dataset)
     assert second == first, "nothing was changed"
     bob, n_rated = dataset.values("bob"), first.n_rated
@@ -274,10 +274,10 @@ def test_samples_that_somebody_keeps_on_changing_are_left_out_and_stay_changed(d
 def test_unusable_labels_are_refused_and_the_run_stays_as_it_was(dataset):
     report = compute_quickly(dataset)
     _edit(dataset, bob=fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, math.nan, 0.1])]))
-    refuses("Boxes must be", update_agreement, dataset)
+    refused("Boxes must be", update_agreement, dataset)
     assert (load_agreement(dataset), changed_since(dataset)) == (report, 1)
     delete_agreement(dataset)
-    refuses("must be an agreement run", update_agreement, dataset)
+    refused("must be an agreement run", update_agreement, dataset)
 
 
 @pytest.mark.long

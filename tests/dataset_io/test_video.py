@@ -8,7 +8,7 @@ import pytest
 from bson import ObjectId
 from fiftyone import ViewField as F
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, refuses_run
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run
 from tests.datasets import detections, frames_of, random_annotators, stored
 
 from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement, rename_agreement
@@ -216,7 +216,7 @@ def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_vid
     compute_quickly(dataset, FIELDS[:2])
     compute_quickly(dataset, spans, run_key="spans")
     assert (dataset.values("agreement_score"), dataset.values("spans_score")) == ([1.0], [1.0])
-    refuses("'agreement', which is a run of this dataset", compute_quickly, dataset, spans)
+    refused("'agreement', which is a run of this dataset", compute_quickly, dataset, spans)
 
 
 # ---- views ----
@@ -227,7 +227,7 @@ def test_a_view_of_some_frames_leaves_the_others_alone_and_one_of_none_is_refuse
     dataset = make_videos([labels, labels])
     report = compute_quickly(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
     none = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
-    refuses("Agreement needs frames, got videos without any", compute_quickly, none, FIELDS[:2], run_key="none")
+    refused("Agreement needs frames, got videos without any", compute_quickly, none, FIELDS[:2], run_key="none")
     assert list_agreements(dataset) == ["agreement"]
     assert (report.n_samples, report.run.n_videos) == (2, 1)
     assert dataset.values("frames.agreement_score") == [[None, 0.0, 1.0], [None, None, None]]
@@ -281,15 +281,15 @@ def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
         (dataset, ["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can"),
         (make_dataset(), FIELDS, r"got 'frames\.alice', which does not exist"),
     ):
-        refuses(message, compute_quickly, samples, fields)
+        refused(message, compute_quickly, samples, fields)
     field = dataset.get_field("frames.bob")
     for read_only in (True, False):
         field.read_only = read_only
         field.save()
         if read_only:
-            refuses(r"must not be read-only, got frames\.bob", compute_quickly, dataset, FIELDS[:2])
+            refused(r"must not be read-only, got frames\.bob", compute_quickly, dataset, FIELDS[:2])
     dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    refuses_run(r"`frames\.agreement_units` is a field of the dataset", dataset, FIELDS[:2])
+    refused_run(r"`frames\.agreement_units` is a field of the dataset", dataset, FIELDS[:2])
 
 
 def test_unusable_labels_are_refused_with_their_frame(make_videos):
@@ -298,7 +298,7 @@ def test_unusable_labels_are_refused_with_their_frame(make_videos):
     dataset._frame_collection.update_one(
         {"frame_number": 2}, {"$set": {"bob.detections.0.bounding_box": [0.1, 0.1, -1.0, 0.2]}}
     )
-    refuses_run(rf"got 1 that are not, on samples {video} \(frame 2\)", dataset, FIELDS[:2])
+    refused_run(rf"got 1 that are not, on samples {video} \(frame 2\)", dataset, FIELDS[:2])
     report = compute_quickly(dataset, FIELDS[:2], invalid="skip")
     assert report.run.n_invalid == 1
     assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"]]]
@@ -316,7 +316,7 @@ OKS = np.exp(-4 / (2 * 800 * 0.1**2))
 def test_pixels_need_the_size_of_the_frames(make_videos):
     videos = [{"alice": [_points()], "bob": [_points(0.11)]}, {"alice": [None], "bob": [None]}]
     without = make_videos(videos, size=None)
-    refuses(f"got 1 without .ids {without.first().id}.", compute_quickly, without, FIELDS[:2])
+    refused(f"got 1 without .ids {without.first().id}.", compute_quickly, without, FIELDS[:2])
     report = compute_quickly(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
     assert report.localisation.mean_iou == pytest.approx(OKS, abs=1e-9)
 
@@ -383,7 +383,7 @@ def test_a_video_that_is_added_meanwhile_is_compared_too_and_has_its_own_size(ma
     monkeypatch.setattr(read, "Videos", Videos)
     if size is None:
         message = r"must have an image size .*, got 1 without"
-        refuses(message, compute_quickly, dataset, FIELDS[:2], iou=0.1)
+        refused(message, compute_quickly, dataset, FIELDS[:2], iou=0.1)
         return
     report = compute_quickly(dataset, FIELDS[:2], iou=0.1)
     assert (report.n_samples, report.run.n_videos) == (3, 2)

@@ -7,7 +7,7 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.dataset_io.kinds import KINDS, dataset_of
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.datasets import detections, grouped_dataset, random_annotators, random_videos
 
 from annotator_agreement.dataset_io import (
@@ -117,7 +117,7 @@ def test_a_run_knows_its_own_samples_only_without_those_deleted_or_added(lend):
     compute_quickly(dataset.limit(8), run_key="eight")
     assert [agreement_on(of, "eight").n_samples for of in (dataset, dataset.skip(5))] == [8, 3]
     message = "`view` must have samples of the run 'eight', got none among 12"
-    refuses(message, agreement_on, dataset.skip(8), "eight")
+    refused(message, agreement_on, dataset.skip(8), "eight")
     expected = agreement_on(dataset.skip(6))
     dataset.delete_samples(dataset.limit(6))
     dataset.add_sample(fo.Sample(filepath="/images/new.jpg"))
@@ -130,7 +130,7 @@ def test_intervals_are_made_as_often_as_asked_for(lend):
     assert agreement_on(view, resamples=50) == agreement_on(view)
     assert agreement_on(view, resamples=0).intervals == {}
     assert agreement_on(view, resamples=60).intervals != agreement_on(view).intervals
-    refuses("`resamples` must be a whole number", agreement_on, view, resamples=-1)
+    refused("`resamples` must be a whole number", agreement_on, view, resamples=-1)
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import compute_quickly, refuses, run_on
+from tests.dataset_io.quick_runs import compute_quickly, refused, run_on
 from tests.dataset_io.rated import rated_dataset
 
 from annotator_agreement import AgreementInputError
@@ -60,15 +60,15 @@ BAD = [
 
 def test_what_is_not_usable_is_named(dataset):
     for asked, message in BAD:
-        refuses(message, view_agreement, dataset, **asked)
-    refuses("must be a FiftyOne dataset or view, got NoneType", view_agreement, None)
+        refused(message, view_agreement, dataset, **asked)
+    refused("must be a FiftyOne dataset or view, got NoneType", view_agreement, None)
     for view, message in (
         (dataset.to_patches("alice"), "must be a dataset or a view of its samples, got a view of parts of"),
         (dataset.exclude_fields("carol"), "got no `carol`"),
     ):
-        refuses(message, view_agreement, view)
+        refused(message, view_agreement, view)
     run.Run(dataset, "agreement").update(status=run.RUNNING)
-    refuses("'agreement' must be completed, got the status 'running'", view_agreement, dataset)
+    refused("'agreement' must be completed, got the status 'running'", view_agreement, dataset)
 
 
 OTHER_FAMILIES = {
@@ -89,15 +89,15 @@ OTHER_FAMILIES = {
 
 
 def test_what_does_not_concern_the_labels_is_named(make_dataset):
-    for stored, refused in OTHER_FAMILIES.items():
+    for stored, questions in OTHER_FAMILIES.items():
         if stored == "Segmentation":
             dataset = masked_dataset(make_dataset, random_masks(3, ["alice", "bob"]))
         else:
             given = ["a", "b", "a"] if stored != "Classifications" else [["a"], [], ["a", "b"]]
             dataset = rated_dataset(make_dataset, {"alice": given, "bob": given[::-1]}, stored)
         compute_quickly(dataset, ["alice", "bob"])
-        for asked, message in refused:
-            refuses(message, view_agreement, dataset, **asked)
+        for asked, message in questions:
+            refused(message, view_agreement, dataset, **asked)
 
 
 def test_what_was_deleted_by_hand_is_named_and_does_not_hinder_other_fields(lend):
@@ -108,7 +108,7 @@ def test_what_was_deleted_by_hand_is_named_and_does_not_hinder_other_fields(lend
         if path == "other":
             assert len(view_agreement(dataset, verdict="agreed")) > 0
             continue
-        refuses(f"got no `{path}`; if it was renamed, rename it back; else", view_agreement, dataset, verdict="lone")
+        refused(f"got no `{path}`; if it was renamed, rename it back; else", view_agreement, dataset, verdict="lone")
 
 
 def test_of_two_annotators_none_can_miss_what_two_others_drew(make_dataset):

@@ -10,7 +10,7 @@ from fiftyone import ViewField as F
 from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refuses, refuses_run, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run, run_on
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import EXAMPLE, detections, grouped_dataset, random_annotators, stored
 
@@ -69,7 +69,7 @@ def test_samples_that_are_left_out_or_chosen_by_chance_once_or_repeated(make_dat
     two = dataset.select_fields(["alice", "bob"])
     assert compute_quickly(two, ["alice", "bob"], run_key="two").n_rated == 4
     assert dataset.values("two_n_annotators") == [2, 2, 2, 2, 1]
-    refuses("'carol', which does not exist", compute_quickly, two, run_key="other")
+    refused("'carol', which does not exist", compute_quickly, two, run_key="other")
     report = compute_quickly(dataset.skip(4), run_key="unrated")  # completes with reasons
     assert (report.n_samples, report.n_rated, report.pairs) == (1, 0, [])
     assert (report.score.mean, report.alpha.pooled, report.alpha.mean) == (None, None, None)
@@ -95,7 +95,7 @@ def test_a_view_of_parts_of_videos_is_refused(make_dataset):
     dataset.add_sample(sample)
     for kind, view in (("frames", dataset.to_frames()), ("clips", dataset.to_clips([[(1, 2)]]))):
         message = f"got a {kind} view of '{dataset.name}'; pass that dataset"
-        refuses(message, compute_quickly, view, ["alice", "bob"])
+        refused(message, compute_quickly, view, ["alice", "bob"])
     assert compute_quickly(dataset, ["alice", "bob"]).n_rated == 1
 
 
@@ -114,7 +114,7 @@ def test_views_that_cannot_be_compared_are_refused(make_dataset):
         (dataset.match(F("filepath") == "nowhere"), "Agreement needs samples, got an empty view"),
         *((dataset.mongo(stages), anew.format(name)) for stages, name in DRAWN),
     ):
-        refuses(message, compute_quickly, view)
+        refused(message, compute_quickly, view)
     assert not dataset.list_runs()
 
 
@@ -161,7 +161,7 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_are_ch
     grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=fo.Group().element("cloud")))
     before = stored(grouped)
     message = r"one media type, got cloud \(point-cloud\), left \(image\), right \(image\) of .*choose slices first"
-    refuses_run(message, grouped)
+    refused_run(message, grouped)
     images = grouped.select_group_slices(media_type="image")
     assert compute_quickly(images).n_samples == 6
     add_units(images)
@@ -179,7 +179,7 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_are_ch
     sample.frames[1] = fo.Frame(alice=detections([]), bob=detections([]))
     grouped.add_sample(sample)
     message = r"choose slices first: .*\(media_type='video'\)"
-    refuses(message, compute_quickly, grouped, ["frames.alice", "frames.bob"], run_key="frames")
+    refused(message, compute_quickly, grouped, ["frames.alice", "frames.bob"], run_key="frames")
 
 
 @pytest.mark.long
@@ -286,7 +286,7 @@ def test_a_view_of_the_user_is_never_touched(lend):
         computed.save_view(name, computed.limit(1))
         before = _everything(computed)
         message = f"must have new names, got '{name}', which the run 'agreement' did not"
-        refuses(message, save_agreement_views, computed)
+        refused(message, save_agreement_views, computed)
         assert _everything(computed) == before
         delete_agreement(computed)
         assert len(computed.load_saved_view(name)) == 1
@@ -300,7 +300,7 @@ def test_a_view_whose_mark_the_user_removes_or_of_the_new_name_is_the_users(comp
         rename_agreement(computed, "agreement", "renamed")
     assert _everything(computed) == before
     computed.update_saved_view_info("agreement: lone", {"description": "I keep this"})
-    refuses("'agreement: lone', which the run 'agreement' did not save", save_agreement_views, computed)
+    refused("'agreement: lone', which the run 'agreement' did not save", save_agreement_views, computed)
     delete_agreement(computed)
     assert set(computed.list_saved_views()) == {"mine", "agreement: lone", "renamed: lone"}
 

@@ -8,7 +8,7 @@ import fiftyone.operators as foo
 import pytest
 from fiftyone.operators.executor import ExecutionContext, Executor
 
-from tests.dataset_io.quick_runs import compute_quickly, refuses
+from tests.dataset_io.quick_runs import compute_quickly, refused
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import frames_of
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_said_of_null_lists_is_refused(make_dataset):
     dataset.set_values("asked", [["alice"]] * 7)
     dataset.set_values("others", [["eve"]] * 7)
     for options, message in UNSAYABLE:
-        refuses(message, compute_quickly, dataset, ["alice", "bob"], **options)
+        refused(message, compute_quickly, dataset, ["alice", "bob"], **options)
     assert dataset.list_runs() == []
 
 
@@ -199,7 +199,7 @@ def test_types_with_one_label_an_image_take_null_for_not_assigned(make_dataset):
     dataset.set_values("asked", [["a", "b"]] * 3)
     for name, value in (("no_labels", "drew_nothing"), ("assigned_field", "asked")):
         message = f"`{name}` concerns objects that are matched, tags, but 'a' holds Classification; leave it out"
-        refuses(message, compute_quickly, dataset, ["a", "b"], **{name: value})
+        refused(message, compute_quickly, dataset, ["a", "b"], **{name: value})
     report = compute_quickly(dataset, ["a", "b"])
     assert [(entry.n_labels, entry.n_empty, entry.n_null) for entry in report.run.lists] == [(2, 0, 1), (3, 0, 0)]
     assert (report.n_rated, report.other_reading, report.warnings) == (2, None, [])
