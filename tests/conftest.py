@@ -166,8 +166,9 @@ def lend(make_module_dataset: Callable[..., Any]) -> Callable[[Callable[..., Any
     def lend(make: Callable[..., Any]) -> Any:
         if make not in lent:
             lent[make] = Lent(lambda: make(make_module_dataset))
+        dataset = lent[make].lend()
         _delete_orphans()
-        return lent[make].lend()
+        return dataset
 
     return lend
 

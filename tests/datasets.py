@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -179,6 +180,27 @@ def random_annotators(
     return result
 
 
+def random_videos(
+    lengths: Sequence[int], names: Sequence[str] = ("alice", "bob", "carol"), seed: int = 51
+) -> list[dict[str, list[fo.Detections | None]]]:
+    """Random boxes, as those of :func:`random_annotators`, on the frames of videos of these lengths."""
+    labels, ends = random_annotators(sum(lengths), names, seed), list(itertools.accumulate(lengths))
+    return [{name: frames_of(*of[end - n : end]) for name, of in labels.items()}
+            for n, end in zip(lengths, ends, strict=True)]  # fmt: skip
+
+
+def grouped_dataset(make_dataset: Any, slices: Mapping[str, Sequence[fo.Sample]]) -> fo.Dataset:
+    """A dataset of groups: the first samples of all slices are one group, the second ones another …"""
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default=next(iter(slices)))
+    for samples in zip(*slices.values(), strict=True):
+        group = fo.Group()
+        for name, sample in zip(slices, samples, strict=True):
+            sample["group"] = group.element(name)
+        dataset.add_samples(samples, dynamic=True)
+    return dataset
+
+
 def stored(dataset: fo.Dataset) -> dict[str, Any]:
     """Everything the database holds of a dataset, but for time stamps that any access changes."""
     database = get_db_conn()
@@ -199,11 +221,51 @@ def stored(dataset: fo.Dataset) -> dict[str, Any]:
     }
 
 
-class Lent:
-    """A dataset that tests have one after the other, each as it was made.
+class Kept:
+    """All that the database holds of a dataset, to be put back as often as it is asked for.
 
-    To put the samples back takes a tenth of the time of making them and a run; after other changes all is made anew.
+    This takes a tenth of the time of making the dataset and a run. Files of results are kept if they are files of runs.
     """
+
+    def __init__(self, dataset: fo.Dataset) -> None:
+        database, of_dataset = get_db_conn(), {"_dataset_id": dataset._doc.id}
+        runs = list(database.runs.find(of_dataset))
+        ids = [run["config"].get(name) for run in runs for name in ("results_id", "previous")]
+        files = [*(run.get("results") for run in runs), *(f"annotator_agreement/{each}" for each in ids if each)]
+        queries = [
+            (database.datasets, {"_id": dataset._doc.id}),
+            *((database[name], of_dataset) for name in ("runs", "views", "workspaces")),
+            *(
+                (database[f"fs.{name}"], {key: {"$in": files}})
+                for name, key in (("files", "_id"), ("chunks", "files_id"))
+            ),
+            *((collection, {}) for collection in _collections(dataset)),
+        ]
+        self._dataset = dataset
+        self._documents = [(collection, query, list(collection.find(query))) for collection, query in queries]
+        self._indexes = [(collection, collection.index_information()) for collection in _collections(dataset)]
+
+    def put_back(self) -> fo.Dataset:
+        """The dataset as it was."""
+        for collection, query, documents in self._documents:
+            if list(collection.find(query)) != documents:
+                collection.delete_many(query)
+                if documents:
+                    collection.insert_many(documents)
+        for collection, indexes in self._indexes:
+            found = collection.index_information()
+            for name in found.keys() - indexes.keys():
+                collection.drop_index(name)
+            missing = [IndexModel(indexes[name]["key"], name=name) for name in indexes.keys() - found.keys()]
+            if missing:
+                collection.create_indexes(missing)
+        self._dataset.clear_cache()
+        self._dataset.reload()
+        return self._dataset
+
+
+class Lent:
+    """A dataset that tests have one after the other, each as it was made."""
 
     def __init__(self, make: Callable[[], fo.Dataset]) -> None:
         self._make = make
@@ -211,31 +273,11 @@ class Lent:
 
     def lend(self) -> fo.Dataset:
         """The dataset as it was made."""
-        if self._dataset is None or self._dataset.deleted or self._beside_samples(self._dataset) != self._beside:
-            self._dataset = self._make()
-            self._beside = self._beside_samples(self._dataset)
-            self._documents = [list(collection.find({})) for collection in _collections(self._dataset)]
-            return self._dataset
-        for collection, documents in zip(_collections(self._dataset), self._documents, strict=True):
-            if list(collection.find({})) != documents:
-                collection.delete_many({})
-                collection.insert_many(documents)
-        self._dataset.reload()
+        if self._dataset is not None and not self._dataset.deleted:
+            return self._kept.put_back()
+        self._dataset = self._make()
+        self._kept = Kept(self._dataset)
         return self._dataset
-
-    def _beside_samples(self, dataset: fo.Dataset) -> list[str]:
-        """The rest of what the database holds of a dataset: fields, settings, indexes, runs, views, results."""
-        database, of_dataset = get_db_conn(), {"_dataset_id": dataset._doc.id}
-        document = database.datasets.find_one({"_id": dataset._doc.id})
-        for key in ("last_modified_at", "last_loaded_at"):
-            document.pop(key, None)
-        runs = list(database.runs.find(of_dataset))
-        results = [run.get("results") for run in runs]
-        results += [f"annotator_agreement/{run['config'].get('results_id')}" for run in runs]
-        files = list(database["fs.files"].find({"_id": {"$in": results}}).sort("_id"))
-        others = [list(database[name].find(of_dataset)) for name in ("views", "workspaces")]
-        indexes = [sorted(collection.index_information()) for collection in _collections(dataset)]
-        return list(map(repr, (document, runs, *others, files, indexes)))
 
 
 def _collections(dataset: fo.Dataset) -> tuple[Any, Any]:

@@ -22,6 +22,7 @@ from annotator_agreement.dataset_io.labels import are_usable_keypoints, read_key
 
 WIDTH, HEIGHT = 400, 100
 NAN = math.nan
+NO = [NAN, NAN]
 
 #: three points of an object, and the same moved by 4 pixels to the right
 POINTS = [[0.1, 0.2], [0.2, 0.2], [0.2, 0.6]]
@@ -63,61 +64,71 @@ def _oks(a, b, sigmas):
     return sum(terms) / len(terms)
 
 
-@pytest.mark.parametrize(
-    ("sigmas", "of_points"), [(None, [0.05] * 3), (0.1, [0.1] * 3), ([0.02, 0.1, 0.3], [0.02, 0.1, 0.3])]
-)
-@pytest.mark.few(2)
-def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset, sigmas, of_points):
+def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
-    report = compute_quickly(dataset, ["alice", "bob"], iou=0.1, sigmas=sigmas)
-    expected = _oks(POINTS, MOVED, of_points)
-    assert 0.1 < expected < 0.9
-    sample = dataset.first()
-    assert sample.alice.keypoints[0].agreement == "agreed"
-    found = sample.bob.keypoints[0].agreement_iou, sample.agreement_score, report.pairs[0].mean_iou
-    assert found == pytest.approx((expected,) * 3, abs=1e-9)
-    assert report.localisation.mean_iou == pytest.approx(expected, abs=1e-9)
-    assert report.localisation.measure == "OKS"
+    for sigmas, of_points in ((None, [0.05] * 3), (0.1, [0.1] * 3), ([0.02, 0.1, 0.3], [0.02, 0.1, 0.3])):
+        report = compute_quickly(dataset, ["alice", "bob"], iou=0.1, sigmas=sigmas, overwrite=True)
+        expected = _oks(POINTS, MOVED, of_points)
+        assert 0.1 < expected < 0.9
+        sample = dataset.first()
+        assert sample.alice.keypoints[0].agreement == "agreed"
+        found = sample.bob.keypoints[0].agreement_iou, sample.agreement_score, report.pairs[0].mean_iou
+        assert found == pytest.approx((expected,) * 3, abs=1e-9)
+        assert report.localisation.mean_iou == pytest.approx(expected, abs=1e-9)
+        assert report.localisation.measure == "OKS"
 
 
 def test_options_that_do_not_fit_and_images_without_a_size_are_refused(make_dataset):
     drawn = {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)}
     of_three, without = _dataset(make_dataset, drawn), _dataset(make_dataset, drawn, size=None)
-    cells, number = _cells(make_dataset), r"as many points as constants, got 2 that are not, on samples"
+    cells, unsized, number = (
+        _cells(make_dataset),
+        _cells(make_dataset, size=None),
+        "as many points as constants, got 2 ",
+    )
     size = r"must have an image size .*, got 1 without .*compute_metadata"
     for dataset, options, message in (
-        (of_three, {"sigmas": "coco"}, number),
+        (of_three, {"sigmas": "coco"}, number + "that are not, on samples"),
         (of_three, {"sigmas": [0.05, 0.05]}, number),
         (without, {}, size),
-        (_cells(make_dataset, size=None), {"point_radius": 0.02}, size),
-        (_cells(make_dataset, size=None), {"point_radius": 8}, size),
-        (
-            cells,
-            {"point_radius": 5, "sigmas": 0.1},
-            "`sigmas` has no effect with `point_radius`.* leave one of the two",
-        ),
+        (unsized, {"point_radius": 0.02}, size),
+        (unsized, {"point_radius": 8}, size),
+        (cells, {"point_radius": 5, "sigmas": 0.1}, "`sigmas` has no effect with `point_radius`.* leave one of the"),
         (cells, {"point_radius": 0}, "`point_radius` must be a number above 0, or None, got 0"),
+        (cells, {"fields": ["alice", "bob", "carol"]}, "points or more unless `point_radius` gives .*, got 7 that"),
     ):
         before = stored(dataset)
         with pytest.raises(AgreementInputError, match=message):
-            compute_quickly(dataset, ["alice", "bob"], **options)
+            compute_quickly(dataset, **{"fields": ["alice", "bob"], **options})
         assert stored(dataset) == before
+    report = compute_quickly(cells, ["alice", "bob"], invalid="skip")
+    assert (report.run.n_invalid, report.n_objects) == (4, 0)
+    one_of_two = _keypoints([POINTS[0], NO])  # one labelled point of several is not refused
+    seen = _dataset(make_dataset, {"alice": one_of_two, "bob": one_of_two})
+    assert compute_quickly(seen, ["alice", "bob"]).n_points == 2
 
 
-def test_points_that_are_not_labelled_do_not_move_an_object(make_dataset):
-    alice = [POINTS[0], POINTS[1], POINTS[2], [NAN, NAN]]
-    bob = [POINTS[0], POINTS[1], [NAN, NAN], [0.9, 0.9]]
-    dataset = _dataset(make_dataset, {"alice": _keypoints(alice), "bob": _keypoints(bob)})
-    report = compute_quickly(dataset, ["alice", "bob"])
-    assert dataset.first().agreement_iou == pytest.approx(1.0)
-    # of the four points that anybody labelled, two are labelled by both
-    assert report.localisation.visibility == pytest.approx(2 / 4)
-    assert report.pairs[0].visibility == pytest.approx(2 / 4)
+#: points of alice and bob at the same places; the share that both labelled of the points that anybody labelled
+SEEN = [
+    ([*POINTS, NO], [*POINTS[:2], NO, [0.9, 0.9]], 2 / 4),  # points that are not labelled do not move an object
+    (POINTS, [*POINTS, [0.3, 0.9]], 3 / 4),  # of other lengths, those that both have count
+    ([POINTS[0], [None, None], POINTS[2]], [*POINTS, [0.3, 0.9]], 2 / 4),  # None is not labelled either
+]
+
+
+def test_points_that_only_one_labelled_do_not_move_an_object_and_are_counted(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
+    for alice, bob, visibility in SEEN:
+        change = {"alice.keypoints.0.points": alice, "bob.keypoints.0.points": bob}
+        dataset._sample_collection.update_one({}, {"$set": change})
+        report = compute_quickly(dataset, ["alice", "bob"], overwrite=True)
+        assert dataset.first().agreement_iou == pytest.approx(1.0)
+        assert report.localisation.visibility == report.pairs[0].visibility == pytest.approx(visibility)
     assert load_agreement(dataset) == report
 
 
 def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
-    half = [POINTS[0], POINTS[1], [NAN, NAN]]
+    half = [POINTS[0], POINTS[1], NO]
     dataset = _dataset(
         make_dataset,
         {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS), "carol": _keypoints(half)},
@@ -130,38 +141,28 @@ def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
 
 
 def test_objects_with_one_labelled_point_match_only_where_equal_and_the_report_says_so(make_dataset):
-    no = [NAN, NAN]
-    alice, bob = _keypoints([[0.5, 0.5], no], [[0.1, 0.1], no]), _keypoints([[0.5, 0.5], no], [[0.1001, 0.1], no])
+    alice, bob = _keypoints([[0.5, 0.5], NO], [[0.1, 0.1], NO]), _keypoints([[0.5, 0.5], NO], [[0.1001, 0.1], NO])
     dataset = _dataset(make_dataset, {"alice": alice, "bob": bob})
     report = compute_quickly(dataset, ["alice", "bob"])
     assert dataset.values("alice.keypoints.agreement") == [["agreed", "lone"]]
     assert report.n_points == 4
 
 
-@pytest.mark.parametrize(
-    "points",
-    [[], [[NAN, NAN]], [[0.1, NAN]], [[0.1, math.inf]], [[0.1]], [[0.1, 0.2, 0.3]], [["a", 0.2]], [[True, 0.1]], None],
-)
-@pytest.mark.few(2)
-def test_unusable_points_are_refused_before_anything_is_written_or_left_out(make_dataset, points):
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS, POINTS), "bob": _keypoints(POINTS)})
-    dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.1.points": points}})
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"Keypoints must have points .*, got 1 that are not, on samples"):
+UNUSABLE = [[], [NO], [[0.1, NAN]], [[0.1, math.inf]], [[0.1]], [[0.1, 0.2, 0.3]], [["a", 0.2]], [[True, 0.1]], None]
+
+
+def test_unusable_points_are_refused_before_anything_is_written_or_left_out(make_dataset):
+    drawn = {"alice": _keypoints(POINTS, POINTS), "bob": _keypoints(POINTS)}
+    dataset = _dataset(make_dataset, *({name: of.copy() for name, of in drawn.items()} for _ in UNUSABLE))
+    for sample_id, points in zip(dataset.values("_id"), UNUSABLE, strict=True):
+        dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"alice.keypoints.1.points": points}})
+    before, n = stored(dataset), len(UNUSABLE)
+    with pytest.raises(AgreementInputError, match=rf"Keypoints must have points .*, got {n} that are not, on samples"):
         compute_quickly(dataset, ["alice", "bob"])
     assert stored(dataset) == before
     report = compute_quickly(dataset, ["alice", "bob"], invalid="skip")
-    assert (report.run.n_invalid, report.n_objects, report.score.mean) == (1, 2, 1.0)
-
-
-def test_points_that_are_none_are_not_labelled_and_of_other_lengths_those_that_both_have_count(make_dataset):
-    more = [*POINTS, [0.3, 0.9]]
-    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(more)})
-    report = compute_quickly(dataset, ["alice", "bob"])
-    assert (report.localisation.mean_iou, report.localisation.visibility) == pytest.approx((1.0, 3 / 4))
-    dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.0.points.1": [None, None]}})
-    report = compute_quickly(dataset, ["alice", "bob"], overwrite=True)
-    assert report.localisation.visibility == pytest.approx(2 / 4)
+    assert (report.run.n_invalid, report.n_objects, report.score.mean) == (n, 2 * n, 1.0)
+    assert dataset.values("agreement_n_units") == [1] * n
 
 
 def _cells(make_dataset, size=(WIDTH, HEIGHT)):
@@ -177,32 +178,17 @@ def _circles(distance, radius):
     return a.intersection(b).area / a.union(b).area
 
 
-@pytest.mark.parametrize(("point_radius", "pixels"), [(10, 10.0), (0.025, 10.0), (1, 1.0)])
-@pytest.mark.few(2)
-def test_single_points_are_compared_by_circles_in_pixels_or_shares_of_the_longer_side(
-    make_dataset, point_radius, pixels
-):
+def test_single_points_are_compared_by_circles_in_pixels_or_shares_of_the_longer_side(make_dataset):
     dataset = _cells(make_dataset)
-    report = compute_quickly(dataset, ["alice", "bob"], iou=0.4, point_radius=point_radius)
-    expected = [_circles(distance, pixels) for distance in (6, 2)]
-    found = [label.agreement_iou for label in dataset.first().bob.keypoints]
-    assert found == [pytest.approx(iou, abs=1e-6) if iou >= 0.4 else None for iou in expected]
-    assert dataset.first().agreement_score == pytest.approx(sum(iou for iou in expected if iou >= 0.4) / 2, abs=1e-6)
-    assert report.localisation.measure == "IoU of circles"
-    assert report.n_points == 0
-
-
-def test_single_points_without_a_radius_are_refused_and_one_labelled_point_of_several_is_not(make_dataset):
-    dataset = _cells(make_dataset)
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"two points or more unless `point_radius` gives .*, got 7 that"):
-        compute_quickly(dataset, ["alice", "bob", "carol"])
-    assert stored(dataset) == before
-    report = compute_quickly(dataset, ["alice", "bob"], invalid="skip")
-    assert (report.run.n_invalid, report.n_objects) == (4, 0)
-    one_of_two = _keypoints([POINTS[0], [NAN, NAN]])
-    seen = _dataset(make_dataset, {"alice": one_of_two, "bob": one_of_two})
-    assert compute_quickly(seen, ["alice", "bob"]).n_points == 2
+    for point_radius, pixels in ((10, 10.0), (0.025, 10.0), (1, 1.0)):
+        report = compute_quickly(dataset, ["alice", "bob"], iou=0.4, point_radius=point_radius, overwrite=True)
+        expected = [_circles(distance, pixels) for distance in (6, 2)]
+        sample = dataset.first()
+        found = [label.agreement_iou for label in sample.bob.keypoints]
+        assert found == [pytest.approx(iou, abs=1e-6) if iou >= 0.4 else None for iou in expected]
+        assert sample.agreement_score == pytest.approx(sum(iou for iou in expected if iou >= 0.4) / 2, abs=1e-6)
+        assert report.localisation.measure == "IoU of circles"
+        assert report.n_points == 0
 
 
 def test_consensus_a_view_decisions_and_agreement_as_map_know_the_radius(make_dataset):

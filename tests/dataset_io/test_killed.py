@@ -12,12 +12,15 @@ import pytest
 
 from tests.dataset_io.annotation_samples import coco, written
 from tests.dataset_io.app_state import EVERYTHING
-from tests.dataset_io.quick_runs import QUICKLY, compute_quickly
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, QUICKLY, compute_quickly
 from tests.dataset_io.test_decide import all_units, gold_of
-from tests.datasets import detections, random_annotators, stored, user_values
+from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
+from tests.datasets import Kept, random_annotators, random_videos, stored, user_values
 from tools.dev.private_fiftyone import ROOT
 
 from annotator_agreement.dataset_io import (
+    add_units,
     apply_decisions,
     configure_agreement_app,
     decide,
@@ -31,10 +34,9 @@ from annotator_agreement.dataset_io import (
     undo_applied,
 )
 from annotator_agreement.dataset_io.record import fields_marked, run, writing
+from annotator_agreement.dataset_io.units import units_field
 
 pytestmark = pytest.mark.long
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _check_and_delete(dataset, values, before, keys):
@@ -51,10 +53,15 @@ def _check_and_delete(dataset, values, before, keys):
 
 
 def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agreement",), first=1, step=1, **options):
-    """Kill a call before a first write, a later one, and so on, until it survives."""
+    """Kill a call before a first write, a later one, and so on, until it survives; the number of writes.
+
+    What was prepared once is put back before every call, and the check deletes it, too.
+    """
     before, values = stored(dataset), user_values(dataset, [])
+    prepare(dataset)
+    prepared = Kept(dataset)
     for n in itertools.count(first, step):
-        prepare()
+        prepared.put_back()
         killed = killable(dataset, function, *arguments, kill_before=n, **options)
         dataset.reload()
         if killed and function == "compute_agreement" and not options.get("overwrite"):
@@ -68,102 +75,117 @@ def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agr
     raise AssertionError
 
 
-def _nothing():
+def _nothing(dataset):
     pass
 
 
-@pytest.fixture
-def dataset(make_dataset):
-    return make_dataset(random_annotators(9, seed=5))
+def _computed(dataset):
+    compute_quickly(dataset)
 
 
-def test_a_run_killed_before_any_of_its_writes(killable, dataset):
-    n = kill_everywhere(killable, dataset, _nothing, "compute_agreement", ANNOTATORS, **QUICKLY)
-    assert n > 10  # register, declare, three batches, results, status
+def _of_two(dataset):
+    compute_quickly(dataset, ["alice", "bob"])
 
 
-def test_an_overwriting_run_killed_before_every_third_of_its_writes(killable, dataset):
-    def prepare():
-        compute_quickly(dataset, ["alice", "bob"])
-
-    assert (
-        kill_everywhere(killable, dataset, prepare, "compute_agreement", ANNOTATORS, **QUICKLY, step=3, overwrite=True)
-        > 12
-    )
+def _set_up(dataset):
+    compute_quickly(dataset)
+    configure_agreement_app(dataset, **EVERYTHING)
+    save_agreement_views(dataset)
 
 
-#: what to kill of a run that has views and settings of the App: the call, its arguments, the least number of writes,
-#: and which of them are tried
+RENAME = ("rename_agreement", "agreement", "renamed")
+#: what is killed of a run on boxes: what was there, the call, its options, which writes are tried (first, step), the
+#: least number of them
 LIFE = {
-    "settings": (
-        "configure_agreement_app",
-        (),
-        EVERYTHING,
-        10,
-        3,
-    ),  # the record, the groups, seven indexes, the colours
-    "views": ("save_agreement_views", (), {}, 8, 2),  # four views, and the dataset for each
-    "rename": ("rename_agreement", ("agreement", "renamed"), {}, 30, 7),
-    "delete": ("delete_agreement", ("agreement",), {}, 15, 3),
+    "a run": (_nothing, ("compute_agreement", ANNOTATORS), QUICKLY, (1, 2), 10),  # register, declare, batches, results
+    "overwriting": (_of_two, ("compute_agreement", ANNOTATORS), {**QUICKLY, "overwrite": True}, (1, 5), 12),
+    # the record, the groups, seven indexes, the colours
+    "settings": (_computed, ("configure_agreement_app",), EVERYTHING, (1, 4), 10),
+    "views": (_computed, ("save_agreement_views",), {}, (2, 3), 8),  # four views, and the dataset for each
+    "renaming": (_set_up, RENAME, {}, (2, 7), 30),
+    "deleting": (_set_up, ("delete_agreement", "agreement"), {}, (1, 4), 15),
 }
 
 
 @pytest.mark.parametrize("what", LIFE)
-def test_what_happens_to_a_run_killed_before_some_of_its_writes(killable, dataset, what):
-    function, arguments, options, least, step = LIFE[what]
-
-    def prepare():
-        compute_quickly(dataset, ANNOTATORS)
-        if what in ("rename", "delete"):
-            configure_agreement_app(dataset, **EVERYTHING)
-            save_agreement_views(dataset)
-
+def test_a_run_killed_before_some_writes_of_its_life(killable, make_dataset, what):
+    prepare, call, options, (first, step), least = LIFE[what]
+    dataset = make_dataset(random_annotators(6, seed=5))  # two batches
     keys = ("agreement", "renamed")
-    assert kill_everywhere(killable, dataset, prepare, function, *arguments, keys=keys, step=step, **options) > least
-
-
-@pytest.fixture
-def videos(make_videos):
-    labels = random_annotators(5, seed=5)
-    return make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    assert kill_everywhere(killable, dataset, prepare, *call, keys=keys, first=first, step=step, **options) > least
 
 
 FRAME_FIELDS = [f"frames.{name}" for name in ANNOTATORS]
 
 
-def test_a_run_on_frames_killed_before_every_second_of_its_writes(killable, videos):
-    n = kill_everywhere(killable, videos, _nothing, "compute_agreement", FRAME_FIELDS, step=2, **QUICKLY)
-    assert n > 11  # register, declare, three batches, the videos, results, status
+@pytest.mark.parametrize("what", ["a run", "renaming"])
+def test_a_run_on_frames_killed_before_every_third_of_its_writes(killable, make_videos, what):
+    videos = make_videos(random_videos([3, 3], seed=5))
+    if what == "a run":
+        prepare, call, options = _nothing, ("compute_agreement", FRAME_FIELDS), QUICKLY
+    else:
+        prepare, call, options = lambda dataset: compute_quickly(dataset, FRAME_FIELDS), RENAME, {}
+    assert kill_everywhere(killable, videos, prepare, *call, keys=("agreement", "renamed"), step=3, **options) > 7
 
 
-def test_a_renaming_of_frame_fields_killed_before_every_second_of_its_writes(killable, videos):
-    def prepare():
-        compute_quickly(videos, FRAME_FIELDS)
+@pytest.mark.parametrize("what", ["a run", "a run with maps in files", "deleting"])
+def test_a_run_on_masks_killed_before_some_of_its_writes_leaves_no_files(killable, make_dataset, tmp_path, what):
+    dataset = masked_dataset(make_dataset, random_masks(5, gaps=False))
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    (folder / f"{'a' * 24}-{'b' * 24}.png").write_text("mine")  # named nearly like a map
+    where = {"disagreement_map": True} if what == "a run" else {"map_folder": str(folder)}
+    if what == "deleting":  # the files are gone after the first time, which hinders no other one
+        prepare, call, where = lambda dataset: compute_quickly(dataset, **where), ("delete_agreement", "agreement"), {}
+    else:
+        prepare, call = _nothing, ("compute_agreement", ANNOTATORS)
+    least = 4 if what == "deleting" else 10
+    assert kill_everywhere(killable, dataset, prepare, *call, first=2, step=3, **where) > least
+    assert [path.read_text() for path in folder.iterdir()] == ["mine"]
 
-    keys = ("agreement", "renamed")
-    n = kill_everywhere(killable, videos, prepare, "rename_agreement", "agreement", "renamed", keys=keys, step=2)
-    assert n > 7
+
+def test_making_units_killed_before_every_third_of_its_writes(killable, make_dataset):
+    dataset = make_dataset(random_annotators(6, seed=5))
+    before, values = stored(dataset), user_values(dataset, [])
+    compute_quickly(dataset)
+    computed = Kept(dataset)
+    for n in itertools.count(1, 3):
+        computed.put_back()
+        killed = killable(dataset, "add_units", kill_before=n)
+        dataset.reload()
+        assert list_agreements(dataset) == ["agreement"]
+        assert load_agreement(dataset).n_samples == 6
+        assert user_values(dataset, ["agreement"]) == values
+        if n % 2:  # what a dead process began is made anew, or deleted
+            record = units_field.derived_record(run.Run(dataset, "agreement"), "_units") or {}
+            add_units(dataset, overwrite=record.get("status") == "completed")
+            for document in documents_of(dataset):
+                assert units_in(document).keys() == units_of(document, LISTS).keys()
+        delete_agreement(dataset)
+        assert stored(dataset) == before
+        if not killed:
+            break
+    assert n > 6  # the record, the field, two batches, the record
 
 
 def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(killable, make_dataset, tmp_path):
-    old = make_dataset({"ann": [[("dog", (0.5, 0.5, 0.1, 0.1))], [("dog", (0.5, 0.5, 0.2, 0.2))]]})
-    old.set_values("ann.detections.sure", [[True], [True]], dynamic=True)
+    dataset = make_dataset({"ann": [[("dog", (0.5, 0.5, 0.1, 0.1))], [("dog", (0.5, 0.5, 0.2, 0.2))]]})
+    dataset.set_values("ann.detections.sure", [[True], [True]], dynamic=True)
     box = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann", "attributes": {"depth": 2}}
     path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg", "rater_list": ["ann"]}], [box]))
     options = {"overwrite": True, "remove_others": True, "label_types": "polylines"}
+    old, fields = Kept(dataset), set(dataset.get_field_schema())
     for n in itertools.count(1, 3):
-        dataset = old.clone(persistent=True)
+        old.put_back()
         killed = killable(dataset, "import_annotations", str(path), kill_before=n, **options)
-        reopened = fo.load_dataset(dataset.name)
-        reopened.reload()
-        found = [list(map(type, value[value._LABEL_LIST_FIELD])) if value else None for value in reopened.values("ann")]
+        dataset.reload()
+        found = [list(map(type, value[value._LABEL_LIST_FIELD])) if value else None for value in dataset.values("ann")]
         assert found in ([[fo.Detection]] * 2, [[fo.Polyline], None]), n
-        import_annotations(reopened, path, **options)
-        assert set(reopened.get_field_schema()) == set(old.get_field_schema())
-        assert reopened.get_field("ann").document_type is fo.Polylines
-        assert reopened.get_field("ann.polylines.depth") is not None
-        assert [value and len(value.polylines) for value in reopened.values("ann")] == [1, None]
-        dataset.delete()
+        import_annotations(dataset, path, **options)
+        assert set(dataset.get_field_schema()) == fields
+        assert dataset.get_field("ann").document_type is fo.Polylines
+        assert dataset.get_field("ann.polylines.depth") is not None
+        assert [value and len(value.polylines) for value in dataset.values("ann")] == [1, None]
         if not killed:
             break
     assert n > 8
@@ -181,7 +203,9 @@ def kept_whole(dataset):
     return len(decisions)
 
 
-def test_a_process_killed_before_any_of_its_writes_leaves_whole_decisions(killable, make_dataset):
+def test_deciding_and_applying_killed_before_any_of_their_writes_leave_whole_decisions_and_samples(
+    killable, make_dataset
+):
     dataset = make_dataset(random_annotators(9, seed=5))
     compute_quickly(dataset)
     before, counts = stored(dataset), []
@@ -189,25 +213,14 @@ def test_a_process_killed_before_any_of_its_writes_leaves_whole_decisions(killab
         killed = killable(dataset, "decide", "agreement", "none", all=True, kill_before=n)
         dataset.reload()
         counts.append(kept_whole(dataset))
-        if not killed:
-            break
         if dataset.get_field("agreement_gold_decisions") is not None:
+            assert counts[-1] == len(all_units(dataset)) or killed
             delete_decisions(dataset)
             assert stored(dataset)["samples"] == before["samples"]
+        if not killed:
+            break
     assert len(set(counts)) > 3  # three batches
-    assert counts[-1] == len(all_units(dataset))
-
-
-def decided(dataset):
-    """The dataset with decisions to apply."""
-    compute_quickly(dataset)
-    decide(dataset, min_votes=2)
-    decide(dataset, choice="none", verdict="lone")
-    return dataset
-
-
-def test_applying_decisions_killed_before_any_of_its_writes_leaves_whole_samples(killable, make_dataset):
-    dataset = decided(make_dataset(random_annotators(9, seed=5)))
+    decided(dataset)
     before, counts = stored(dataset)["samples"], []
     for n in itertools.count(1):
         killed = killable(dataset, "apply_decisions", kill_before=n)
@@ -224,6 +237,13 @@ def test_applying_decisions_killed_before_any_of_its_writes_leaves_whole_samples
     assert stored(dataset)["samples"] == after
     assert undo_applied(dataset).n_objects == counts[-1]
     assert stored(dataset)["samples"] == before
+
+
+def decided(dataset):
+    """The dataset with decisions to apply."""
+    decide(dataset, min_votes=2)
+    decide(dataset, choice="none", verdict="lone")
+    return dataset
 
 
 _BOTH = """
@@ -249,8 +269,9 @@ sys.exit(os.waitpid(child, 0)[1] if child else 0)
 
 
 def test_two_processes_neither_lose_nor_double_a_decision_and_apply_each_once(make_dataset):
-    dataset, other = make_dataset(random_annotators(12, seed=6)), decided(make_dataset(random_annotators(12, seed=6)))
-    report = compute_quickly(dataset)
+    dataset, other = (make_dataset(random_annotators(12, seed=6)) for _ in range(2))
+    report, _ = compute_quickly(dataset), compute_quickly(other)
+    decided(other)
     # a unit of one label; whoever has decided nothing as missed takes back an earlier step, but none of these
     n_lone = sum(annotator.verdicts["lone"] for annotator in report.annotators)
     before, preview = stored(other)["samples"], apply_decisions(other, preview=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import fiftyone as fo
 import pytest
 from fiftyone.core.odm import get_db_conn
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import PATIENT_SECONDS
 
@@ -33,21 +33,6 @@ def _set_lease(dataset, owner, seconds):
     get_db_conn().datasets.update_one({"_id": dataset._doc.id}, update)
 
 
-def _in_thread(function, *arguments, **options):
-    """Call a function in a thread; returns the thread, and a list that gets its error."""
-    errors = []
-
-    def call():
-        try:
-            function(*arguments, **options)
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    return thread, errors
-
-
 # ---- the lease ----
 
 
@@ -63,11 +48,9 @@ def test_one_thread_writes_at_a_time_and_may_ask_again(make_dataset):
                 time.sleep(0.002)
                 inside.pop()
 
-    threads = [threading.Thread(target=write) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(4):
+            threads.submit(write)
     assert most == [1] * 20
     assert names.LEASE not in _document(dataset)
 
@@ -106,25 +89,20 @@ def test_the_lease_of_a_process_elsewhere_is_taken_over_when_it_has_ended_and_re
             time.sleep(0.02)
 
 
-def test_a_lease_that_is_renewed_is_waited_for_until_patience_ends(make_dataset, monkeypatch):
-    dataset = make_dataset()
-    monkeypatch.setattr(lease, "PATIENCE_SECONDS", 0.2)
-    _set_lease(dataset, "another-machine/1 77 0.0 x", 100_000)
-    message = "must be changed by one process at a time, but the process 77 on another-machine has been changing it"
-    with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(dataset, ANNOTATORS)
-    assert list_agreements(dataset) == []
-    assert _document(dataset)[names.LEASE]["owner"].startswith("another-machine")
-
-
-def test_who_lost_the_lease_changes_no_schema(make_dataset):
+def test_a_lease_that_is_renewed_is_waited_for_until_patience_ends_and_who_lost_it_changes_no_schema(
+    make_dataset, monkeypatch
+):
     dataset = make_dataset()
     before = _document(dataset)["sample_fields"]
     with lease.writing(dataset):
-        _set_lease(dataset, "another-machine/1 1 0.0 x", 60)
+        _set_lease(dataset, "another-machine/1 77 0.0 x", 100_000)
         with pytest.raises(AgreementInputError, match="another one began to change it while this one stood still"):
             schema.declare(dataset, {"late": fo.FloatField()})
     assert _document(dataset)["sample_fields"] == before
+    monkeypatch.setattr(lease, "PATIENCE_SECONDS", 0.2)
+    message = "must be changed by one process at a time, but the process 77 on another-machine has been changing it"
+    refused(message, compute_agreement, dataset, ANNOTATORS)
+    assert list_agreements(dataset) == []
     assert _document(dataset)[names.LEASE]["owner"].startswith("another-machine")
 
 
@@ -225,25 +203,21 @@ def _meanwhile(monkeypatch, action):
     def work(*arguments):
         if not done:
             done.append(True)
-            thread, errors = _in_thread(action)
-            thread.join()
-            done.extend(errors)
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(action).result()
         return work_through(*arguments)
 
     for module in ("run.settle", "units.changing"):
         monkeypatch.setattr(f"annotator_agreement.dataset_io.{module}.work_through", work)
-    return done
 
 
 def test_of_two_runs_of_one_key_at_once_one_gets_a_sentence(make_dataset):
     dataset = make_dataset(random_annotators(30, seed=2))
-    both = [_in_thread(compute_quickly, fo.load_dataset(dataset.name)) for _ in range(2)]
-    for thread, _ in both:
-        thread.join()
-    failures = [error for _, errors in both for error in errors]
-    assert len(failures) == 1
-    assert isinstance(failures[0], AgreementInputError)
-    assert "`run_key` must be new, got 'agreement'" in str(failures[0])
+    with ThreadPoolExecutor(2) as threads:
+        both = [threads.submit(compute_quickly, fo.load_dataset(dataset.name)) for _ in range(2)]
+    (failure,) = [each.exception() for each in both if each.exception()]
+    assert isinstance(failure, AgreementInputError)
+    assert "`run_key` must be new, got 'agreement'" in str(failure)
     assert run.Run(dataset, "agreement").report().n_samples == 30
 
 
@@ -251,8 +225,7 @@ def test_an_overwritten_run_touches_nothing_of_the_one_that_replaced_it(make_dat
     dataset = make_dataset(random_annotators(30, seed=2))
     n_files = stored(dataset)["n_files"]
     _meanwhile(monkeypatch, lambda: compute_quickly(dataset, overwrite=True, iou=0.6))
-    with pytest.raises(AgreementInputError, match="'agreement' was deleted or replaced while it was running"):
-        compute_quickly(dataset)
+    refused("'agreement' was deleted or replaced while it was running", compute_quickly, dataset)
     kept = run.Run(dataset, "agreement")
     assert (kept.report().config["iou"], kept.status, kept.records().report.n_samples) == (0.6, "completed", 30)
     assert stored(dataset)["n_files"] == n_files + 2

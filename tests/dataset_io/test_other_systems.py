@@ -18,9 +18,8 @@ ON_WINDOWS = [r"C:\Users\Ann Lee\images\one.jpg", r"C:\Users\Ann Lee\images\two.
 UNIX_ALONE = {"curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"}
 
 
-@pytest.mark.parametrize(
-    ("match", "name"),
-    [
+def test_images_are_found_under_names_of_any_system_and_a_folder_of_another_name_is_not_meant():
+    for match, name in (
         ("filename", "two.jpg"),
         ("filename", "/home/ann/two.jpg"),
         ("filename", r"D:\other\two.jpg"),
@@ -29,13 +28,8 @@ UNIX_ALONE = {"curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "reso
         ("path", r"images\two.jpg"),
         ("path", ON_WINDOWS[1]),
         ("path", PureWindowsPath(ON_WINDOWS[1]).as_posix()),
-    ],
-)
-def test_images_are_found_under_names_of_any_system(match, name):
-    assert _Names(ON_WINDOWS, match).find(name) == [ON_WINDOWS[1]]
-
-
-def test_a_folder_of_another_name_is_not_meant():
+    ):
+        assert _Names(ON_WINDOWS, match).find(name) == [ON_WINDOWS[1]], name
     assert _Names(ON_WINDOWS, "path").find(r"other\two.jpg") == []
 
 
@@ -47,22 +41,16 @@ def test_names_in_exported_files_have_the_same_separator_on_every_system():
         assert _Names(alike, "path").find(name) == [path]
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
+def test_an_image_has_an_address_in_label_studio_that_leads_back_to_it_and_is_shown_by_its_name():
+    for path, name in (
         (ON_WINDOWS[0], "Users/Ann Lee/images/one.jpg"),
         ("/Users/Ann Lee/images/one.jpg", "Users/Ann Lee/images/one.jpg"),
         (r"\\server\share\images\one.jpg", "server/share/images/one.jpg"),
         ("https://x.org/images/one.jpg", "/images/one.jpg"),
         ("s3://bucket/one.jpg", "/one.jpg"),
-    ],
-)
-def test_an_image_has_an_address_in_label_studio_that_leads_back_to_it(path, name):
-    assert name_in(address_of(path)) == name
-    assert _Names([path], "filename").find(name) == [path]
-
-
-def test_reports_show_the_name_of_a_file_of_any_system():
+    ):
+        assert name_in(address_of(path)) == name
+        assert _Names([path], "filename").find(name) == [path]
     assert file_name(ON_WINDOWS[0]) == file_name("/Users/Ann/one.jpg") == "one.jpg"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from itertools import combinations
 
 import cv2
@@ -17,20 +18,19 @@ from PIL import Image
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score, jaccard_score
 
 from tests.dataset_io.masked import masked_dataset, random_masks, segmentation
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, load
+from annotator_agreement import load
 from annotator_agreement.agreement.pixels import compute
 from annotator_agreement.charts.reports import report_text
-from annotator_agreement.dataset_io import agreement_on, delete_agreement, load_agreement
+from annotator_agreement.dataset_io import delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.database import stored_arrays
 from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.labels import StoredMask, mask_reading, read_mask
+from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.metrics.pixels import boundaries
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _kept(masks, ignore):
@@ -38,6 +38,12 @@ def _kept(masks, ignore):
     flat = [mask.ravel() for mask in masks]
     kept = ~np.any([np.isin(mask, ignore) for mask in flat], axis=0)
     return [mask[kept] for mask in flat]
+
+
+def _mean_iou(a, b, background):
+    """The mean IoU of the classes that either drew; nan where neither drew any."""
+    drawn = [value for value in np.union1d(a, b) if value != background]
+    return jaccard_score(a, b, average="macro", labels=drawn) if drawn else np.nan
 
 
 def _by_sklearn(masks, background, ignore):
@@ -49,7 +55,7 @@ def _by_sklearn(masks, background, ignore):
         constant = len(present) == 1
         rows.append(
             {
-                "iou": jaccard_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
+                "iou": _mean_iou(a, b, background),
                 "dice": f1_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
                 "iou_with_background": jaccard_score(a, b, average="macro"),
                 "dice_with_background": f1_score(a, b, average="macro"),
@@ -64,18 +70,17 @@ def _by_sklearn(masks, background, ignore):
     return means
 
 
-@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
 @pytest.mark.parametrize(
     ("options", "background", "ignore"),
     [({}, 0, []), ({"background": 5}, 5, []), ({"background": None, "ignore_values": [9, 200]}, None, [9])],
     ids=["default", "other background", "ignore"],
 )
 @pytest.mark.few(1)
-def test_every_number_of_a_sample_is_that_of_scikit_learn(
-    make_dataset, tmp_path, in_files, options, background, ignore
+def test_every_number_of_a_sample_is_that_of_scikit_learn_and_of_the_krippendorff_package(
+    make_dataset, tmp_path, options, background, ignore
 ):
     masks = random_masks(25)
-    dataset = masked_dataset(make_dataset, masks, tmp_path if in_files else None)
+    dataset = masked_dataset(make_dataset, masks, tmp_path if background is None else None)
     compute_quickly(dataset, ANNOTATORS, **options)
     n_rated = 0
     for k, sample in enumerate(dataset):
@@ -88,28 +93,23 @@ def test_every_number_of_a_sample_is_that_of_scikit_learn(
         for name, expected in _by_sklearn(given, background, ignore).items():
             assert sample[f"agreement_{name}"] == (None if expected is None else pytest.approx(expected, abs=1e-12))
         columns = _kept(given, ignore)
+        drew = dict(zip((name for name in ANNOTATORS if masks[name][k] is not None), columns, strict=True))
+        for name, mask in drew.items():
+            own = [_mean_iou(mask, other, background) for who, other in drew.items() if who != name]
+            own = [iou for iou in own if not np.isnan(iou)]
+            assert sample[name].agreement_iou == (pytest.approx(np.mean(own), abs=1e-12) if own else None)
+            assert sample[name].agreement_of == len(given)
+        if len(np.unique(columns)) == 1:
+            assert sample.agreement_alpha is None
+        else:
+            alpha = krippendorff.alpha(np.array(columns), level_of_measurement="nominal")
+            assert sample.agreement_alpha == pytest.approx(alpha, abs=1e-12)
         expected_units = set(np.unique(columns).tolist()) - {background}
         assert sample.agreement_n_units == len(expected_units)
         disputed = {v for v in expected_units if any(((a == v) != (b == v)).any() for a, b in combinations(columns, 2))}
         assert sample.agreement_n_disputed == len(disputed)
         assert sample.agreement_ignored == pytest.approx(1 - len(columns[0]) / given[0].size, abs=1e-12)
     assert n_rated > 15
-
-
-def test_alpha_is_that_of_the_krippendorff_package(make_dataset, tmp_path):
-    masks = random_masks(12, gaps=False, seed=3)
-    dataset = masked_dataset(make_dataset, masks, tmp_path)
-    report = compute_quickly(dataset, ANNOTATORS)
-    tables = [np.array([masks[name][k].ravel() for name in ANNOTATORS]) for k in range(12)]
-    for sample, table in zip(dataset, tables, strict=True):
-        if len(np.unique(table)) == 1:
-            assert sample.agreement_alpha is None
-        else:
-            expected = krippendorff.alpha(table, level_of_measurement="nominal")
-            assert sample.agreement_alpha == pytest.approx(expected, abs=1e-12)
-    together = krippendorff.alpha(np.hstack(tables), level_of_measurement="nominal")
-    assert report.alpha.pooled == pytest.approx(together, abs=1e-12)
-    assert report.alpha.n_units == report.n_pixels == sum(table.shape[1] for table in tables)
 
 
 def test_the_report_pools_the_pixels_of_all_samples(make_dataset, tmp_path):
@@ -131,11 +131,19 @@ def test_the_report_pools_the_pixels_of_all_samples(make_dataset, tmp_path):
         of_samples = [jaccard_score(masks[a][k].ravel(), masks[b][k].ravel(), average="macro") for k in shared]
         assert pair.mean.iou_with_background == pytest.approx(np.mean(of_samples), abs=1e-12)
     assert report.kappa == pytest.approx(np.mean([pair.kappa for pair in report.pairs]))
+    rated = [k for k in range(14) if sum(masks[name][k] is not None for name in ANNOTATORS) >= 2]
+    tables = [
+        np.array([np.full(size, np.nan) if (mask := masks[name][k]) is None else mask.ravel() for name in ANNOTATORS])
+        for k in rated
+        for size in [next(of[k].size for of in masks.values() if of[k] is not None)]
+    ]
+    together = krippendorff.alpha(np.hstack(tables), level_of_measurement="nominal")
+    assert report.alpha.pooled == pytest.approx(together, abs=1e-12)
+    assert report.alpha.n_units == report.n_pixels == sum(table.shape[1] for table in tables)
     everything = [np.concatenate(column) for column in zip(*in_pairs.values(), strict=True)]
     for entry in report.classes:
         iou = jaccard_score(*everything, labels=[entry.value], average="macro")
         assert entry.iou == pytest.approx(iou, abs=1e-12)
-        rated = [k for k in range(14) if sum(masks[name][k] is not None for name in ANNOTATORS) >= 2]
         per_sample = []
         for k in rated:
             given = [masks[name][k] for name in ANNOTATORS if masks[name][k] is not None]
@@ -160,19 +168,6 @@ def _square(left):
     return mask
 
 
-def test_masks_get_their_mean_iou_with_the_others(make_dataset):
-    masks = {"alice": [_square(1)], "bob": [_square(2)], "carol": [_square(4)]}
-    dataset = masked_dataset(make_dataset, masks)
-    compute_quickly(dataset, ANNOTATORS)
-    sample = dataset.first()
-    iou = {("alice", "bob"): 12 / 20, ("alice", "carol"): 4 / 28, ("bob", "carol"): 8 / 24}
-    for name in ANNOTATORS:
-        own = [value for pair, value in iou.items() if name in pair]
-        assert sample[name].agreement_iou == pytest.approx(np.mean(own), abs=1e-12)
-        assert sample[name].agreement_of == 3
-    assert sample.agreement_score == pytest.approx(np.mean(list(iou.values())), abs=1e-12)
-
-
 def test_where_all_pixels_are_ignored_nothing_is_defined(make_dataset):
     masks = {"alice": [np.full((3, 5), 255, np.uint8)], "bob": [np.ones((3, 5), np.uint8)]}
     dataset = masked_dataset(make_dataset, masks)
@@ -194,18 +189,15 @@ def _coloured(mask):
     return None if mask is None else np.array([COLOURS.get(v, (0, 0, 0)) for v in range(10)], np.uint8)[mask]
 
 
-@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
-def test_colours_are_classes_like_any_other(make_dataset, tmp_path, in_files):
+def test_colours_are_classes_like_any_other(make_dataset, tmp_path):
     masks = random_masks(8, seed=4)
     coloured = {name: [_coloured(mask) for mask in of] for name, of in masks.items()}
     gray = compute_quickly(masked_dataset(make_dataset, masks), ANNOTATORS, ignore_values=[9])
-    dataset = masked_dataset(make_dataset, coloured, tmp_path if in_files else None)
-    report = compute_quickly(dataset, ANNOTATORS, ignore_values=["#fafafa"], background="#000000")
-    assert report.mean == gray.mean
-    assert report.alpha == gray.alpha
-    assert report.is_rgb
-    names = {entry.name for entry in report.classes}
-    assert names == {"#000000", "#ff0000", "#008007", "#0300c8"}
+    for folder in (tmp_path, None):
+        dataset = masked_dataset(make_dataset, coloured, folder)
+        report = compute_quickly(dataset, ANNOTATORS, ignore_values=["#fafafa"], background="#000000")
+        assert (report.mean, report.alpha, report.is_rgb) == (gray.mean, gray.alpha, True)
+        assert {entry.name for entry in report.classes} == {"#000000", "#ff0000", "#008007", "#0300c8"}
     assert "#ff0000" in report_text(report)
 
 
@@ -225,22 +217,18 @@ def test_masks_are_read_as_fiftyone_reads_them(make_dataset, tmp_path):
     palette.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
     palette.save(tmp_path / "palette.png")
     Image.fromarray((mask % 4).astype(np.uint8)).save(tmp_path / "mask.tif")
-    expected = {
-        "one_bit": {0, 255},
-        "deep": {0, 1, 3, 300, 60_000},
-        "palette": {0x000000, 0xFF0000, 0x0000FF},
-        "mask": {0, 1, 3},
-    }
-    for name, values in expected.items():
-        path = next(tmp_path.glob(f"{name}.*"))
-        dataset = make_dataset({})
-        dataset.add_sample(
-            fo.Sample("1.jpg", **{who: fo.Segmentation(mask_path=str(path)) for who in ("alice", "bob")})
-        )
-        report = compute_quickly(dataset, ["alice", "bob"])
-        assert {entry.value for entry in report.classes} == values
-        assert report.score.mean == 1.0
-        assert report.is_rgb == (name == "palette")
+    dataset = make_dataset({})
+    for name, values in {
+        "one_bit.png": {0, 255},
+        "deep.png": {0, 1, 3, 300, 60_000},
+        "palette.png": {0x000000, 0xFF0000, 0x0000FF},
+        "mask.tif": {0, 1, 3},
+    }.items():
+        label = fo.Segmentation(mask_path=str(tmp_path / name))
+        dataset.add_sample(fo.Sample(name, alice=label, bob=label.copy()))
+        report = compute_quickly(dataset.match(F("filepath").ends_with(name)), ["alice", "bob"], overwrite=True)
+        assert {entry.value for entry in report.classes} == values, name
+        assert (report.score.mean, report.is_rgb) == (1.0, name == "palette.png")
 
 
 def test_the_type_of_the_numbers_and_an_axis_of_length_one_do_not_matter(make_dataset):
@@ -265,25 +253,24 @@ def _disagreement(masks, ignore):
     return result
 
 
-@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
-def test_the_heatmap_shows_where_annotators_disagree(make_dataset, tmp_path, in_files):
+def test_the_heatmap_shows_where_annotators_disagree(make_dataset, tmp_path):
     masks = random_masks(9, ["a", "b", "c", "d"], seed=12)
     dataset = masked_dataset(make_dataset, masks)
-    where = {"map_folder": tmp_path / "new" / "maps"} if in_files else {"disagreement_map": True}
-    compute_quickly(dataset, list("abcd"), ignore_values=[9], **where)
-    seen = 0
-    for k, sample in enumerate(dataset):
-        given = [masks[name][k] for name in "abcd" if masks[name][k] is not None]
-        if len(given) < 2:
-            assert sample.agreement_map is None
-            continue
-        expected = _disagreement(given, [9])
-        seen = max(seen, expected.max())
-        np.testing.assert_array_equal(sample.agreement_map.get_map(), expected)
-        assert sample.agreement_map.get_map().dtype == np.uint8
-        assert sample.agreement_map.range == [0.0, 3.0]
-        assert (sample.agreement_map.map is None) == in_files
-    assert seen >= 2
+    for where in ({"map_folder": tmp_path / "new" / "maps"}, {"disagreement_map": True}):
+        compute_quickly(dataset, list("abcd"), ignore_values=[9], overwrite=True, **where)
+        seen = 0
+        for k, sample in enumerate(dataset):
+            given = [masks[name][k] for name in "abcd" if masks[name][k] is not None]
+            if len(given) < 2:
+                assert sample.agreement_map is None
+                continue
+            expected = _disagreement(given, [9])
+            seen = max(seen, expected.max())
+            np.testing.assert_array_equal(sample.agreement_map.get_map(), expected)
+            assert sample.agreement_map.get_map().dtype == np.uint8
+            assert sample.agreement_map.range == [0.0, 3.0]
+            assert (sample.agreement_map.map is None) == ("map_folder" in where)
+        assert seen >= 2
     assert dataset.get_field("agreement_map").document_type is fo.Heatmap
 
 
@@ -305,10 +292,8 @@ def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path)
 
 
 def test_large_masks_in_the_database_are_read_in_small_batches(make_dataset, monkeypatch):
-    rng = np.random.default_rng(1)
-    noise = [rng.integers(0, 200, (300, 300)).astype(np.uint8) for _ in range(6)]
-    dataset = masked_dataset(make_dataset, {"alice": noise, "bob": noise})
-    sizes = []
+    noise = [np.random.default_rng(k).integers(0, 200, (300, 300)).astype(np.uint8) for k in range(6)]
+    dataset, sizes = masked_dataset(make_dataset, {"alice": noise, "bob": noise}), []
     read_batch = pixels.PixelFamily.read
 
     def counted(self, rows, samples):
@@ -318,8 +303,7 @@ def test_large_masks_in_the_database_are_read_in_small_batches(make_dataset, mon
     monkeypatch.setattr(pixels.PixelFamily, "read", counted)
     monkeypatch.setattr(read, "BATCH_LABELS", 600)  # of 500 bytes; a mask has about 90,000
     compute_quickly(dataset, ["alice", "bob"])
-    assert max(sizes) == 2
-    assert sum(sizes) == 6
+    assert (max(sizes), sum(sizes)) == (2, 6)
 
 
 def test_a_view_is_compared_as_it_is_shown(make_dataset, tmp_path):
@@ -374,16 +358,7 @@ def test_frames_are_compared_like_samples(make_dataset):
 
 
 FIELDS = ["alice", "bob"]
-
-
 GOOD = np.array([[0, 1, 1, 2], [0, 0, 2, 2], [3, 3, 0, 0]], np.uint8)
-
-
-def _refused(dataset, match, fields=FIELDS, **options):
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=match):
-        compute_quickly(dataset, fields, **options)
-    assert stored(dataset) == before
 
 
 def _with(make_dataset, bad, at=1):
@@ -397,23 +372,27 @@ def _with(make_dataset, bad, at=1):
 
 def _broken(folder, how):
     """A label with a file that cannot be read."""
-    path = folder / "broken.png"
+    path = folder / f"{how}-broken.png"
     cv2.imwrite(str(path), GOOD)
     path.write_bytes({"cut off": path.read_bytes()[:-20], "text": b"no image", "empty": b""}[how])
     return fo.Segmentation(mask_path=str(path))
 
 
-@pytest.mark.parametrize("how", ["cut off", "text", "empty"])
-@pytest.mark.few(2)
-def test_files_that_are_no_images_are_refused(make_dataset, tmp_path, how):
-    dataset, sample_id = _with(make_dataset, _broken(tmp_path, how))
-    _refused(dataset, rf"must have a mask .*, got 1 that do not \(first: '.*broken.png' cannot be read.* {sample_id};")
-    report = compute_quickly(dataset, FIELDS, invalid="skip")
-    assert dataset.values("agreement_n_annotators") == [2, 1, 2]
-    assert dataset.values("bob.agreement_of") == [2, None, 2]
-    assert (report.run.n_invalid, report.n_rated) == (1, 2)
-    assert [agreement_on(dataset.skip(k).limit(1)).run.n_invalid for k in range(3)] == [0, 1, 0]
-    run = load(dataset)
+def test_files_that_are_no_images_are_refused_or_left_out_and_counted(make_dataset, tmp_path):
+    dataset, sample_id = _with(make_dataset, None)
+    for how in ("cut off", "empty", "text"):
+        dataset.set_values("bob", {sample_id: _broken(tmp_path, how)}, key_field="id")
+        refused_run(
+            rf"must have a mask .*, got 1 that .* \(first: '.*{how}-broken.png' cannot be .* {sample_id};",
+            dataset,
+            FIELDS,
+        )
+        report = compute_quickly(dataset, FIELDS, invalid="skip", run_key=how.replace(" ", "_"))
+        assert (report.run.n_invalid, report.n_rated) == (1, 2)
+    assert dataset.values("text_n_annotators") == [2, 1, 2]
+    assert dataset.values("bob.text_of") == [2, None, 2]
+    run = load(dataset, "text")
+    assert [run.on(dataset.skip(k).limit(1)).report.run.n_invalid for k in range(3)] == [0, 1, 0]
     assert (run.labels()["label_id"].nunique(), run.changed()) == (4, 0)
     of_both = [run.decisions.decide("version", annotator=name, all=True, preview=True) for name in FIELDS]
     assert [(each.n_decided, each.n_without, each.n_left_out) for each in of_both] == [(3, 0, 0), (2, 1, 0)]
@@ -421,27 +400,23 @@ def test_files_that_are_no_images_are_refused(make_dataset, tmp_path, how):
     assert run.decisions.decide("version", annotator="alice", all=True, preview=True).n_left_out == 1
 
 
-def test_a_file_that_must_not_be_read_is_refused(make_dataset, tmp_path, monkeypatch):
+def test_files_that_must_not_be_read_or_are_missing_are_named_with_their_samples(make_dataset, tmp_path, monkeypatch):
     dataset, sample_id = _with(make_dataset, segmentation(GOOD, tmp_path, "locked"))
 
     def locked(path, *_, **options):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(mask_reading, "open", locked, raising=False)
-    monkeypatch.setattr(stored_arrays, "read_image", locked)
-    _refused(dataset, rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};")
-
-
-def test_missing_files_are_named_with_their_samples(make_dataset, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(mask_reading, "open", locked, raising=False)
+        patch.setattr(stored_arrays, "read_image", locked)
+        message = rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};"
+        refused_run(message, dataset, FIELDS)
     dataset = masked_dataset(make_dataset, {"alice": [GOOD] * 3, "bob": [GOOD] * 3}, tmp_path)
     for k in (0, 2):
         os.remove(tmp_path / f"{k}-bob.png")
-    ids = dataset.values("id")
-    _refused(
-        dataset,
-        rf"Files of masks must exist, got 2 that do not \(first: '.*0-bob.png'\), on samples {ids[0]}, {ids[2]}; "
-        r'correct them, or leave these masks out with invalid="skip"',
-    )
+    first, _, third = dataset.values("id")
+    message = rf"Files of masks must exist, got 2 that do not \(first: '.*0-bob.png'\), on samples {first}, {third}; "
+    refused_run(message + r'correct them, or leave these masks out with invalid="skip"', dataset, FIELDS)
     assert compute_quickly(dataset, FIELDS, invalid="skip").n_rated == 1
 
 
@@ -459,12 +434,16 @@ ARRAYS = {
 }
 
 
-@pytest.mark.parametrize(("mask", "match"), ARRAYS.values(), ids=ARRAYS)
-@pytest.mark.few(2)
-def test_arrays_that_are_no_masks_are_refused(make_dataset, mask, match):
-    dataset, sample_id = _with(make_dataset, fo.Segmentation(mask=mask))
-    _refused(dataset, rf"must have a mask with an integer .* \(first: {match}\), on samples {sample_id}")
-    assert compute_quickly(dataset, FIELDS, invalid="skip").run.n_invalid == 1
+def test_arrays_that_are_no_masks_are_refused_or_left_out_and_counted(make_dataset):
+    bad = [fo.Segmentation(mask=mask) for mask, _ in ARRAYS.values()]
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample(f"{k}.jpg", alice=fo.Segmentation(mask=GOOD), bob=label)
+                         for k, label in enumerate(bad)])  # fmt: skip
+    for sample_id, (_, match) in zip(dataset.values("id"), ARRAYS.values(), strict=True):
+        match = rf"must have a mask with an integer .* \(first: {match}\), on samples {sample_id}"
+        refused_run(match, dataset.select(sample_id), FIELDS)
+    assert compute_quickly(dataset, FIELDS, invalid="skip").run.n_invalid == len(ARRAYS)
+    assert dataset.values("agreement_n_annotators") == [1] * len(ARRAYS)
 
 
 @pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
@@ -472,11 +451,10 @@ def test_masks_of_different_sizes_are_refused(make_dataset, tmp_path, in_files):
     masks = {"alice": [GOOD] * 3, "bob": [GOOD, GOOD.T, np.pad(GOOD, 1)]}
     dataset = masked_dataset(make_dataset, masks, tmp_path if in_files else None)
     ids = dataset.values("id")
-    _refused(
-        dataset,
+    message = (
         r"The masks of a sample must have one size, got 2 that do not \(first: alice 4 x 3, bob 3 x 4\), on samples "
-        f"{ids[1]}, {ids[2]};",
     )
+    refused_run(f"{message}{ids[1]}, {ids[2]};", dataset, FIELDS)
     report = compute_quickly(dataset, FIELDS, invalid="skip")
     assert dataset.values("agreement_n_annotators") == [2, 0, 0]
     assert (report.run.n_invalid, report.n_rated) == (4, 1)
@@ -485,13 +463,15 @@ def test_masks_of_different_sizes_are_refused(make_dataset, tmp_path, in_files):
 def test_colours_and_numbers_cannot_be_compared(make_dataset, tmp_path):
     coloured = np.dstack([GOOD] * 3)
     dataset, sample_id = _with(make_dataset, segmentation(coloured, tmp_path))
-    _refused(dataset, rf"all in colour .*, got 1 that do not \(first: alice not, bob\), on samples {sample_id}")
+    refused_run(
+        rf"all in colour .*, got 1 that do not \(first: alice not, bob\), on samples {sample_id}", dataset, FIELDS
+    )
     assert compute_quickly(dataset, FIELDS, invalid="skip").n_rated == 2
     dataset = masked_dataset(make_dataset, {"alice": [GOOD, coloured], "bob": [GOOD, coloured]})
     first, second = dataset.values("id")
     message = f"got colours in 'alice' on sample {second} and none in 'alice' on sample {first}; convert them"
     for options in ({}, {"invalid": "skip"}):
-        _refused(dataset, message, **options)
+        refused_run(message, dataset, FIELDS, **options)
 
 
 def test_photographs_are_refused_or_left_out_before_their_boundaries_are_compared(make_dataset, monkeypatch):
@@ -499,8 +479,7 @@ def test_photographs_are_refused_or_left_out_before_their_boundaries_are_compare
     regions = np.repeat(GOOD[:, :, None], 3, axis=2)
     dataset = masked_dataset(make_dataset, {"alice": [noise, regions], "bob": [noise, regions]})
     message = r"Masks must hold at most 4096 values on a sample .* got 1 that do not \(first: \d+\), on samples .*skip"
-    with pytest.raises(AgreementInputError, match=message):
-        compute_quickly(dataset, FIELDS)
+    refused(message, compute_quickly, dataset, FIELDS)
     compared = []
 
     def boundary_agreement(a, b, values, **options):
@@ -515,11 +494,7 @@ def test_photographs_are_refused_or_left_out_before_their_boundaries_are_compare
 
 
 WIDTH = {"boundaries": True}
-
-
 WIDTH_MUST = "`boundary_width` must be a whole number of pixels, at least 1, got "
-
-
 OPTIONS = [
     ({**WIDTH, "boundary_width": 2.5}, WIDTH_MUST + "2.5"),
     ({**WIDTH, "boundary_width": 0.5}, WIDTH_MUST + "0.5"),
@@ -545,7 +520,7 @@ def test_options_and_fields_that_cannot_be_used_are_refused(make_dataset, tmp_pa
     for options, match in folders + OPTIONS:
         if not options:
             dataset.mask_targets = {"alice": {1: "cat", 2: "dog"}, "bob": {1: "dog"}}
-        _refused(dataset, match, **{"fields": FIELDS, **options})
+        refused_run(match, dataset, **{"fields": FIELDS, **options})
     assert file.read_text() == "mine"
 
 
@@ -553,4 +528,100 @@ def test_options_and_fields_that_cannot_be_used_are_refused(make_dataset, tmp_pa
 def test_a_folder_that_is_not_writable_is_refused(make_dataset, tmp_path):
     dataset = masked_dataset(make_dataset, {"alice": [GOOD], "bob": [GOOD]})
     tmp_path.chmod(0o500)
-    _refused(dataset, "in which files can be made", map_folder=tmp_path / "maps")
+    refused_run("in which files can be made", dataset, FIELDS, map_folder=tmp_path / "maps")
+
+
+# ---- what runs leave behind: nothing, neither in the database nor in the folder of the heatmaps ----
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return masked_dataset(make_dataset, random_masks(9, gaps=False))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with files of the user, some of them named nearly like heatmaps."""
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    for name in ("mine.png", f"{'a' * 24}-{'b' * 24}.png", f"{'a' * 24}.png"):
+        (maps / name).write_text("mine")
+    return maps
+
+
+def _files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_maps_along(dataset, folder):
+    before, files = stored(dataset), _files(folder)
+    compute_quickly(dataset, ANNOTATORS, boundaries=True, disagreement_map=True)
+    assert _files(folder) == files
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+    report = compute_quickly(dataset, ANNOTATORS, map_folder=folder)
+    assert len(_files(folder)) == len(files) + 9
+    maps = [sample.agreement_map.get_map() for sample in dataset]
+    rename_agreement(dataset, "agreement", "renamed")
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+    for sample, expected in zip(dataset, maps, strict=True):
+        np.testing.assert_array_equal(sample.renamed_map.get_map(), expected)
+    assert load_agreement(dataset, "renamed").mean == report.mean
+    compute_quickly(dataset, ["alice", "bob"], run_key="renamed", overwrite=True)  # a map is not asked for any more
+    assert dataset.get_field("renamed_map") is None
+    assert _files(folder) == files
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder, run_key="renamed", overwrite=True)
+    assert len(_files(folder)) == len(files) + 9
+    delete_agreement(dataset, "renamed")
+    assert (stored(dataset), _files(folder)) == (before, files)
+
+
+@pytest.mark.long
+def test_a_clone_deletes_no_files_of_the_original_which_go_with_it_also_after_delete_run(dataset, folder, tmp_path):
+    before, left = stored(dataset), _files(folder)
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder)
+    files = _files(folder)
+    clone = dataset.clone()
+    delete_agreement(clone)
+    assert clone.get_field("agreement_map") is None
+    assert _files(folder) == files
+    clone.delete()
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert (stored(dataset), _files(folder)) == (before, left)
+    compute_quickly(dataset, ANNOTATORS, map_folder=tmp_path / "gone")
+    shutil.rmtree(tmp_path / "gone")  # does not hinder deleting
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+@pytest.mark.long
+def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, monkeypatch):
+    before, files = stored(dataset), _files(folder)
+    values = pixels.PixelFamily.values
+
+    def delete_then_write(self, labels, result):
+        delete_agreement(fo.load_dataset(dataset.name))
+        return values(self, labels, result)
+
+    monkeypatch.setattr(pixels.PixelFamily, "values", delete_then_write)
+    refused("was deleted or replaced while it was running", compute_quickly, dataset, ANNOTATORS, map_folder=folder)
+    assert _files(folder) == files
+    assert stored(dataset) == before
+
+
+@pytest.mark.long
+def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monkeypatch):
+    dataset = masked_dataset(make_dataset, random_masks(4, gaps=False), tmp_path)
+    before = stored(dataset)
+    check = pixels.PixelFamily.check
+
+    def check_then_break(self):
+        check(self)
+        os.remove(tmp_path / "2-bob.png")
+
+    monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
+    refused(r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png", compute_quickly, dataset, ANNOTATORS)
+    assert run.Run(dataset, "agreement").config["status"] == "failed"
+    delete_agreement(dataset)
+    assert stored(dataset) == before

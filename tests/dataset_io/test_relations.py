@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.quick_runs import compute_quickly
-from tests.datasets import random_annotators, stored, with_regions
+from tests.chance import few
+from tests.dataset_io.quick_runs import ANNOTATORS as TRIO
+from tests.dataset_io.quick_runs import compute_quickly, run_on
+from tests.datasets import stored, with_regions
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.matching import MOST_NAMED
-from annotator_agreement.dataset_io import (
-    compute_agreement,
-    delete_agreement,
-    rename_agreement,
-    update_agreement,
-    view_agreement,
-)
-
-TRIO = ["alice", "bob", "carol"]
+from annotator_agreement.dataset_io import delete_agreement, rename_agreement, update_agreement, view_agreement
 
 
 def _named(dataset, field, relation, key="agreement"):
@@ -35,8 +29,7 @@ def _named(dataset, field, relation, key="agreement"):
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", few(range(2)))
 def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_dataset, seed):
     dataset, *_ = with_regions(make_dataset, seed, in_one_field=False, n_samples=40)
     report = compute_quickly(dataset, TRIO)
@@ -67,24 +60,19 @@ def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_da
         assert shown == expected
 
 
-def test_a_view_of_the_panel_can_be_written_by_hand(make_dataset):
-    dataset = make_dataset(random_annotators(40))
-    compute_quickly(dataset, TRIO)
+def test_a_view_of_the_panel_can_be_written_by_hand(lend):
+    dataset = lend(run_on(30))
     for name, other in (("alice", "bob"), ("carol", "alice")):
-        by_hand = dataset.filter_labels(
-            name, F("agreement_missed_by").contains(other) | F("agreement_differs_from").contains(other)
-        )
+        said = F("agreement_missed_by").contains(other) | F("agreement_differs_from").contains(other)
         ours = view_agreement(dataset, annotators=[name, other])
         shown = {label.id for sample in ours for label in sample[name].detections}
-        assert set(by_hand.values(f"{name}.detections.id", unwind=True)) == shown
+        assert set(dataset.filter_labels(name, said).values(f"{name}.detections.id", unwind=True)) == shown
         assert shown
-    hers = dataset.filter_labels("alice", F("agreement_missed_by").contains("bob"))
-    missed = _named(dataset, "alice", "missed_by")
-    assert set(hers.values("alice.detections.id", unwind=True)) == {i for i, names in missed.items() if "bob" in names}
+    missed = F("agreement_missed_by").contains("bob")
+    hers, counted = (dataset.filter_labels("alice", each) for each in (missed, missed & (F("agreement_votes") >= 2)))
     dataset.save_view("missed", hers)
     assert len(dataset.load_saved_view("missed")) == len(hers)
     # the report counts only objects that two others drew
-    counted = dataset.filter_labels("alice", F("agreement_missed_by").contains("bob") & (F("agreement_votes") >= 2))
     ours, by_hand, all_of_hers = (
         set(view.values("alice.detections.id", unwind=True))
         for view in (view_agreement(dataset, missed_by="bob"), counted, hers)
@@ -133,10 +121,10 @@ def test_tags_name_who_did_not_give_them_and_classes_who_gave_another(make_datas
     for k, fields in enumerate(samples):
         classes = {f"{name}_class": fo.Classification(label=label) for name, label in zip(TRIO, "xyx", strict=True)}
         dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **fields, **classes), dynamic=True)
-    compute_agreement(dataset, TRIO, resamples=0)
+    compute_quickly(dataset)
     assert list(_named(dataset, "alice", "missed_by").values()) == [["bob"], ["bob"]]
     assert list(_named(dataset, "bob", "missed_by").values()) == [["alice"]]
-    compute_agreement(dataset, [f"{name}_class" for name in TRIO], run_key="classes", resamples=0)
+    compute_quickly(dataset, [f"{name}_class" for name in TRIO], run_key="classes")
     of_bob = dataset.values("bob_class.classes_differs_from")
     assert of_bob == [["alice_class", "carol_class"]] * 2
     assert dataset.values("alice_class.classes_differs_from") == [["bob_class"]] * 2
@@ -149,11 +137,11 @@ def test_samples_name_the_pairs_who_gave_other_values_in_plain_fields(make_datas
         numbers = {f"{name}_count": None if value is None else 2.5 + 0.2 * "xy".index(value)
                    for name, value in values.items()}  # fmt: skip
         dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **values, **numbers), dynamic=True)
-    compute_agreement(dataset, TRIO, resamples=0)
+    compute_quickly(dataset)
     assert dataset.values("agreement_differing_pairs") == [["alice, bob", "alice, carol"], None, ["bob, carol"]]
     by_hand = dataset.match(F("agreement_differing_pairs").contains("alice, bob"))
     assert by_hand.values("id") == view_agreement(dataset, annotators=["bob", "alice"]).values("id")
-    compute_agreement(dataset, [f"{name}_count" for name in TRIO], run_key="counts", tolerance=0.1, resamples=0)
+    compute_quickly(dataset, [f"{name}_count" for name in TRIO], run_key="counts", tolerance=0.1)
     assert [len(pairs or ()) for pairs in dataset.values("counts_differing_pairs")] == [2, 0, 1]
     sample = dataset.first()
     sample["alice"] = "y"
@@ -164,8 +152,7 @@ def test_samples_name_the_pairs_who_gave_other_values_in_plain_fields(make_datas
     assert "agreement_differing_pairs" not in str(stored(dataset))
 
 
-@pytest.mark.parametrize("n", [MOST_NAMED, MOST_NAMED + 1])
-@pytest.mark.few(1)
+@pytest.mark.parametrize("n", few([MOST_NAMED + 1, MOST_NAMED]))
 def test_of_more_annotators_than_are_named_the_views_are_the_same(make_dataset, n):
     """Labels of one field, as of a crowd; an image with few annotators names them in any case."""
     boxes, rng = [[0.1, 0.1, 0.2, 0.2], [0.6, 0.6, 0.2, 0.2]], np.random.default_rng(5)

@@ -16,18 +16,14 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
+from tests.dataset_io.quick_runs import ANNOTATORS as NAMES
+from tests.dataset_io.quick_runs import refused
+
 import annotator_agreement as aa
 from annotator_agreement import dataset_io
-from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.reports import person_sentence
 
-NAMES, TAGS = ["alice", "bob", "carol"], list("abcdef")
-
-
-def _tags(names: list[str], rng: Any) -> fo.Classifications:
-    return fo.Classifications(
-        classifications=[fo.Classification(label=name, confidence=float(rng.random())) for name in names]
-    )
+TAGS = list("abcdef")
 
 
 @pytest.fixture
@@ -41,7 +37,9 @@ def tagged(make_dataset: Any) -> fo.Dataset:
             if rng.random() < 0.12:
                 continue
             given = [tag for tag in TAGS if (tag in true) != (rng.random() < 0.15)]
-            sample[name] = _tags([*given, *given[: int(rng.random() < 0.2)]], rng)
+            tags = [fo.Classification(label=tag, confidence=float(rng.random()))
+                    for tag in [*given, *given[: int(rng.random() < 0.2)]]]  # fmt: skip
+            sample[name] = fo.Classifications(classifications=tags)
         samples.append(sample)
     dataset.add_samples(samples)
     return dataset
@@ -233,7 +231,9 @@ def test_masks_and_images_have_their_iou(masked: fo.Dataset) -> None:
 
 
 @pytest.mark.long
-def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Dataset) -> None:
+def test_a_single_annotator_is_compared_a_bad_mask_left_out_and_what_cannot_be_of_masks_refused(
+    masked: fo.Dataset,
+) -> None:
     first, second, third = masked.limit(3)
     for sample in (first, second, third):
         sample["bob"] = sample["carol"] = None
@@ -242,27 +242,21 @@ def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Da
     second["gold"] = fo.Segmentation(mask_path="/nowhere.png")
     for sample in (first, second, third):
         sample.save()
-    with pytest.raises(AgreementInputError, match=r"Files of masks must exist, got 1 .*/nowhere\.png"):
-        aa.compute(masked, NAMES, reference="gold")
-    with pytest.raises(AgreementInputError, match=r"alice 31 x 20, gold 9 x 9"):
-        aa.compute(masked.limit(1), NAMES, reference="gold")
-    aa.compute(masked, NAMES, reference="gold", invalid="skip")
+    of_gold = {"reference": "gold", "resamples": 0}
+    refused(r"Files of masks must exist, got 1 .*/nowhere\.png", aa.compute, masked, NAMES, **of_gold)
+    refused(r"alice 31 x 20, gold 9 x 9", aa.compute, masked.limit(1), NAMES, **of_gold)
+    message = r"`confidence_threshold` concerns objects .* tags, but"
+    refused(message, aa.compute, masked, NAMES, models="net", confidence_threshold=0.5)
+    for targets in ({"alice": {1: "road"}, "gold": {1: "sky"}}, {}):
+        masked.mask_targets = targets
+        masked.save()
+        if targets:
+            message = "must not contradict each other.*'sky' in 'gold'"
+            refused(message, aa.compute, masked.skip(3), NAMES, **of_gold)
+    aa.compute(masked, NAMES, invalid="skip", overwrite=True, **of_gold)
     assert masked.limit(3).values("alice.agreement_reference_iou") == [None, None, 1.0]
-
-
-@pytest.mark.long
-def test_what_cannot_be_of_masks_is_refused(masked: fo.Dataset) -> None:
-    with pytest.raises(AgreementInputError, match=r"`confidence_threshold` concerns objects .* tags, but"):
-        aa.compute(masked, NAMES, models="net", confidence_threshold=0.5)
-    masked.mask_targets = {"alice": {1: "road"}, "gold": {1: "sky"}}
-    masked.save()
-    with pytest.raises(AgreementInputError, match=r"must not contradict each other.*'sky' in 'gold'"):
-        aa.compute(masked, NAMES, reference="gold")
-    masked.mask_targets = {}
-    masked.save()
-    aa.compute(masked, NAMES, reference="gold")
-    with pytest.raises(AgreementInputError, match="`reference` must be None for a run on Segmentation, got 'right'"):
-        dataset_io.view_agreement(masked, reference="right")
+    message = "`reference` must be None for a run on Segmentation, got 'right'"
+    refused(message, dataset_io.view_agreement, masked, reference="right")
 
 
 # ---- a reference and models for classes and numbers ----
@@ -357,8 +351,8 @@ def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
 
 @pytest.mark.long
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
-    with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classification"):
-        dataset_io.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
-    dataset_io.compute_agreement(rated, NAMES, reference="gold")
-    with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):
-        dataset_io.view_agreement(rated, reference="missed")
+    message = "`confidence_threshold` must be a number for Classification"
+    refused(message, aa.compute, rated, NAMES, models="net", confidence_threshold="best_f1")
+    aa.compute(rated, NAMES, reference="gold", resamples=0)
+    message = "`reference` must not be 'missed' for a run on Classification"
+    refused(message, dataset_io.view_agreement, rated, reference="missed")

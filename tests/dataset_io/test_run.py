@@ -7,7 +7,8 @@ from collections import Counter
 import fiftyone as fo
 import pytest
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, run_on
+from tests.dataset_io.same_values import assert_same
 from tests.datasets import detections, join_fields, random_annotators
 
 from annotator_agreement.dataset_io import load_agreement
@@ -16,16 +17,10 @@ from annotator_agreement.dataset_io.run import read
 SAMPLE_FIELDS = {"score", "cost", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed"}
 
 
-def _made(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset, ANNOTATORS)
-    return dataset
-
-
 @pytest.fixture
 def computed(lend):
     """The example with a run."""
-    return lend(_made)
+    return lend(run_on())
 
 
 def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset):
@@ -123,31 +118,26 @@ def test_two_runs_stand_side_by_side_and_empty_images_can_count_as_agreement(com
     assert len(seen) >= 3
 
 
-@pytest.mark.parametrize(("batch_samples", "batch_labels"), [(1, 10_000), (7, 10_000), (1000, 5)])
-@pytest.mark.few(1)
-def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, batch_samples, batch_labels):
-    dataset = make_dataset(random_annotators(40))
-    whole = compute_quickly(dataset, ANNOTATORS, run_key="whole").to_dict()
-    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
-    monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
-    parts = compute_quickly(dataset, ANNOTATORS, run_key="parts").to_dict()
-    for report in (whole, parts):
-        report.pop("run_key"), report["config"].pop("run_key"), report["run"].pop("seconds")
-    assert _rounded(whole) == _rounded(parts)
-    for name in SAMPLE_FIELDS:
-        assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
-    for field in ANNOTATORS:
-        for suffix in ("", "_id", "_votes", "_of", "_missed_by", "_differs_from"):
-            path = f"{field}.detections."
-            assert dataset.values(f"{path}whole{suffix}") == dataset.values(f"{path}parts{suffix}")
+def test_results_do_not_depend_on_the_batches(lend, monkeypatch):
+    dataset = lend(run_on(24))
+    whole = _without_facts(load_agreement(dataset))
+    for batch_samples, batch_labels in ((1, 10_000), (7, 10_000), (1000, 5)):
+        monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
+        monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
+        parts = compute_quickly(dataset, ANNOTATORS, run_key="parts", overwrite=True)
+        assert_same(_without_facts(parts), whole, relative=1e-11, absolute=1e-11)
+        for name in SAMPLE_FIELDS:
+            assert dataset.values(f"parts_{name}") == pytest.approx(dataset.values(f"agreement_{name}"), abs=1e-12)
+        for path in (f"{field}.detections." for field in ANNOTATORS):
+            for suffix in ("", "_id", "_votes", "_of", "_missed_by", "_differs_from"):
+                assert dataset.values(f"{path}parts{suffix}") == dataset.values(f"{path}agreement{suffix}")
 
 
-def _rounded(value):
-    if isinstance(value, float):
-        return round(value, 11)
-    if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list) else value
+def _without_facts(report):
+    """The values of a report, without its key and how long it took."""
+    values = report.to_dict()
+    values.pop("run_key"), values["config"].pop("run_key"), values["run"].pop("seconds")
+    return values
 
 
 def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
@@ -175,45 +165,48 @@ def _labels(*names):
     return fo.Detections(detections=[fo.Detection(**one, rater=name) for name in names])
 
 
-def test_an_annotator_who_draws_without_being_listed_counts_as_assigned(make_dataset):
+OF_RATERS = {"annotator_attribute": "rater"}
+
+
+def test_an_annotator_who_draws_without_being_listed_counts_as_assigned_and_nobody_is_not_called_none(make_dataset):
     dataset = _attribute_dataset(
         make_dataset,
         [
-            {"labels": _labels("ann", "bea"), "raters": ["ann"]},
-            {"labels": None, "raters": ["ann", "bea"]},
+            {"labels": _labels("ann", "None"), "raters": ["ann"]},
+            {"labels": None, "raters": ["ann", "None"]},
             {"labels": _labels("ann"), "raters": None},
         ],
     )
-    report = compute_quickly(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
+    report = compute_quickly(dataset, "labels", assigned_field="raters", **OF_RATERS)
     assert dataset.values("agreement_n_annotators") == [2, 2, 1]
     assert report.run.n_added_assignments == 2
     assert [entry.n_drew_nothing for entry in report.annotators] == [1, 1]
     assert dataset.values("labels.detections.agreement") == [["agreed", "agreed"], None, [None]]
 
 
-def test_without_an_assigned_field_everybody_is_assumed_to_be_assigned(make_dataset):
-    dataset = _attribute_dataset(
-        make_dataset, [{"labels": _labels("ann", "bea")}, {"labels": _labels("ann")}, {"labels": _labels()}, {}]
-    )
-    report = compute_quickly(dataset, ["labels"], annotator_attribute="rater")
+def test_without_an_assigned_field_everybody_is_assumed_to_be_assigned_or_those_who_are_named(make_dataset):
+    drawn = [{"labels": _labels("ann", "bea")}, {"labels": _labels("ann")}, {"labels": _labels()}, {}]
+    dataset = _attribute_dataset(make_dataset, drawn)
+    report = compute_quickly(dataset, ["labels"], **OF_RATERS)
     assert dataset.values("agreement_n_annotators") == [2, 2, 2, 0]
     assert report.run.coverage == "assumed"
     assert report.alpha.undefined["one_annotator"] == 1
-
-
-def test_annotators_of_an_attribute_can_be_restricted(make_dataset):
     dataset = _attribute_dataset(make_dataset, [{"labels": _labels("ann", "bea", "cid")}, {"labels": _labels("cid")}])
-    report = compute_quickly(dataset, "labels", annotator_attribute="rater", annotators=["bea", "ann"])
+    report = compute_quickly(dataset, "labels", annotators=["bea", "ann"], **OF_RATERS)
     assert [entry.name for entry in report.annotators] == ["ann", "bea"]
     assert dataset.values("labels.detections.agreement") == [["agreed", "agreed", None], [None]]
 
 
-def test_annotator_names_may_be_anything(make_dataset):
-    dataset = _attribute_dataset(make_dataset, [{"labels": _labels("Dr. $mith", 7)}])
-    report = compute_quickly(dataset, "labels", annotator_attribute="rater")
-    assert [entry.name for entry in report.annotators] == ["7", "Dr. $mith"]
-    named = make_dataset()
-    report = compute_quickly(named, ["alice", "bob"], annotators={"alice": "a.b c$"})
+def test_annotator_names_may_be_anything_and_whole_numbers_of_two_types_are_the_same(make_dataset):
+    dataset = _attribute_dataset(
+        make_dataset, [{"labels": _labels("Dr. $mith", 7)}, {"labels": _labels("Dr. $mith", 7)}]
+    )
+    second, stored_as = dataset.values("_id")[1], {"labels.detections.1.rater": 7.0}
+    dataset._sample_collection.update_one({"_id": second}, {"$set": stored_as})
+    report = compute_quickly(dataset, "labels", **OF_RATERS)
+    assert [(entry.name, entry.n_objects) for entry in report.annotators] == [("7", 2), ("Dr. $mith", 2)]
+    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed"], ["agreed", "agreed"]]
+    report = compute_quickly(make_dataset(), ["alice", "bob"], annotators={"alice": "a.b c$"})
     assert [entry.name for entry in report.annotators] == ["a.b c$", "bob"]
 
 
@@ -245,31 +238,10 @@ def test_labels_with_unusable_boxes_can_be_left_out(make_dataset):
     assert dataset.values("bob.detections.agreement")[0] == ["missed", None]
 
 
-def test_annotators_stored_as_whole_numbers_of_two_types_are_the_same(make_dataset):
-    dataset = _attribute_dataset(make_dataset, [{"labels": _labels(1, 2)}, {"labels": _labels(1, 2)}])
-    second = dataset.values("_id")[1]
-    dataset._sample_collection.update_one(
-        {"_id": second}, {"$set": {"labels.detections.0.rater": 1.0, "labels.detections.1.rater": 2.0}}
-    )
-    report = compute_quickly(dataset, "labels", annotator_attribute="rater")
-    assert [(entry.name, entry.n_objects) for entry in report.annotators] == [("1", 2), ("2", 2)]
-    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed"], ["agreed", "agreed"]]
-
-
-def test_nobody_is_not_an_annotator_called_none(make_dataset):
-    dataset = _attribute_dataset(
-        make_dataset,
-        [{"labels": _labels("None", "ann"), "raters": ["None", "ann"]}, {"labels": _labels("ann"), "raters": None}],
-    )
-    compute_quickly(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
-    assert dataset.values("agreement_n_annotators") == [2, 1]
-
-
 def test_a_label_without_a_class_is_not_of_the_class_none(make_dataset):
     boxes = [(None, (0.1, 0.1, 0.2, 0.2)), ("None", (0.6, 0.6, 0.2, 0.2))]
     report = compute_quickly(make_dataset({"alice": [boxes], "bob": [boxes]}), ["alice", "bob"])
     assert report.annotators[0].classes == {"(no label)": 1, "None": 1}
-    assert report.annotators[0].n_objects == 2
 
 
 def test_a_label_id_that_stands_twice_in_a_list_gets_both_values(make_dataset):
@@ -290,7 +262,7 @@ def test_a_label_id_that_stands_twice_in_a_list_gets_both_values(make_dataset):
 def test_more_annotators_than_bits_of_a_word(make_dataset):
     names = [f"rater_{k:03d}" for k in range(70)]
     dataset = _attribute_dataset(make_dataset, [{"labels": _labels(*names)}, {"labels": _labels(*names[:69])}])
-    report = compute_quickly(dataset, "labels", annotator_attribute="rater")
+    report = compute_quickly(dataset, "labels", **OF_RATERS)
     assert dataset.values("agreement_n_units") == [1, 1]
     assert dataset.values("labels.detections.agreement_votes") == [[70] * 70, [69] * 69]
     assert len(report.pairs) == 70 * 69 // 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import fiftyone as fo
 import pytest
 
 from tests.dataset_io.quick_runs import compute_quickly
-from tests.datasets import random_annotators
+from tests.dataset_io.rated import rated_dataset
+from tests.datasets import join_fields, random_annotators
 
 from annotator_agreement.agreement.settings import AgreementInputError
 from annotator_agreement.dataset_io import agreement_on, delete_agreement, load_agreement, view_agreement
@@ -27,17 +27,13 @@ def in_fields(make_dataset):
 @pytest.fixture
 def in_an_attribute(make_dataset):
     """The same labels in one field; the attribute is a number, and so are the entries of the assigned list."""
-    annotators = random_annotators(12, NAMES)
-    dataset = make_dataset({})
-    for k in range(12):
-        labels = [
-            fo.Detection(label=label, bounding_box=list(box), rater=number)
-            for number, name in enumerate(NAMES, 8)
-            for label, box in annotators[name][k] or []
-        ]
-        raters = [number for number, name in enumerate(NAMES, 8) if annotators[name][k] is not None]
-        sample = fo.Sample(filepath=f"/images/{k}.jpg", labels=fo.Detections(detections=labels), raters=raters)
-        dataset.add_sample(sample, dynamic=True)
+    dataset = make_dataset(random_annotators(12, NAMES))
+    join_fields(dataset, NAMES, "labels")
+    numbers = {name: number for number, name in enumerate(NAMES, 8)}
+    named = dataset.values("labels.detections.annotator")
+    dataset.set_values("labels.detections.rater", [of and [numbers[n] for n in of] for of in named], dynamic=True)
+    assigned = dataset.values("labels_assigned")
+    dataset.set_values("raters", [[numbers[name] for name in of or ()] for of in assigned])
     return dataset
 
 
@@ -105,16 +101,14 @@ def test_values_that_are_not_mapped_are_not_compared(in_an_attribute) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", ["classes", "tags"])
-def test_other_label_types_keep_the_sessions_apart(make_dataset, kind) -> None:
-    dataset = make_dataset({})
-    given = [("cat", "cat", "dog"), ("dog", "cat", "dog"), ("cat", "cat", "cat")]
-    for k, labels in enumerate(given):
-        made = [fo.Classification(label=label) for label in labels]
-        values = made if kind == "classes" else [fo.Classifications(classifications=[entry]) for entry in made]
-        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **dict(zip(NAMES, values, strict=True))))
-    plain = compute_quickly(dataset, list(NAMES), run_key="plain")
-    report = compute_quickly(dataset, list(NAMES), annotators=SESSIONS)
-    assert [(pair.a, pair.b) for pair in report.pairs] == [(SHOWN[0], SHOWN[1]), (SHOWN[0], "bob"), (SHOWN[1], "bob")]
-    assert report.score == plain.score
-    assert [pair.score for pair in report.pairs] == [pair.score for pair in plain.pairs]
+def test_other_label_types_keep_the_sessions_apart(make_dataset) -> None:
+    given = {"alice_1": ["cat", "dog", "cat"], "alice_2": ["cat", "cat", "cat"], "bob": ["dog", "dog", "cat"]}
+    tags = {name: [[value] for value in values] for name, values in given.items()}
+    for values, stored in ((given, "Classification"), (tags, "Classifications")):
+        dataset = rated_dataset(make_dataset, values, stored)
+        plain = compute_quickly(dataset, list(NAMES), run_key="plain")
+        report = compute_quickly(dataset, list(NAMES), annotators=SESSIONS)
+        pairs = [(SHOWN[0], SHOWN[1]), (SHOWN[0], "bob"), (SHOWN[1], "bob")]
+        assert [(pair.a, pair.b) for pair in report.pairs] == pairs, stored
+        assert report.score == plain.score
+        assert [pair.score for pair in report.pairs] == [pair.score for pair in plain.pairs]

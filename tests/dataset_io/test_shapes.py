@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
@@ -13,18 +14,16 @@ import numpy as np
 import pytest
 from bson import Decimal128, Int64, ObjectId
 
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS as TRIO
+from tests.dataset_io.quick_runs import compute_quickly, refused, refused_run
 from tests.dataset_io.shaped import HEIGHT, SIZE, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
-from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.settings import make_config
 from annotator_agreement.dataset_io.families import open_family
 from annotator_agreement.dataset_io.labels import BoxReader, PolylineReader, open_source
 from annotator_agreement.dataset_io.run import read
 
 PAIR = ["alice", "bob"]
-TRIO = ["alice", "bob", "carol"]
 
 
 # ---- which geometry ----
@@ -47,9 +46,8 @@ def test_a_label_without_a_shape_is_a_box_or_unusable(make_dataset):
     report = compute_quickly(dataset, PAIR)
     assert dataset.values("alice.detections.agreement") == [["lone", "agreed"]]
     assert report.n_objects == 3
-    assert_refused(
-        dataset, r'masks \(needed with geometry="shape"\).* got 1 that are not', PAIR, geometry="shape", run_key="s"
-    )
+    message = r'masks \(needed with geometry="shape"\).* got 1 that are not'
+    refused_run(message, dataset, PAIR, geometry="shape", run_key="s")
     assert compute_quickly(dataset, PAIR, geometry="shape", run_key="s", invalid="skip").run.n_invalid == 1
 
 
@@ -60,14 +58,17 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("first", KINDS)
-@pytest.mark.parametrize("second", KINDS)
-@pytest.mark.few(1)
-def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset, first, second):
-    dataset = shapes_dataset(make_dataset, {"alice": [KINDS[first](3)], "bob": [KINDS[second](5)]})
-    assert iou_of_the_only_object(dataset) == pytest.approx(8 / 12, rel=1e-12)
-    dataset = shapes_dataset(make_dataset, {"alice": [KINDS[first](3)], "bob": [KINDS[second](3)]})
-    assert iou_of_the_only_object(dataset) == pytest.approx(1.0, rel=0, abs=1e-12)
+def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset):
+    pairs = list(itertools.product(KINDS, repeat=2))
+    rows = [{"alice": [KINDS[a](3)], "bob": [KINDS[b](x)]} for a, b in pairs for x in (5, 3)]
+    for types in ({"box", "mask"}, {"polygon"}):  # a field has lists of one type
+        for others in ({"box", "mask"}, {"polygon"}):
+            chosen = [row for row, (a, b) in zip(rows, (p for p in pairs for _ in "ab"), strict=True)
+                      if a in types and b in others]  # fmt: skip
+            dataset = shapes_dataset(make_dataset, *chosen)
+            compute_quickly(dataset, PAIR, iou=1e-6)
+            ious = dataset.values("agreement_iou")
+            assert ious == pytest.approx([8 / 12, 1.0] * (len(chosen) // 2), rel=1e-12), (types, others)
 
 
 def test_a_unit_may_have_members_of_all_kinds(make_dataset):
@@ -84,21 +85,17 @@ def test_a_unit_may_have_members_of_all_kinds(make_dataset):
 # ---- polygons ----
 
 
-def test_the_parts_of_a_polygon_are_one_object(make_dataset):
+def test_the_parts_of_a_polygon_are_one_object_and_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
     parts = [rectangle(2, 2, 6, 4), rectangle(20, 10, 8, 3)]
-    dataset = shapes_dataset(make_dataset, {"alice": [polygon(*parts)], "bob": [polygon(parts[1])]})
-    assert iou_of_the_only_object(dataset) == pytest.approx(24 / 48, rel=1e-12)
-
-
-def test_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
     bow_tie = [(0, 0), (8, 12), (8, 0), (0, 12)]
     dataset = shapes_dataset(
         make_dataset,
+        {"alice": [polygon(*parts)], "bob": [polygon(parts[1])]},
         {"alice": [polygon(bow_tie)], "bob": [polygon(rectangle(0, 0, 8, 12))]},
         {"alice": [polygon(bow_tie), polygon(rectangle(20, 0, 4, 4))], "bob": []},
     )
     report = compute_quickly(dataset, PAIR, iou=0.3)
-    assert report.localisation.mean_iou == pytest.approx(48 / 96, rel=1e-12)
+    assert dataset.values("agreement_iou") == [pytest.approx(24 / 48, rel=1e-12), pytest.approx(48 / 96), None]
     assert report.n_repaired == 2
 
 
@@ -109,10 +106,9 @@ def test_turned_boxes_are_polygons(make_dataset):
         for angle in (0.0, math.pi / 4)
     )
     octagon = 2 * (math.sqrt(2) - 1)
-    dataset = shapes_dataset(make_dataset, {"alice": [upright], "bob": [turned]})
-    assert iou_of_the_only_object(dataset) == pytest.approx(octagon / (2 - octagon), rel=1e-12)
-    dataset = shapes_dataset(make_dataset, {"alice": [turned], "bob": [box(14, 4, 12, 12)]})
-    assert iou_of_the_only_object(dataset) == pytest.approx(octagon / (2 - octagon), rel=1e-12)
+    for other in (upright, box(14, 4, 12, 12)):
+        dataset = shapes_dataset(make_dataset, {"alice": [turned.copy()], "bob": [other]})
+        assert iou_of_the_only_object(dataset) == pytest.approx(octagon / (2 - octagon), rel=1e-12)
 
 
 def test_polygons_overlap_as_fiftyone_finds_them_one_by_one(make_dataset):
@@ -145,7 +141,7 @@ def test_polygons_need_no_image_size_unless_pixels_are_counted(make_dataset):
     ids = dataset.values("id")
     message = rf"image size .* got 2 without \(ids {ids[0]}, {ids[1]}\); run dataset.compute_metadata\(\) first"
     for options in ({"rasterize": "pillow"}, {"line_tolerance": 2}):
-        assert_refused(dataset, message, PAIR, run_key="other", **options)
+        refused_run(message, dataset, PAIR, run_key="other", **options)
 
 
 # ---- open lines ----
@@ -159,7 +155,7 @@ def test_open_lines_are_refused_or_compared_within_a_tolerance(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [_line((0, 5), (30, 5))], "bob": [_line((0, 6), (15, 6), (15, 20))]}
     )
-    assert_refused(dataset, "be closed or filled unless `line_tolerance` is given, got 2 that are not", PAIR)
+    refused_run("be closed or filled unless `line_tolerance` is given, got 2 that are not", dataset, PAIR)
     skipped = compute_quickly(dataset, PAIR, invalid="skip", run_key="skipped")
     assert (skipped.run.n_invalid, skipped.n_objects) == (2, 0)
     # of 30 px some 15 run along the other, of 29 px likewise 15 and the first of those that turn away; the ends of a
@@ -184,70 +180,51 @@ def test_equal_lines_agree_exactly_and_share_nothing_with_regions(make_dataset):
 
 
 @pytest.mark.long
-def test_an_object_is_matched_to_its_mask_not_to_its_box(make_dataset):
-    rows, columns = np.mgrid[:10, :20]
-    upper, lower = columns / 20 > rows / 10, columns / 20 < rows / 10
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [box(0, 0, 20, 10, mask=upper)], "bob": [box(0, 0, 20, 10, mask=lower)]}
-    )
-    compute_quickly(dataset, PAIR, iou=0.01)
-    assert dataset.values("alice.detections.agreement") == [["lone"]]
-    compute_quickly(dataset, PAIR, iou=0.01, geometry="box", overwrite=True)
-    assert dataset.values("alice.detections.agreement") == [["agreed"]]
-
-
-@pytest.mark.long
 def test_masks_need_image_sizes(make_dataset):
     mask = cut_out(image_with(2, 2, 10, 8))
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [mask], "bob": [mask.copy()]}, {"alice": [box(1, 1, 5, 5)], "bob": []},
-        {"alice": [], "bob": []}, size=[SIZE, None, None],
-    )  # fmt: skip
+    labels = [
+        {"alice": [mask], "bob": [mask.copy()]},
+        {"alice": [box(1, 1, 5, 5)], "bob": []},
+        {"alice": [], "bob": []},
+    ]
+    dataset = shapes_dataset(make_dataset, *labels, size=[SIZE, None, None])
     second = dataset.values("id")[1]
-    assert_refused(dataset, rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", PAIR)
+    refused_run(rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", dataset, PAIR)
     assert compute_quickly(dataset, PAIR, geometry="box").n_objects == 3
     dataset._sample_collection.update_one({"_id": ObjectId(second)}, {"$set": {"metadata": {"width": 0, "height": 9}}})
-    assert_refused(dataset, "got 1 without", PAIR, run_key="zero")
+    refused_run("got 1 without", dataset, PAIR, run_key="zero")
 
 
 @pytest.mark.long
-def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_dataset, tmp_path):
+def test_files_of_masks_that_do_not_exist_are_named_with_their_samples_but_for_others_annotators(
+    make_dataset, tmp_path
+):
     mask = np.ones((4, 4), bool)
     there, gone = str(tmp_path / "there.png"), str(tmp_path / "gone.png")
     cv2.imwrite(there, mask.astype(np.uint8) * 255)
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask=mask, mask_path=gone)]},
-        {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask_path=gone)]},
-        {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask_path="")]},
-    )
+    of_bob = [{"mask": mask, "mask_path": gone}, {"mask_path": gone}, {"mask_path": ""}]
+    rows = [{"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, **masks)]} for masks in of_bob]
+    dataset = shapes_dataset(make_dataset, *rows)
     second, third = dataset.values("id")[1:]
     dataset._sample_collection.update_one({"_id": ObjectId(third)}, {"$set": {"bob.detections.0.mask": None}})
-    assert_refused(
-        dataset, f"Files of masks must exist, got 2 that do not .*gone.png.* on samples {second}, {third}", PAIR
-    )
+    message = f"Files of masks must exist, got 2 that do not .*gone.png.* on samples {second}, {third}"
+    refused_run(message, dataset, PAIR)
     report = compute_quickly(dataset, PAIR, invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
-
-
-@pytest.mark.long
-def test_files_of_annotators_who_were_not_chosen_do_not_matter(make_dataset):
-    labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea")]
-    labels.append(box(1, 1, 4, 4, rater="zoe", mask_path="/nowhere/gone.png"))
-    dataset = shapes_dataset(make_dataset, {"labels": labels})
-    options = {"annotator_attribute": "rater"}
+    labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea"), box(1, 1, 4, 4, rater="zoe", mask_path=gone)]
+    dataset, options = shapes_dataset(make_dataset, {"labels": labels}), {"annotator_attribute": "rater"}
     assert compute_quickly(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
-    assert_refused(dataset, "Files of masks must exist, got 1", "labels", run_key="all_of_them", **options)
+    refused_run("Files of masks must exist, got 1", dataset, "labels", run_key="all_of_them", **options)
 
 
-@pytest.mark.parametrize("mask", [np.zeros((0, 0), bool), np.zeros((3, 0), bool), np.zeros((5, 5), bool)], ids=str)
 @pytest.mark.long
-def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}
-    )
+def test_a_mask_without_pixels_agrees_with_nothing(make_dataset):
+    masks = [np.zeros(shape, bool) for shape in ((0, 0), (3, 0), (5, 5))]
+    rows = [{"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}
+            for mask in masks]  # fmt: skip
+    dataset = shapes_dataset(make_dataset, *rows)
     report = compute_quickly(dataset, PAIR)
-    assert dataset.values("bob.detections.agreement") == [["lone", "lone"]]
+    assert dataset.values("bob.detections.agreement") == [["lone", "lone"]] * 3
     assert (report.run.n_invalid, report.score.mean, report.localisation.mean_iou) == (0, 0.0, None)
 
 
@@ -358,24 +335,17 @@ def test_the_database_the_check_and_the_reader_find_the_same_labels_unusable(pri
 # ---- the verdicts ``split`` and ``duplicate``: one annotator drew an object in parts, or twice ----
 
 
-def _verdicts(dataset, name, run_key="agreement"):
-    return [label[run_key] for label in dataset.first()[name][dataset.first()[name]._LABEL_LIST_FIELD]]
-
-
-def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the_list(make_dataset):
-    first, second = box(4, 3, 20, 10), box(4, 3, 20, 9.5)
-    assert first.id < second.id
-    dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": []})
-    compute_quickly(dataset, PAIR)
-    assert _verdicts(dataset, "alice") == ["duplicate", "lone"]
-
-
-def test_a_duplicate_outside_the_view_is_none(make_dataset):
+def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the_list_but_none_outside_the_view(
+    make_dataset,
+):
     first, second = box(4, 3, 20, 10, confident=True), box(4, 3, 20, 9.5, confident=False)
+    assert first.id < second.id
     dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": [box(30, 3, 5, 5, confident=True)]})
+    compute_quickly(dataset, PAIR)
+    assert dataset.values("alice.detections.agreement") == [["duplicate", "lone"]]
     view = dataset.filter_labels("alice", fo.ViewField("confident") == False)  # noqa: E712
-    compute_quickly(view, PAIR)
-    assert [getattr(label, "agreement", None) for label in dataset.first().alice.detections] == ["lone", None]
+    compute_quickly(view, PAIR, run_key="view")
+    assert dataset.values("alice.detections.view") == [["lone", None]]
 
 
 # ---- data at the limits: no polygon that takes minutes ----
@@ -388,13 +358,12 @@ def test_scribbled_polygons_are_refused_or_left_out_before_they_take_minutes(mak
     square = [(0.1, 0.1), (0.5, 0.1), (0.5, 0.6)]
     dataset = make_dataset({})
     sample = fo.Sample(filepath="/nowhere/scribble.jpg")
-    for name in ("alice", "bob"):
+    for name in PAIR:
         lines = [fo.Polyline(label="x", points=[points], closed=True) for points in (square, scribble)]
         sample[name] = fo.Polylines(polylines=lines)
     dataset.add_sample(sample)
-    with pytest.raises(AgreementInputError, match="cross themselves at most 2,000 times"):
-        compute_quickly(dataset, ["alice", "bob"])
-    report = compute_quickly(dataset, ["alice", "bob"], invalid="skip", overwrite=True)
+    refused("cross themselves at most 2,000 times", compute_quickly, dataset, PAIR)
+    report = compute_quickly(dataset, PAIR, invalid="skip", overwrite=True)
     assert (report.n_objects, report.n_units) == (2, 1)
 
 
@@ -410,14 +379,6 @@ def iou_of_the_only_object(dataset, fields=PAIR, **options):
         of_labels = dataset.first()[field]
         assert [label["agreement_iou"] for label in of_labels[of_labels._LABEL_LIST_FIELD]] == [value]
     return value
-
-
-def assert_refused(dataset, match, *arguments, **options):
-    """The run is refused with a message, and nothing was written."""
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=match):
-        compute_quickly(dataset, *arguments, **options)
-    assert stored(dataset) == before
 
 
 def image_with(x, y, width, height):

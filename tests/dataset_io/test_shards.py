@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import signal
@@ -19,8 +18,9 @@ from pymongo.errors import AutoReconnect
 
 from tests.chance import few
 from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.dataset_io.rated import rated_dataset
-from tests.datasets import detections, random_annotators
+from tests.datasets import detections, random_annotators, random_videos
 from tools.dev.private_fiftyone import PrivateFiftyOne
 from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
@@ -29,8 +29,6 @@ from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record import FAILED, RUNNING, Run, stored_records
 from annotator_agreement.dataset_io.shards import share
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture(autouse=True)
@@ -79,12 +77,13 @@ def contents(samples, fields, key="agreement", **options):
     return found
 
 
-def assert_same(samples, fields, executor, **options):
+def assert_same(samples, fields, *executors, **options):
     alone = contents(samples, fields, **options)
-    shared = contents(samples, fields, executor=executor, **options)
-    assert {n: v for n, v in shared[0].items() if v != alone[0][n]} == {}
-    assert shared[1] == alone[1]
-    assert shared[2] == alone[2]
+    for executor in executors:
+        shared = contents(samples, fields, executor=executor, **options)
+        assert {n: v for n, v in shared[0].items() if v != alone[0][n]} == {}
+        assert shared[1] == alone[1]
+        assert shared[2] == alone[2]
 
 
 @pytest.fixture
@@ -94,8 +93,7 @@ def boxes(make_dataset):
 
 def test_any_order_tasks_done_twice_threads_and_processes_give_the_same(boxes, processes):
     with ThreadPoolExecutor(3) as threads:
-        for executor in (Shuffled(1), threads, processes):
-            assert_same(boxes, ANNOTATORS, executor, resamples=50)
+        assert_same(boxes, ANNOTATORS, Shuffled(1), threads, processes, resamples=50)
 
 
 @pytest.mark.long
@@ -129,13 +127,9 @@ def test_masks_ratings_and_tags_are_the_same(make_dataset, kind):
 
 @pytest.mark.long
 def test_frames_and_groups_are_the_same_and_no_video_or_group_is_divided(make_videos, make_dataset):
-    labels, starts = random_annotators(40, seed=3), [0, 3, 9, 10, 15, 24, 26, 33, 37, 40]
-    videos = [
-        {name: [detections(each) for each in labels[name][start:end]] for name in ANNOTATORS}
-        for start, end in itertools.pairwise(starts)
-    ]
+    videos = random_videos([3, 6, 1, 5, 9, 2, 7, 4, 3], seed=3)
     assert_same(make_videos(videos), [f"frames.{name}" for name in ANNOTATORS], Shuffled(10), resamples=50)
-    dataset = make_dataset({})
+    labels, dataset = random_annotators(30, seed=3), make_dataset({})
     dataset.add_group_field("group", default="left")
     groups = [fo.Group() for _ in range(10)]
     for place, side in enumerate(("left", "middle", "right")):
@@ -145,75 +139,62 @@ def test_frames_and_groups_are_the_same_and_no_video_or_group_is_divided(make_vi
     assert_same(dataset, ANNOTATORS, Shuffled(11), resamples=50)
 
 
-class Dying(Executor):
-    """Loses a task now and then, before or after it was done."""
+class Faulty(Executor):
+    """Does its tasks at once, but for what a function of their number and of the attempt says of them.
 
-    def __init__(self, lost) -> None:
-        self._lost, self.asked = lost, []
+    It may say "before" or "after" for a task that is lost before or after it was done, what is returned instead of a
+    future, in a list, an error of the batch system, which is raised, or else the answer, or error, of the task.
+    """
+
+    def __init__(self, fault=lambda number, attempt: "done") -> None:
+        self._fault, self.asked = fault, []
 
     def submit(self, function, /, *arguments, **options):
         future, number = Future(), arguments[1]["task"]["number"]
         self.asked.append(number)
-        how = self._lost(number, self.asked.count(number))
+        how = self._fault(number, self.asked.count(number))
+        if isinstance(how, list):
+            return how[0]
+        if isinstance(how, OSError):
+            raise how
         try:
-            answer = None if how == "before" else function(*arguments)
-            if how is None:
-                future.set_result(answer)
-            else:
-                future.set_exception(RuntimeError("a worker died"))
+            answer = function(*arguments) if how in ("done", "after") else how
         except KeyboardInterrupt as error:
-            future.set_exception(error)
+            answer = error
+        if how in ("before", "after"):
+            answer = RuntimeError("a worker died")
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
         return future
 
 
-def test_a_shard_that_is_lost_is_tried_again(boxes):
+def after_two(how):
+    """Does two tasks, and then something else."""
+    return Faulty(lambda number, attempt: "done" if number < 2 else how)
+
+
+def test_a_shard_that_is_lost_is_tried_again_and_three_times_fails_the_run_which_can_be_continued(boxes):
+    expected = contents(boxes, ANNOTATORS, resamples=0)
     lost = {(2, 1): "before", (2, 2): "before", (3, 1): "after"}
-    executor = Dying(lambda number, attempt: lost.get((number, attempt)))
-    assert_same(boxes, ANNOTATORS, executor, resamples=0)
+    executor = Faulty(lambda number, attempt: lost.get((number, attempt), "done"))
+    assert contents(boxes, ANNOTATORS, resamples=0, executor=executor) == expected
     assert executor.asked.count(2) == 3
     assert executor.asked.count(3) == 1  # it was done
-
-
-@pytest.mark.long
-def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(boxes):
-    expected = contents(boxes, ANNOTATORS, resamples=0)
-    executor = Dying(lambda number, attempt: "before" if number == 4 else None)
+    executor = Faulty(lambda number, attempt: "before" if number == 4 else "done")
     message = "Shard 5 of 8 .samples from .* must be compared by a worker, but 3 attempts failed.* resume=True"
-    with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
+    refused(message, compute_quickly, boxes, executor=executor)
     assert Run(boxes, "agreement").status == FAILED
-    with pytest.raises(AgreementInputError, match=r"same options, annotators and software .* other options"):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, iou=0.6, resume=True)
-    again = Dying(lambda number, attempt: None)
-    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True)
+    refused(r"same options, annotators and software .* other options", compute_quickly, boxes, iou=0.6, resume=True)
+    again = Faulty()
+    compute_quickly(boxes, executor=again, resume=True)
     assert contents_of(boxes) == expected
     assert set(again.asked) < set(range(8))
 
 
-class Odd(Executor):
-    """Does what no executor should do, after some tasks."""
-
-    def __init__(self, how, n_done=0):
-        self.how, self.n_done, self.n_asked = how, n_done, 0
-
-    def submit(self, function, /, *arguments, **options):
-        self.n_asked += 1
-        future = Future()
-        if self.n_asked <= self.n_done:
-            future.set_result(function(*arguments))
-        elif self.how == "no future":
-            return object()
-        elif isinstance(self.how, OSError):
-            raise self.how
-        elif isinstance(self.how, BaseException):
-            future.set_exception(self.how)
-        else:
-            future.set_result(self.how)
-        return future
-
-
 ODD = {
-    "fails": (OSError("the batch system is down"), r"workers take no more tasks \(OSError: the batch system is down\)"),
+    "the batch system": (OSError("is down"), r"workers take no more tasks \(OSError: is down\)"),
     "nothing": (None, "3 attempts failed, the last one with the answer None"),
     "empty": ({}, "3 attempts failed, the last one with the answer {}"),
     "exit": (SystemExit(3), "3 attempts failed, the last one with SystemExit: 3"),
@@ -221,36 +202,31 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize(("how", "what"), few(ODD.values(), 2), ids=ODD)
-@pytest.mark.few(1)
-def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes, how, what):
-    message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
-    with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(how, n_done=2))
-    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
-
-
-def test_an_executor_without_futures_and_one_that_was_shut_down_fail_the_run_with_a_sentence(boxes):
+def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes):
+    for how, what in ODD.values():
+        message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
+        refused(message, compute_quickly, boxes, executor=after_two(how), overwrite=True)
+    compute_quickly(boxes, executor=Faulty(), resume=True)
     with ThreadPoolExecutor(1) as shut_down:
         pass
     for executor, message in (
-        (Odd("no future"), r"returns a concurrent.futures.Future, got .* builtins.object"),
+        (Faulty(lambda number, attempt: [object()]), r"returns a concurrent.futures.Future, got .* builtins.object"),
         (shut_down, r"take no more tasks \(RuntimeError: cannot .*start another one"),
     ):
-        with pytest.raises(AgreementInputError, match=message):
-            compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor, overwrite=True)
+        refused(message, compute_quickly, boxes, executor=executor, overwrite=True)
 
 
-def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it(boxes):
+def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it_and_a_complete_one_is_not_continued(boxes):
+    refused("must be an agreement", compute_quickly, boxes, resume=True)
     with pytest.raises(AgreementInputError):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=2))
+        compute_quickly(boxes, executor=after_two(None))
     run = Run(boxes, "agreement")
     machine, process, started = run.config["process"].split(" ")
     run.update(status=RUNNING, process=f"{machine} {process} {float(started) - 100}")
-    with pytest.raises(AgreementInputError, match="its process is gone; compute it again with resume=True, or anew"):
-        load_agreement(boxes, "agreement")
-    with pytest.raises(AgreementInputError, match="a run of this dataset; continue it with resume=True, use another"):
-        compute_agreement(boxes, ANNOTATORS, resamples=0)
+    refused("its process is gone; compute it again with resume=True, or anew", load_agreement, boxes, "agreement")
+    refused("a run of this dataset; continue it with resume=True, use another", compute_quickly, boxes)
+    compute_quickly(boxes, overwrite=True)
+    refused("`resume` needs a run that was shared out .* 'completed'", compute_quickly, boxes, resume=True)
 
 
 @pytest.mark.long
@@ -279,7 +255,7 @@ def test_a_database_that_is_killed_keeps_what_is_surely_written(tmp_path, monkey
         private.start()
         found = pymongo.MongoClient(private.environment["FIFTYONE_DATABASE_URI"]).found
         monkeypatch.setattr(stored_records, "database", lambda: found)
-        for number in range(5):
+        for number in range(3):
             with stored_records.surely_written():
                 found.kept.insert_one({"_id": number})
             private.crash()
@@ -306,9 +282,9 @@ def test_a_run_that_is_deleted_meanwhile_leaves_nothing(boxes):
     def lost(number, attempt):
         if number == 3:
             delete_agreement(boxes, "agreement")
+        return "done"
 
-    with pytest.raises(AgreementInputError, match=r"no longer being computed|was deleted or replaced"):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Dying(lost))
+    refused(r"no longer being computed|was deleted or replaced", compute_quickly, boxes, executor=Faulty(lost))
     assert without_runs(boxes) == before
     assert not list(get_db_conn().fs.files.find({"_id": {"$regex": "^annotator_agreement/"}}))
 
@@ -320,17 +296,10 @@ def test_labels_that_cannot_be_compared_are_refused_as_by_one_process(boxes):
     def lost(number, attempt):
         if number == 2:
             sample.save()
+        return "done"
 
-    with pytest.raises(AgreementInputError, match=r"must have|must be"):
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Dying(lost))
+    refused(r"must have|must be", compute_quickly, boxes, executor=Faulty(lost))
     assert Run(boxes, "agreement").status == FAILED
-
-
-def test_only_runs_that_did_not_complete_are_continued(boxes):
-    for message in ("must be an agreement", "`resume` needs a run that was shared out .* 'completed'"):
-        with pytest.raises(AgreementInputError, match=message):
-            compute_agreement(boxes, ANNOTATORS, resamples=0, resume=True)
-        compute_agreement(boxes, ANNOTATORS, resamples=0, overwrite=True)
 
 
 class Client(Executor):
@@ -349,8 +318,7 @@ def test_what_is_no_engine_is_refused_with_the_way_to_get_one(boxes):
         ({"executor": Client()}, is_one + r"Client; .* client.get_executor\(\)"),
         ({"executor": Client}, is_one + r"the class Client; call it: Client\(\)"),
     ):
-        with pytest.raises(AgreementInputError, match=message):
-            compute_agreement(boxes, ANNOTATORS, **options)
+        refused(message, compute_agreement, boxes, ANNOTATORS, **options)
     assert without_runs(boxes) == before
 
 
@@ -364,8 +332,7 @@ def test_workers_with_other_software_or_of_another_database_refuse(boxes, monkey
     ):
         with monkeypatch.context() as patch:
             patch.setattr(share, name, value)
-            with pytest.raises(AgreementInputError, match=message):
-                compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None), overwrite=True)
+            refused(message, compute_quickly, boxes, executor=Faulty(), overwrite=True)
 
 
 @pytest.mark.long

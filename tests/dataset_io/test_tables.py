@@ -17,15 +17,15 @@ from pandas.testing import assert_frame_equal
 
 from tests.chance import few
 from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, run_on
 from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.said import said_dataset
-from tests.datasets import detections, frames_of, join_fields, random_annotators, videos_dataset, with_regions
+from tests.datasets import random_annotators, random_videos, with_regions
 
 import annotator_agreement as aa
 from annotator_agreement.dataset_io import (
     agreement_on,
     agreement_samples,
-    compute_agreement,
     export_agreement,
     load_agreement,
     update_agreement,
@@ -34,15 +34,11 @@ from annotator_agreement.dataset_io import (
 from annotator_agreement.dataset_io.record import Run
 from annotator_agreement.dataset_io.run import work_list
 
-ANNOTATORS = ["alice", "bob", "carol"]
-
 
 @pytest.fixture
-def boxes(make_dataset):
+def boxes(lend):
     """Boxes of three annotators, with a run."""
-    dataset = make_dataset(random_annotators(60))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    return dataset
+    return lend(run_on(40))
 
 
 def _stored_labels(dataset, fields, annotator_of):
@@ -124,16 +120,6 @@ def test_the_rows_are_what_the_run_wrote_on_labels(boxes):
     assert report.to_dataframe("units").equals(report.units())
 
 
-@pytest.mark.long
-def test_labels_in_one_field_are_told_apart_by_their_annotator(make_dataset):
-    dataset = make_dataset(random_annotators(60))
-    join_fields(dataset, ANNOTATORS, "together")
-    options = {"annotator_attribute": "annotator", "assigned_field": "together_assigned", "run_key": "agreement"}
-    compute_agreement(dataset, "together", resamples=0, progress=False, **options)
-    expected = _stored_labels(dataset, ["together"], lambda field, label: label.annotator)
-    _same_labels(load_agreement(dataset).labels(), expected)
-
-
 def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
     view, report = boxes.limit(20), load_agreement(boxes)
     on_view = agreement_on(view, resamples=0)
@@ -142,30 +128,29 @@ def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
         pd.testing.assert_frame_equal(part, kept)
 
 
-def test_frames_have_their_number(make_dataset):
-    drew = {name: [detections(labels) for labels in lists] for name, lists in random_annotators(12).items()}
-    videos = [{name: lists[first : first + 6] for name, lists in drew.items()} for first in (0, 6)]
-    dataset = videos_dataset("tables-of-frames", videos, None)
-    try:
-        compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=0, progress=False)
-        labels = load_agreement(dataset).labels()
-        expected = [
-            (sample.id, number, label.id, label.agreement)
-            for sample in dataset
-            for number, frame in sample.frames.items()
-            for name in ANNOTATORS
-            for label in (frame[name].detections if frame[name] is not None else ())
-        ]
-        found = zip(labels["sample_id"], labels["frame_number"], labels["label_id"], labels["verdict"], strict=True)
-        assert sorted(found) == sorted(expected)
-        assert len(expected) > 20
-    finally:
-        dataset.delete()
+def test_frames_have_their_number_in_the_rows_of_labels_and_rows_of_their_own_in_their_order(make_videos):
+    dataset = make_videos(random_videos([6, 6]))
+    compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    labels = load_agreement(dataset).labels()
+    frames = [(sample.id, number, frame) for sample in dataset for number, frame in sample.frames.items()]
+    expected = [
+        (sample_id, number, label.id, label.agreement)
+        for sample_id, number, frame in frames
+        for name in ANNOTATORS
+        for label in (frame[name].detections if frame[name] is not None else ())
+    ]
+    found = zip(labels["sample_id"], labels["frame_number"], labels["label_id"], labels["verdict"], strict=True)
+    assert sorted(found) == sorted(expected)
+    assert len(expected) > 20
+    table = agreement_samples(dataset)
+    assert list(table.columns) == [*COLUMNS[:2], "frame_number", *COLUMNS[2:]]
+    assert list(zip(table["id"], table["frame_number"], strict=True)) == sorted(frame[:2] for frame in frames)
+    _same(table["score"], [frame.agreement_score for *_, frame in frames])
 
 
 @pytest.mark.parametrize("kind", few(["tags", "labels", "numbers", "texts", "integers"], 3))
 @pytest.mark.few(1)
-def test_what_was_said_of_samples_stands_in_the_tables(make_dataset, kind):
+def test_what_was_said_of_samples_stands_in_the_tables_and_keeps_its_ids_after_an_update(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind)
     report, said = load_agreement(dataset), {}
     for sample, name in itertools.product(dataset, ANNOTATORS):
@@ -190,6 +175,14 @@ def test_what_was_said_of_samples_stands_in_the_tables(make_dataset, kind):
     assert sorted(zip(labels["annotator"], labels["label"], strict=True)) == sorted(itertools.chain(*said.values()))
     assert set(labels["field"]) == set(ANNOTATORS)
     _same_ids(dataset, labels)
+    if kind in ("tags", "labels"):  # fields in any order
+        compute_quickly(dataset, ["carol", "alice", "bob"], overwrite=True)
+        for sample, other in zip(dataset.limit(4), dataset.skip(4), strict=False):
+            sample["bob"] = other["alice"].copy() if other["alice"] is not None else None
+            sample.save()
+        dataset.delete_samples(dataset.skip(20).values("id"))
+        update_agreement(dataset, progress=False)
+        _same_ids(dataset, load_agreement(dataset).labels())
 
 
 def _plain(value):
@@ -211,19 +204,6 @@ def _same_ids(dataset, labels, fields=ANNOTATORS):
     assert not written or len(labels) == len(written)
 
 
-@pytest.mark.parametrize("kind", ["tags", "labels"])
-@pytest.mark.few(1)
-def test_labels_keep_their_ids_in_any_order_of_fields_and_after_an_update(make_dataset, kind):
-    dataset, fields = said_dataset(make_dataset, kind), ["carol", "alice", "bob"]
-    compute_agreement(dataset, fields, resamples=0, overwrite=True, progress=False)
-    for sample, other in zip(dataset.limit(4), dataset.skip(4), strict=False):
-        sample["bob"] = other["alice"].copy() if other["alice"] is not None else None
-        sample.save()
-    dataset.delete_samples(dataset.skip(20).values("id"))
-    update_agreement(dataset, progress=False)
-    _same_ids(dataset, load_agreement(dataset).labels())
-
-
 @pytest.mark.long
 def test_a_tag_that_somebody_gave_twice_counts_once(make_dataset):
     dataset = said_dataset(make_dataset, "tags")
@@ -232,7 +212,7 @@ def test_a_tag_that_somebody_gave_twice_counts_once(make_dataset):
         given = sample[name].classifications if sample[name] is not None else []
         given += [fo.Classification(label=label.label) for label in given if rng.random() < 0.5]
         sample.save()
-    report = compute_agreement(dataset, ANNOTATORS, resamples=0, overwrite=True, progress=False)
+    report = compute_quickly(dataset, overwrite=True)
     labels = report.labels()
     _same_ids(dataset, labels)
     again = labels["unit"].isna()
@@ -249,10 +229,9 @@ def test_a_tag_that_somebody_gave_twice_counts_once(make_dataset):
 
 
 @pytest.mark.parametrize("in_one_field", [False, True])
-@pytest.mark.few(1)
 def test_crowd_regions_have_rows_without_a_unit(make_dataset, in_one_field):
     dataset, fields, options = with_regions(make_dataset, 4, in_one_field=in_one_field)
-    report = compute_agreement(dataset, fields, resamples=0, progress=False, **options)
+    report = compute_quickly(dataset, fields, **options)
     annotator_of = (lambda field, label: label.who) if in_one_field else (lambda field, label: field)
     labels, expected = report.labels(), _stored_labels(dataset, fields, annotator_of)
     _same_labels(labels, expected)
@@ -273,7 +252,7 @@ def test_classes_of_masks_are_units(make_dataset):
         dataset.set_values(
             name, {dataset.first().id: fo.Segmentation(mask=np.eye(2, 3, dtype=np.uint8))}, key_field="id"
         )
-    report = compute_agreement(dataset, ANNOTATORS, resamples=0, overwrite=True, progress=False)
+    report = compute_quickly(dataset, overwrite=True)
     labels, units = report.labels(), report.units()
     masks = {
         (sample.id, name): sample[name].mask
@@ -329,22 +308,26 @@ def test_the_snippets_of_the_guide_run(boxes):
 # ---- the table of samples contains the values that were written on the samples ----
 
 
-COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed"]
-
-
-COLUMNS += ["cost", "annotators"]
-
-
-BOX = ("cat", (0.1, 0.1, 0.4, 0.2))
+COLUMNS = [
+    "id",
+    "filepath",
+    "score",
+    "alpha",
+    "n_annotators",
+    "n_objects",
+    "n_units",
+    "n_disputed",
+    "cost",
+    "annotators",
+]
 
 
 def _same(found, expected):
     np.testing.assert_allclose(found.to_numpy(np.float64), np.array(expected, np.float64), atol=1e-12)
 
 
-def test_every_sample_has_a_row_with_what_was_written_on_it(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS)
+def test_every_sample_has_a_row_with_what_was_written_on_it_also_of_a_view_and_of_deleted_ones(lend):
+    dataset = lend(run_on())
     table = agreement_samples(dataset)
     assert list(table.columns) == COLUMNS
     ordered = dataset.sort_by("id")
@@ -355,38 +338,12 @@ def test_every_sample_has_a_row_with_what_was_written_on_it(make_dataset):
     asked = [[name for name in ANNOTATORS if sample[name] is not None] for sample in ordered]
     assert list(table["annotators"]) == asked
     drawn = [ordered.values(f"{name}.detections.label") for name in ANNOTATORS]
-    rated = table["n_annotators"] > 1
-    labels = [sum(len(of[k] or []) for of in drawn) for k in range(len(table))]
-    assert list(table["n_objects"][rated]) == [n for n, is_rated in zip(labels, rated, strict=True) if is_rated]
+    labels, rated = [sum(len(of[k] or []) for of in drawn) for k in range(len(table))], table["n_annotators"] > 1
+    assert list(table["n_objects"][rated]) == list(itertools.compress(labels, rated))
     for name in ("n_units", "n_disputed", "cost"):
-        written = [
-            value for value, is_rated in zip(ordered.values(f"agreement_{name}"), rated, strict=True) if is_rated
-        ]
-        assert list(table[name][rated]) == written
-
-
-def test_frames_have_a_row_each_in_their_order(make_videos):
-    dataset = make_videos(
-        [
-            {"alice": frames_of([BOX], [BOX]), "bob": frames_of([BOX], [])},
-            {"alice": frames_of([BOX]), "bob": frames_of([BOX])},
-        ]
-    )
-    compute_agreement(dataset, ["frames.alice", "frames.bob"])
-    table = agreement_samples(dataset)
-    assert list(table.columns) == [*COLUMNS[:2], "frame_number", *COLUMNS[2:]]
-    first, second = dataset.sort_by("id").values("id")
-    assert list(zip(table["id"], table["frame_number"], strict=True)) == [(first, 1), (first, 2), (second, 1)]
-    assert list(table["score"]) == [1.0, 0.0, 1.0]
-
-
-def test_a_report_gives_the_table_of_its_samples_also_of_a_view_and_of_deleted_ones(make_dataset):
-    dataset = make_dataset()
-    report = compute_agreement(dataset, ANNOTATORS)
-    wanted = agreement_samples(dataset)
-    assert_frame_equal(report.to_dataframe("samples"), wanted)
-    assert_frame_equal(load_agreement(dataset).to_dataframe("samples"), wanted)
-    view = dataset.skip(1).limit(3)
+        assert list(table[name][rated]) == list(itertools.compress(ordered.values(f"agreement_{name}"), rated))
+    report, view = load_agreement(dataset), dataset.skip(1).limit(3)
+    assert_frame_equal(report.to_dataframe("samples"), table)
     assert_frame_equal(agreement_on(view).to_dataframe("samples"), agreement_samples(view))
     assert list(agreement_samples(view)["id"]) == sorted(view.values("id"))
     assert "samples" not in report.to_dict()
@@ -411,7 +368,7 @@ def test_a_sample_with_many_disputed_objects_comes_before_one_with_a_lower_score
     dataset = make_dataset(
         {"a": [[("cat", BOX_LIST)], many, [("cat", BOX_LIST)]], "b": [[("cat", OTHER)], many[:4], [("cat", BOX_LIST)]]}
     )
-    compute_agreement(dataset, ["a", "b"])
+    compute_quickly(dataset, ["a", "b"])
     loaded = Run(dataset, "agreement").records()
     found = work_list.work_list(loaded.records, loaded.index)
     ids = dataset.values("id")
@@ -424,13 +381,8 @@ def test_a_sample_with_many_disputed_objects_comes_before_one_with_a_lower_score
 
 
 def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_videos):
-    from tests.datasets import detections
-
-    boxes = random_annotators(12, ["a", "b"])
-    dataset = make_videos(
-        [{name: [detections(entry) for entry in boxes[name][k : k + 3]] for name in "ab"} for k in range(0, 12, 3)]
-    )
-    compute_agreement(dataset, ["frames.a", "frames.b"], progress=False)
+    dataset = make_videos(random_videos([3] * 4, ["a", "b"]))
+    compute_quickly(dataset, ["frames.a", "frames.b"])
     loaded = Run(dataset, "agreement").records()
     found = work_list.work_list(loaded.records, loaded.index)
     costs = {}
@@ -445,22 +397,19 @@ def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_video
 
 
 CLASSES = [["cat", "cat", "dog"], ["cat", "cat", "cat"], ["cat", None, "dog"], ["cat", "dog", "owl"]]
-
-
 TAGS = [[["wet"], ["wet", "dark"], []], [["wet"], ["wet"], ["wet"]], [[], ["dark"], None], [["a"], ["b"], ["c"]]]
 
 
 @pytest.mark.parametrize("kind", ["boxes", "classes", "tags", "masks"])
 @pytest.mark.few(1)
 def test_sidebar_table_of_samples_and_report_sort_by_the_same_cost(kind, make_dataset):
-    names = ["alice", "bob", "carol"]
     dataset = {
         "boxes": lambda: make_dataset(random_annotators(12)),
-        "classes": lambda: rated_dataset(make_dataset, by_annotator(CLASSES, names), "Classification"),
-        "tags": lambda: rated_dataset(make_dataset, by_annotator(TAGS, names), "Classifications"),
+        "classes": lambda: rated_dataset(make_dataset, by_annotator(CLASSES, ANNOTATORS), "Classification"),
+        "tags": lambda: rated_dataset(make_dataset, by_annotator(TAGS, ANNOTATORS), "Classifications"),
         "masks": lambda: masked_dataset(make_dataset, random_masks(6)),
     }[kind]()
-    run = aa.compute(dataset, names, progress=False)
+    run = aa.compute(dataset, ANNOTATORS, resamples=0, progress=False)
     table = run.samples().set_index("id")["cost"]
     of_field = dict(zip(*dataset.values(["id", "agreement_cost"]), strict=True))
     assert {key: value or 0.0 for key, value in of_field.items()} == table.to_dict()

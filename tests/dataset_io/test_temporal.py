@@ -5,10 +5,10 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob"]
 
@@ -32,8 +32,8 @@ def dataset(make_videos):
     return dataset
 
 
-def test_intervals_are_matched_by_the_frames_that_they_share(dataset):
-    report = compute_agreement(dataset, ANNOTATORS, iou=1 / 3)
+def test_intervals_are_matched_by_the_frames_that_they_share_to_which_their_ends_belong(dataset, capsys):
+    report = compute_quickly(dataset, ANNOTATORS, iou=1 / 3)
     # frames 6 to 10 of 1 to 15; 20 to 26 of 20 to 29; nothing for the rest
     overlaps = [5 / 15, 7 / 10]
     assert dataset.values("bob.detections.agreement_iou")[0] == pytest.approx([*overlaps, None])
@@ -44,31 +44,29 @@ def test_intervals_are_matched_by_the_frames_that_they_share(dataset):
     assert report.localisation.mean_iou == pytest.approx(sum(overlaps) / 2)
     assert report.localisation.measure == "temporal IoU"
     assert (report.run.n_videos, report.localisation.visibility, report.track_consistency) == (None, None, None)
-
-
-def test_the_ends_of_intervals_belong_to_them_and_the_report_names_the_similarity(dataset, capsys):
-    compute_agreement(dataset, ANNOTATORS, iou=0.7, resamples=0).print_report()
-    assert dataset.values("alice.detections.agreement")[0] == ["lone", "class_conflict"]
+    for iou, second in ((0.71, "lone"), (0.7, "class_conflict")):
+        report = compute_quickly(dataset, ANNOTATORS, iou=iou, overwrite=True)
+        assert dataset.values("alice.detections.agreement")[0] == ["lone", second]
+    report.print_report()
     text = capsys.readouterr().out
     assert "temporal IoU of at least 0.7" in text
     assert "mean temporal IoU" in text
-    compute_agreement(dataset, ANNOTATORS, iou=0.71, run_key="stricter", resamples=0)
-    assert dataset.values("alice.detections.stricter")[0] == ["lone", "lone"]
 
 
-@pytest.mark.parametrize(
-    "support", [..., None, [], [3], [1, 2, 3], [5, 4], [1.5, 3], ["1", "2"], [None, 3], [True, True]]
-)
-@pytest.mark.few(2)
-def test_unusable_supports_are_refused_before_anything_is_written_or_left_out(dataset, support):
-    path = "alice.detections.1.support"
-    change = {"$unset": {path: ""}} if support is ... else {"$set": {path: support}}
-    dataset._sample_collection.update_one({"_id": dataset.first()._id}, change)
+UNUSABLE = [..., None, [], [3], [1, 2, 3], [5, 4], [1.5, 3], ["1", "2"], [None, 3], [True, True]]
+
+
+def test_unusable_supports_are_refused_before_anything_is_written_or_left_out(make_videos):
+    dataset, n, path = make_videos([{}] * len(UNUSABLE)), len(UNUSABLE), "alice.detections.1.support"
+    for name in ANNOTATORS:
+        dataset.set_values(name, [_spans(("run", (1, 10)), ("jump", (20, 29))) for _ in UNUSABLE])
+    for sample_id, support in zip(dataset.values("_id"), UNUSABLE, strict=True):
+        change = {"$unset": {path: ""}} if support is ... else {"$set": {path: support}}
+        dataset._sample_collection.update_one({"_id": sample_id}, change)
     before = stored(dataset)
-    message = r"must have a support \[first, last\] of two integers in this order, got 1 that are not, on samples"
+    message = rf"a support \[first, last\] of two integers in this order, got {n} that are not, on samples"
     with pytest.raises(AgreementInputError, match=message):
-        compute_agreement(dataset, ANNOTATORS)
+        compute_quickly(dataset, ANNOTATORS)
     assert stored(dataset) == before
-    report = compute_agreement(dataset, ANNOTATORS, invalid="skip", resamples=0)
-    assert report.run.n_invalid == 1
-    assert dataset.values("alice.detections.agreement")[0] == ["lone", None]
+    assert compute_quickly(dataset, ANNOTATORS, invalid="skip").run.n_invalid == n
+    assert dataset.values("alice.detections.agreement") == [["agreed", None]] * n

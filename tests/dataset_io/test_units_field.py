@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 import statistics
+from datetime import datetime
 
 import fiftyone as fo
 import numpy as np
 import pytest
+from bson import ObjectId
 
-from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly, refused, run_on
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import assert_facts, documents_of, facts_of, median_box, nearest, units_in, units_of
-from tests.datasets import detections, join_fields, random_annotators, stored
+from tests.datasets import detections, join_fields, random_annotators, random_videos, stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement
-from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.units import units_field
+from annotator_agreement.dataset_io import (
+    add_units,
+    agreement_patches,
+    delete_agreement,
+    rename_agreement,
+    resolve_units,
+)
+from annotator_agreement.dataset_io.record import run, sample_index
+from annotator_agreement.dataset_io.run import read
+from annotator_agreement.dataset_io.units import changing, units_field
 
 
 def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
@@ -41,15 +50,12 @@ def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
     assert {True, False} == set(dataset.distinct("agreement_units.detections.tie"))
 
 
-def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
+def test_labels_read_with_fiftyone_are_ordinary_labels(lend):
+    dataset = lend(run_on())
     add_units(dataset)
     units = dataset.first().agreement_units.detections
-    assert [(unit.label, unit.verdict, unit.votes, unit.annotators) for unit in units] == [
-        ("cat", "agreed", 3, ANNOTATORS),
-        ("dog", "agreed", 3, ANNOTATORS),
-    ]
+    found = [(unit.label, unit.verdict, unit.votes, unit.annotators) for unit in units]
+    assert found == [("cat", "agreed", 3, ANNOTATORS), ("dog", "agreed", 3, ANNOTATORS)]
     assert units[0].tags == []
     assert dataset.values("agreement_units.detections.votes") == [[3, 3], [3, 2], [], [1], [1]]
     field = dataset.get_field("agreement_units")
@@ -76,39 +82,35 @@ def test_units_of_one_field_with_several_annotators(make_dataset):
             assert unit["bounding_box"] == pytest.approx(median_box(members[unit_id]), abs=1e-12)
 
 
+#: the classes that three annotators gave; the class of the unit, and those that it lists
 CLASSES = {
     "names that stand for others": (["Car ", "car", "bus"], "car", ["car", "car", "bus"]),
     "no class": ([None, None, "bus"], None, ["(no label)", "(no label)", "bus"]),
 }
 
 
-@pytest.mark.parametrize(("given", "label", "classes"), CLASSES.values(), ids=CLASSES)
-def test_every_label_has_a_vote_for_the_class_that_it_stands_for(make_dataset, given, label, classes):
+def test_every_label_has_a_vote_for_the_class_that_it_stands_for(make_dataset):
+    rows = zip(*(given for given, *_ in CLASSES.values()), strict=True)
     place = (0.1, 0.2, 0.4, 0.3)
-    dataset = make_dataset({name: [[(own, place)]] for name, own in zip(ANNOTATORS, given, strict=True)})
+    dataset = make_dataset({name: [[(own, place)] for own in row] for name, row in zip(ANNOTATORS, rows, strict=True)})
     compute_quickly(dataset, aliases={"Car ": "car"})
     add_units(dataset)
-    (unit,) = dataset.first().agreement_units.detections
-    assert (unit.label, unit.classes, unit.tie, unit.verdict) == (label, classes, False, "class_conflict")
+    for sample, (what, (_, label, classes)) in zip(dataset, CLASSES.items(), strict=True):
+        (unit,) = sample.agreement_units.detections
+        found = unit.label, unit.classes, unit.tie, unit.verdict
+        assert found == (label, classes, False, "class_conflict"), what
 
 
-def test_crowd_regions_are_no_units(make_dataset):
+def test_crowd_regions_are_no_units_and_samples_that_the_run_did_not_compare_have_none(make_dataset):
     crowd = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.5, 0.5], iscrowd=True)])
-    dataset = make_dataset({})
-    one = detections([("cat", (0.7, 0.7, 0.2, 0.1))])
-    dataset.add_samples([fo.Sample("1.jpg", alice=crowd, bob=one)], dynamic=True)
-    compute_quickly(dataset, ["alice", "bob"])
-    add_units(dataset)
-    assert dataset.values("agreement_units.detections.annotators") == [[["bob"]]]
-
-
-def test_samples_that_the_run_did_not_compare_have_no_units(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset.limit(2), ANNOTATORS, resamples=0)
+    dataset, one = make_dataset({}), detections([("cat", (0.7, 0.7, 0.2, 0.1))])
+    samples = [fo.Sample("1.jpg", alice=crowd, bob=one), fo.Sample("2.jpg", alice=one.copy(), bob=one.copy())]
+    dataset.add_samples(samples, dynamic=True)
+    compute_quickly(dataset.limit(1), ["alice", "bob"])
     before = dataset.values("last_modified_at")
     add_units(dataset)
-    assert dataset.values("agreement_units.detections.votes") == [[3, 3], [3, 2], None, None, None]
-    assert dataset.values("last_modified_at")[2:] == before[2:]
+    assert dataset.values("agreement_units.detections.annotators") == [[["bob"]], None]
+    assert dataset.values("last_modified_at")[1] == before[1]
 
 
 # ---- one label for every unit of other label types than boxes: medoids, medians and pixel votes ----
@@ -146,7 +148,7 @@ def test_units_of_masks_are_the_mask_nearest_to_the_rest_which_stays_in_its_file
 
 
 @pytest.mark.long
-def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
+def test_units_of_polylines_are_the_one_nearest_to_the_rest_and_with_boxes_the_median_of_boxes(make_dataset):
     places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 2.5, 12, 9)]
     dataset = shapes_dataset(
         make_dataset, {name: [polygon(rectangle(*places[k]), filled=k > 0)] for k, name in enumerate(ANNOTATORS)}
@@ -155,17 +157,11 @@ def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
     add_units(dataset)
     (document,) = documents_of(dataset)
     ((unit_id, members),) = units_of(document, dict.fromkeys(ANNOTATORS, "polylines")).items()
-    unit = units_in(document, list_name="polylines")[unit_id]
-    expected = nearest(members)
+    unit, expected = units_in(document, list_name="polylines")[unit_id], nearest(members)
     assert expected is members["bob"]
-    assert [unit[name] for name in ("points", "closed", "filled")] == [
-        expected[name] for name in ("points", "closed", "filled")
-    ]
+    for name in ("points", "closed", "filled"):
+        assert unit[name] == expected[name]
     assert dataset.get_field("agreement_units").document_type is fo.Polylines
-
-
-@pytest.mark.long
-def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(make_dataset):
     alice, bob, carol = box(3, 2, 12, 9), polygon(rectangle(4, 2, 12, 9)), box(4, 3, 13, 9)
     dataset = shapes_dataset(make_dataset, {"alice": [alice], "bob": [bob], "carol": [carol]})
     compute_quickly(dataset)
@@ -177,22 +173,15 @@ def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(m
 
 @pytest.mark.long
 def test_units_of_keypoints_are_medians_of_every_point(make_dataset):
-    nan = math.nan
+    unseen = [math.nan, math.nan]
     points = {
-        "alice": [[0.1, 0.2], [0.30, 0.40], [0.5, 0.60], [nan, nan]],
-        "bob": [[0.11, 0.2], [0.31, 0.42], [nan, nan], [nan, nan]],
+        "alice": [[0.1, 0.2], [0.30, 0.40], [0.5, 0.60], unseen],
+        "bob": [[0.11, 0.2], [0.31, 0.42], unseen, unseen],
         "carol": [[0.12, 0.21], [0.33, 0.41], [0.52, 0.62], [0.8, 0.8]],
     }
-    dataset = make_dataset({})
-    dataset.add_samples(
-        [
-            fo.Sample(
-                "1.jpg",
-                metadata=fo.ImageMetadata(width=400, height=100),
-                **{name: fo.Keypoints(keypoints=[fo.Keypoint(label="p", points=of)]) for name, of in points.items()},
-            )
-        ]
-    )
+    dataset, size = make_dataset({}), fo.ImageMetadata(width=400, height=100)
+    drawn = {name: fo.Keypoints(keypoints=[fo.Keypoint(label="p", points=of)]) for name, of in points.items()}
+    dataset.add_sample(fo.Sample("1.jpg", metadata=size, **drawn))
     compute_quickly(dataset, iou=0.2)
     add_units(dataset)
     (unit,) = dataset.first().agreement_units.keypoints
@@ -220,8 +209,7 @@ def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
 
 @pytest.mark.long
 def test_units_of_frames_are_written_on_frames(make_videos):
-    labels = random_annotators(6, seed=5)
-    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    dataset = make_videos(random_videos([6, 6], seed=5))
     before = stored(dataset)
     compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
     made = add_units(dataset)
@@ -256,13 +244,201 @@ def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have_and_boxes_an
     assert (_painted(units[1]) == images[3]).all()
     boxes = make_dataset()
     compute_quickly(boxes)
-    add_units(boxes, shapes="vote")
+    add_units(boxes)
+    medians = boxes.values("agreement_units.detections.bounding_box")
+    add_units(boxes, shapes="vote", overwrite=True)
+    assert boxes.values("agreement_units.detections.bounding_box") == medians
     assert boxes.values("agreement_units.detections.mask", unwind=True) == [None] * 6
     line = [[(0.1, 0.2), (0.6, 0.7)]]
     lines = {name: [fo.Polyline(label="lane", points=line)] for name in ("alice", "bob")}
     dataset = shapes_dataset(make_dataset, lines)
     compute_quickly(dataset, ["alice", "bob"], line_tolerance=1.0)
-    with pytest.raises(AgreementInputError, match='`shapes` must be "medoid" for lines'):
-        add_units(dataset, shapes="vote")
+    refused('`shapes` must be "medoid" for lines', add_units, dataset, shapes="vote")
     add_units(dataset)
     assert dataset.first().agreement_units.polylines[0].points == dataset.first().alice.polylines[0].points
+
+
+# ---- while labels, runs and samples change: never wrong or left over ----
+
+
+def _made_with_units(make_dataset):
+    dataset = run_on()(make_dataset)
+    add_units(dataset)
+    return dataset
+
+
+@pytest.fixture
+def computed(lend):
+    """The example with a run."""
+    return lend(run_on())
+
+
+@pytest.fixture
+def with_units(lend):
+    """The example with a run and its units."""
+    return lend(_made_with_units)
+
+
+def _set(dataset, update, **options):
+    sample_id = dataset.first()._id
+    dataset._sample_collection.update_one({"_id": sample_id}, update, **options)
+
+
+CHANGES = {
+    "deleted": {"$pull": {"alice.detections": {"label": "cat"}}},
+    "copied": {"$push": {"alice.detections": None}},
+    "unusable": {"$set": {"alice.detections.0.bounding_box": [0.1, 0.2, -1, 0.3]}},
+    "without a vote": {"$set": {"alice.detections.0.agreement_votes": "three"}},
+    "with another verdict": {"$set": {f"{name}.detections.0.agreement": "fine" for name in ANNOTATORS}},
+}
+
+
+def test_a_unit_whose_labels_changed_is_left_out_and_counted(lend):
+    for change, update in CHANGES.items():
+        dataset = lend(run_on())
+        if change == "copied":
+            label = next(documents_of(dataset))["alice"]["detections"][0]
+            update = {"$push": {"alice.detections": {**label, "_id": ObjectId()}}}
+        _set(dataset, update)
+        made = add_units(dataset)
+        assert (made.n_left_out, made.n_labels) == (1, 5), change
+        assert dataset.values("agreement_units.detections.label")[0] == ["dog"], change
+
+
+def test_a_label_given_to_somebody_else_leaves_its_unit(make_dataset):
+    dataset = make_dataset({})
+    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.4, 0.3], rater=name) for name in ANNOTATORS]
+    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
+    compute_quickly(dataset, "labels", annotator_attribute="rater")
+    for name, n_left_out in (("dave", 1), ("bob", 1), ("alice", 0)):
+        _set(dataset, {"$set": {"labels.detections.0.rater": name}})
+        assert add_units(dataset, overwrite=name != "dave").n_left_out == n_left_out
+
+
+def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(computed):
+    sample = computed.first()
+    for name in ("alice", "bob"):
+        sample[name].detections[0].label = "lynx"
+        sample[name].detections[0].bounding_box = [0.2, 0.1, 0.2, 0.4]
+    sample.carol.detections.append(fo.Detection(label="new", bounding_box=[0.8, 0.8, 0.1, 0.1]))
+    sample.save()
+    made = add_units(computed)
+    unit = computed.first().agreement_units.detections[0]
+    assert made.n_left_out == 0
+    assert (unit.label, unit.verdict, unit.mean_iou) == ("lynx", "agreed", pytest.approx(1.0))
+    assert unit.bounding_box == pytest.approx([0.2, 0.1, 0.2, 0.4])
+
+
+# ---- life ----
+
+
+def test_units_are_renamed_and_removed_with_the_run(make_dataset):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    add_units(dataset)
+    units = [units_in(document) for document in documents_of(dataset)]
+    rename_agreement(dataset, "agreement", "first")
+    assert [units_in(document, "first_units") for document in documents_of(dataset)] == units
+    assert dataset.get_field("first_units").info == {"annotator_agreement": "first"}
+    refused("`first_units` must be new, but it exists already", add_units, dataset, "first")
+    add_units(dataset, "first", overwrite=True)
+    delete_agreement(dataset, "first")
+    assert stored(dataset) == before
+
+
+def test_units_are_made_anew_only_on_request_and_are_neither_an_annotator_nor_a_view_for_the_run(with_units):
+    view = with_units.match(fo.ViewField("agreement_units.detections").length() > 0)
+    refused("a view that uses `agreement_units`", compute_quickly, view, overwrite=True)
+    with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
+        compute_quickly(with_units, ["alice", "agreement_units"], run_key="other")
+    sample = with_units.first()
+    sample.agreement_units.detections[0].tags.append("mine")
+    sample.save()
+    refused("must be new, but it exists already; replace it with overwrite=True", add_units, with_units)
+    assert with_units.count_label_tags("agreement_units") == {"mine": 1}
+    add_units(with_units, overwrite=True)
+    assert with_units.count_label_tags("agreement_units") == {}
+
+
+def test_arguments_are_checked_and_a_field_of_that_name_that_is_somebody_elses_is_left_alone(lend):
+    for field in ("declared", "undeclared", None):
+        dataset = lend(run_on())
+        if field == "declared":
+            dataset.add_sample_field("agreement_units", fo.StringField)
+        elif field == "undeclared":
+            _set(dataset, {"$set": {"agreement_units": "mine"}})
+        before = stored(dataset)
+        for options, message in (
+            (
+                ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+                ({"shapes": "mean"}, "`shapes` must be one of medoid, vote, got 'mean'"),
+                ({"overwrite": 1}, "`overwrite` must be True or False, got 1"),
+            )
+            if field is None
+            else [({}, "`agreement_units` must be free")]
+        ):
+            refused(message, add_units, dataset, **options)
+        assert stored(dataset) == before
+
+
+def test_labels_that_are_no_objects_have_no_units_no_consensus_and_no_patches(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
+    compute_quickly(dataset, ["a", "b"])
+    refused(r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class", add_units, dataset)
+    refused(r"run.objects.consensus\(\) needs a run on objects, got the run 'agreement'", resolve_units, dataset)
+    message = "The run must be on objects to show them one by one, got 'agreement' on Class"
+    refused(message, agreement_patches, dataset)
+
+
+# ---- while somebody works on the dataset ----
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["later", "in the millisecond of our own write"])
+def test_a_sample_edited_meanwhile_is_read_again(computed, before_each_write, monkeypatch, at_once):
+    stamp, batches = datetime(2030, 1, 1), []
+    if at_once:
+        monkeypatch.setattr(sample_index, "now", lambda: stamp)
+
+    def edit_once(batch):
+        if not batches:
+            lynx = {f"{name}.detections.0.label": "lynx" for name in ("alice", "bob")}
+            when = {"$set": {**lynx, "last_modified_at": stamp}}
+            _set(computed, when if at_once else {"$set": lynx, "$currentDate": {"last_modified_at": True}})
+        batches.append(batch)
+
+    before_each_write(edit_once)
+    assert add_units(computed).n_changed == 0
+    assert len(batches) == 2
+    assert computed.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
+    assert computed.values("alice.detections.label")[0][0] == "lynx"
+
+
+def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each_write, monkeypatch):
+    dataset = make_dataset(random_annotators(12))
+    before, batches = stored(dataset), []
+    compute_quickly(dataset)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+
+    def delete_at_the_third(batch):
+        batches.append(batch)
+        if len(batches) == 3:
+            delete_agreement(fo.load_dataset(dataset.name))
+
+    before_each_write(delete_at_the_third)
+    refused("'agreement' was deleted or replaced while it was running", add_units, dataset)
+    assert stored(dataset) == before
+
+
+def test_units_that_were_not_finished_are_made_again_without_being_asked(computed):
+    def fail(*arguments):
+        raise RuntimeError("no more")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(changing, "swap", fail)
+        with pytest.raises(RuntimeError, match="no more"):
+            add_units(computed)
+    assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "failed"
+    assert add_units(computed).n_labels == 6
+    assert units_field.derived_record(run.Run(computed, "agreement"), "_units")["status"] == "completed"

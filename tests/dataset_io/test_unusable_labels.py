@@ -10,15 +10,15 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 import pytest
-from bson import Int64, MaxKey
+from bson import Int64, MaxKey, ObjectId
 
 from tests.dataset_io.masked import masked_dataset
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.shaped import box, shapes_dataset
 from tests.datasets import EXAMPLE, stored
 
-from annotator_agreement import AgreementInputError, load
+from annotator_agreement import load
 from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
@@ -65,34 +65,39 @@ UNREADABLE_ARRAYS = {
 def _both_ways(dataset: fo.Dataset, fields: list[str], n_invalid: int, **options: Any) -> Any:
     """Refused with the id of the sample, leaving only a failed run; left out and counted with ``invalid="skip"``."""
     sample_id = str(_first(dataset)["_id"])
-    with pytest.raises(AgreementInputError, match=sample_id):
-        compute_agreement(dataset, fields, resamples=0, overwrite=True, **options)
+    refused(sample_id, compute_agreement, dataset, fields, resamples=0, overwrite=True, **options)
     report = compute_agreement(dataset, fields, resamples=0, invalid="skip", overwrite=True, **options)
     assert report.run.n_invalid == n_invalid
     json.dumps(report.to_dict(), allow_nan=False)
     return report
 
 
-def _set(dataset: fo.Dataset, path: str, value: Any) -> None:
-    """Change the first sample as a plain driver does."""
-    dataset._sample_collection.update_one({"_id": _first(dataset)["_id"]}, {"$set": {path: value}})
+def _set(dataset: fo.Dataset, path: str, value: Any, sample_id: str | None = None) -> None:
+    """Change a sample, by default the first one, as a plain driver does."""
+    key = _first(dataset)["_id"] if sample_id is None else ObjectId(sample_id)
+    dataset._sample_collection.update_one({"_id": key}, {"$set": {path: value}})
 
 
 def _first(dataset: fo.Dataset) -> dict[str, Any]:
     return dataset._sample_collection.find_one(sort=[("_id", 1)])
 
 
-@pytest.mark.parametrize("content", UNREADABLE_ARRAYS.values(), ids=UNREADABLE_ARRAYS)
-@pytest.mark.few(2)
-def test_unreadable_masks(make_dataset, content: Any) -> None:
-    mask = np.eye(4, dtype=np.uint8)
-    dataset = masked_dataset(make_dataset, {name: [mask, mask] for name in ANNOTATORS})
-    _set(dataset, "alice.mask", content)
-    _both_ways(dataset, ANNOTATORS, 1)
-    label = {name: [box(2, 2, 10, 8, mask=np.ones((8, 10), bool)), box(20, 2, 9, 9)] for name in ("alice", "bob")}
-    instances = shapes_dataset(make_dataset, label)
-    _set(instances, "alice.detections.0.mask", content)
-    _both_ways(instances, ["alice", "bob"], 1)
+def test_unreadable_masks(make_dataset) -> None:
+    """Every one on a sample of its own: the check of one names it, and all of them are left out of a run."""
+    n, mask = len(UNREADABLE_ARRAYS), np.eye(4, dtype=np.uint8)
+    semantic = masked_dataset(make_dataset, {name: [mask] * n for name in ANNOTATORS})
+    label = {name: [box(2, 2, 10, 8, mask=np.ones((8, 10), bool)), box(20, 2, 9, 9)] for name in ANNOTATORS}
+    instances = shapes_dataset(make_dataset, *({name: [each.copy() for each in of] for name, of in label.items()}
+                                               for _ in range(n)))  # fmt: skip
+    for dataset, path in ((semantic, "alice.mask"), (instances, "alice.detections.0.mask")):
+        ids = dataset.values("id")
+        for sample_id, content in zip(ids, UNREADABLE_ARRAYS.values(), strict=True):
+            _set(dataset, path, content, sample_id)
+        for sample_id in ids:
+            refused(sample_id, compute_quickly, dataset.select(sample_id), overwrite=True)
+        report = compute_quickly(dataset, invalid="skip", overwrite=True)
+        assert report.run.n_invalid == n
+        json.dumps(report.to_dict(), allow_nan=False)
 
 
 @pytest.mark.long
@@ -104,51 +109,48 @@ def test_paths_of_masks_that_are_no_texts(make_dataset) -> None:
         _both_ways(dataset, ANNOTATORS, 1)
 
 
-@pytest.mark.parametrize("entry", [None, "text", 5, [1], {}, {"label": "cat"}], ids=repr)
-@pytest.mark.few(1)
-def test_entries_of_label_lists_that_are_no_labels(make_dataset, entry: Any) -> None:
-    dataset = make_dataset()
-    before = stored(dataset)
-    n_objects = compute_quickly(dataset).n_objects
-    delete_agreement(dataset)
-    labels = dataset._sample_collection.find_one(sort=[("_id", 1)])["alice"]["detections"]
-    _set(dataset, "alice.detections", [entry, *labels])
-    changed = stored(dataset)
-    report = _both_ways(dataset, list(EXAMPLE), 1)
-    # the labels behind it got their own verdicts
-    labels = dataset._sample_collection.find_one(sort=[("_id", 1)])["alice"]["detections"]
-    assert labels[0] == entry
-    assert [label["agreement"] for label in labels[1:]] == ["agreed", "agreed"]
-    assert report.n_objects == n_objects
-    delete_agreement(dataset)
-    assert stored(dataset)["samples"] == changed["samples"] != before["samples"]
+def test_entries_of_label_lists_that_are_no_labels(lend) -> None:
+    for entry in (None, "text", 5, [1], {}, {"label": "cat"}):
+        dataset = lend(run_on())
+        n_objects = load(dataset).report.n_objects
+        delete_agreement(dataset)
+        labels = _first(dataset)["alice"]["detections"]
+        _set(dataset, "alice.detections", [entry, *labels])
+        changed = stored(dataset)
+        report = _both_ways(dataset, list(EXAMPLE), 1)
+        # the labels behind it got their own verdicts
+        labels = _first(dataset)["alice"]["detections"]
+        assert labels[0] == entry
+        assert [label["agreement"] for label in labels[1:]] == ["agreed", "agreed"]
+        assert report.n_objects == n_objects
+        delete_agreement(dataset)
+        assert stored(dataset)["samples"] == changed["samples"]
 
 
-NO_TEXTS = [
-    *((kind, path, value)
-      for kind, path in (("Classification", "alice.label"), ("StringField", "alice"),
-                         ("Classifications", "alice.classifications.0.label"),
-                         ("Detections", "alice.detections.0.label"))
-      for value in (["cat"], {"a": 1})),
-    ("Detections", "alice.detections.0.label", b"cat"),
-]  # fmt: skip
+#: path and values, by type of the labels
+NO_TEXTS: dict[str, tuple[str, list[Any]]] = {
+    "Classification": ("alice.label", [["cat"], {"a": 1}]),
+    "StringField": ("alice", [["cat"], {"a": 1}]),
+    "Classifications": ("alice.classifications.0.label", [["cat"], {"a": 1}]),
+    "Detections": ("alice.detections.0.label", [["cat"], {"a": 1}, b"cat"]),
+}
 
 
-@pytest.mark.parametrize(("kind", "path", "value"), NO_TEXTS)
-@pytest.mark.few(4)
-def test_classes_and_tags_that_are_no_texts(make_dataset, kind: str, path: str, value: Any) -> None:
-    if kind == "Detections":
-        dataset = make_dataset()
+@pytest.mark.parametrize("kind", NO_TEXTS)
+def test_classes_and_tags_that_are_no_texts(make_dataset, lend, kind: str) -> None:
+    path, values = NO_TEXTS[kind]
+    for value in values:
+        if kind == "Detections":
+            dataset = lend(run_on())
+        else:
+            given = ["cat", "dog"] if kind != "Classifications" else [["cat"], ["dog"]]
+            dataset = rated_dataset(make_dataset, dict.fromkeys(ANNOTATORS, given), kind)
         _set(dataset, path, value)
         _both_ways(dataset, ANNOTATORS, 1)
-        return
-    given = ["cat", "dog"] if kind != "Classifications" else [["cat"], ["dog"]]
-    dataset = rated_dataset(make_dataset, dict.fromkeys(ANNOTATORS, given), kind)
-    _set(dataset, path, value)
-    _both_ways(dataset, ANNOTATORS, 1)
-    run = load(dataset)
-    assert (run.changed(), run.decisions.decide("skip", all=True, preview=True).n_left_out) == (0, 0)
-    assert [run.on(dataset.skip(k).limit(1)).report.run.n_invalid for k in range(2)] == [1, 0]
+    if kind != "Detections":
+        run = load(dataset)
+        assert (run.changed(), run.decisions.decide("skip", all=True, preview=True).n_left_out) == (0, 0)
+        assert [run.on(dataset.skip(k).limit(1)).report.run.n_invalid for k in range(2)] == [1, 0]
 
 
 def test_labels_without_an_annotator_are_left_out_where_one_field_has_all(make_dataset) -> None:
@@ -158,19 +160,19 @@ def test_labels_without_an_annotator_are_left_out_where_one_field_has_all(make_d
     _set(dataset, "all.detections.2", None)
     report = compute_quickly(dataset, "all", annotator_attribute="who", invalid="skip")
     assert (report.run.n_invalid, report.run.n_unknown, report.n_objects) == (1, 0, 2)
-    with pytest.raises(AgreementInputError, match="Labels must be"):
-        compute_quickly(dataset, "all", annotator_attribute="who", overwrite=True)
+    refused("Labels must be", compute_quickly, dataset, "all", annotator_attribute="who", overwrite=True)
 
 
-@pytest.mark.parametrize("value", [1e9 * 1.01, 1e60, 1e150, 1e307, -1.7e308])
-@pytest.mark.few(2)
-def test_keypoints_far_away_are_not_usable(make_dataset, value: float) -> None:
-    dataset = make_dataset({})
-    points = [(0.1, 0.1), (0.5, 0.5)]
-    given = {name: fo.Keypoints(keypoints=[fo.Keypoint(label="x", points=points)]) for name in ("alice", "bob")}
-    dataset.add_samples([fo.Sample("/1.jpg", metadata=fo.ImageMetadata(width=60, height=40), **given)])
-    _set(dataset, "alice.keypoints.0.points.1.0", value)
-    _both_ways(dataset, ["alice", "bob"], 1)
+def test_keypoints_far_away_are_not_usable(make_dataset) -> None:
+    values = [1e9 * 1.01, 1e60, 1e150, 1e307, -1.7e308]
+    dataset, size = make_dataset({}), fo.ImageMetadata(width=60, height=40)
+    for k in range(len(values)):
+        points = [fo.Keypoint(label="x", points=[(0.1, 0.1), (0.5, 0.5)]) for _ in "ab"]
+        given = {name: fo.Keypoints(keypoints=[point]) for name, point in zip(("alice", "bob"), points, strict=True)}
+        dataset.add_sample(fo.Sample(f"/{k}.jpg", metadata=size, **given))
+    for sample_id, value in zip(dataset.values("id"), values, strict=True):
+        _set(dataset, "alice.keypoints.0.points.1.0", value, sample_id)
+    _both_ways(dataset, ["alice", "bob"], len(values))
 
 
 def test_intervals_of_64_bit_integers(make_videos) -> None:
@@ -196,43 +198,38 @@ def _with_sizes(dataset: fo.Dataset) -> fo.Dataset:
     return dataset
 
 
-@pytest.mark.parametrize("entry", [5, b"x", MaxKey(), None, "text"], ids=repr)
-@pytest.mark.few(2)
-def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path, entry: Any) -> None:
+def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path) -> None:
     dataset = _with_sizes(make_dataset())
-    _set(dataset, "alice.detections.0", entry)
-    for format in ("coco", "label_studio", "csv"):
-        path = tmp_path / f"{format}.{'csv' if format == 'csv' else 'json'}"
-        summary = export_annotations(dataset, list(EXAMPLE), path, format=format)
-        assert summary.left_out == ("entries of label lists that are no labels: 1 (/images/0.jpg)",)
-        assert summary.changed == ()
+    for entry in (5, b"x", MaxKey(), None, "text"):
+        _set(dataset, "alice.detections.0", entry)
+        for format in ("coco", "label_studio", "csv"):
+            path = tmp_path / f"{format}.{'csv' if format == 'csv' else 'json'}"
+            summary = export_annotations(dataset, list(EXAMPLE), path, format=format, overwrite=True)
+            assert summary.left_out == ("entries of label lists that are no labels: 1 (/images/0.jpg)",), entry
+            assert summary.changed == ()
 
 
-@pytest.mark.parametrize("filepath", [5, None, ["/1.jpg"]], ids=repr)
-@pytest.mark.few(1)
-def test_exports_leave_out_and_count_samples_without_a_file(make_dataset, tmp_path, filepath: Any) -> None:
-    dataset = _with_sizes(make_dataset())
-    compute_quickly(dataset)
-    _set(dataset, "filepath", filepath)
-    for labels in (list(EXAMPLE), "agreement"):
-        for ending, format in ((".json", "label_studio"), (".csv", "csv"), (".json", "coco")):
-            path = tmp_path / f"x{ending}"
-            summary = export_annotations(dataset, labels, path, format=format, overwrite=True)
-            assert summary.n_images == len(dataset) - 1
-            assert summary.left_out == (f"samples without the path of a file: 1 ({_first(dataset)['_id']})",)
-    assert import_annotations(dataset, path, prefix="im_").left_out == ()
-    export_agreement(dataset, path=tmp_path / "x.html")
+def test_exports_leave_out_and_count_samples_without_a_file(lend, tmp_path) -> None:
+    for filepath in (5, None, ["/1.jpg"]):
+        dataset = _with_sizes(lend(run_on()))
+        _set(dataset, "filepath", filepath)
+        for labels in (list(EXAMPLE), "agreement"):
+            for ending, format in ((".json", "label_studio"), (".csv", "csv"), (".json", "coco")):
+                path = tmp_path / f"x{ending}"
+                summary = export_annotations(dataset, labels, path, format=format, overwrite=True)
+                assert summary.n_images == len(dataset) - 1
+                assert summary.left_out == (f"samples without the path of a file: 1 ({_first(dataset)['_id']})",)
+        assert import_annotations(dataset, path, prefix="im_").left_out == ()
+        export_agreement(dataset, path=tmp_path / "x.html", overwrite=True)
 
 
-@pytest.mark.parametrize("width", ["6o", float("inf"), [60], 1e300, -60, float("nan"), True], ids=repr)
-@pytest.mark.few(2)
-def test_exports_need_sizes_that_images_can_have_and_boxes_none(make_dataset, tmp_path, width: Any) -> None:
-    dataset = _with_sizes(make_dataset())
-    path = tmp_path / "x.json"
+def test_exports_need_sizes_that_images_can_have_and_boxes_none(make_dataset, tmp_path) -> None:
+    dataset, path = _with_sizes(make_dataset()), tmp_path / "x.json"
     export_annotations(dataset, list(EXAMPLE), path)
-    _set(dataset, "metadata.width", width)
-    compute_quickly(dataset)
-    with pytest.raises(AgreementInputError, match=r"must have an image size to be exported, got 1 without"):
-        export_annotations(dataset, list(EXAMPLE), path, overwrite=True)
-    assert import_annotations(dataset, path, prefix="im_").is_written
-    assert _first(dataset)["metadata"]["width"] == 60
+    for k, width in enumerate(("6o", float("inf"), [60], 1e300, -60, float("nan"), True)):
+        _set(dataset, "metadata.width", width)
+        compute_quickly(dataset, overwrite=True)
+        message = r"must have an image size to be exported, got 1 without"
+        refused(message, export_annotations, dataset, list(EXAMPLE), path, overwrite=True)
+        assert import_annotations(dataset, path, prefix=f"im{k}_").is_written
+        assert _first(dataset)["metadata"]["width"] == 60

@@ -8,15 +8,13 @@ import pytest
 from bson import ObjectId
 from fiftyone import ViewField as F
 
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run
 from tests.datasets import detections, frames_of, random_annotators, stored
 
-from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 
-ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]
 FLOATS, COUNTS = ("score", "alpha", "iou", "dice"), ("n_units", "n_disputed", "cost")
 NUMBERS = (*FLOATS, *COUNTS, "n_annotators")
@@ -27,35 +25,23 @@ CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))
 def _tracks(*frames):
     """Frames of boxes, each ``{track: x}``; a track of None has no index."""
     return [
-        fo.Detections(
-            detections=[
-                fo.Detection(
-                    label="car", bounding_box=[x, 0.1, 0.1, 0.2], **({} if track is None else {"index": track})
-                )
-                for track, x in boxes.items()
-            ]
-        )
+        fo.Detections(detections=[
+            fo.Detection(label="car", bounding_box=[x, 0.1, 0.1, 0.2], **({} if track is None else {"index": track}))
+            for track, x in boxes.items()
+        ])
         for boxes in frames
-    ]
+    ]  # fmt: skip
 
 
 def _random_videos(n_videos=4, n_frames=9, seed=3):
     """Videos of random labels, every annotator with a list on every frame or on none."""
-    rng = np.random.default_rng(seed)
-    videos = []
+    rng, videos = np.random.default_rng(seed), []
     for k in range(n_videos):
         labels = random_annotators(n_frames, ANNOTATORS, seed=seed + k)
-        absent = ANNOTATORS[k % 4] if k % 4 < 3 else None
-        keep = rng.random((len(ANNOTATORS), n_frames)) < 0.9
-        videos.append(
-            {
-                name: [
-                    detections([] if not keep[number, frame] else entry or []) if name != absent else None
-                    for frame, entry in enumerate(labels[name])
-                ]
-                for number, name in enumerate(ANNOTATORS)
-            }
-        )
+        videos.append({name: [detections((entry or []) if rng.random() < 0.9 else []) for entry in labels[name]]
+                       for name in ANNOTATORS})  # fmt: skip
+        if k % 4 < 3:
+            videos[k][ANNOTATORS[k % 4]] = [None] * n_frames
     return videos
 
 
@@ -74,7 +60,9 @@ def _by_frame(dataset, path):
     return [value for of_video in dataset.values(f"frames.{path}") for value in of_video]
 
 
-def test_every_frame_is_compared_like_an_image(make_videos, make_dataset):
+def test_every_frame_is_compared_like_an_image_and_videos_get_means_sums_and_the_most_annotators(
+    make_videos, make_dataset
+):
     videos = _random_videos()
     images = _as_images(make_dataset, videos)
     images.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(images))
@@ -97,16 +85,9 @@ def test_every_frame_is_compared_like_an_image(make_videos, make_dataset):
         assert own[name] == theirs[name]
     assert (report.n_samples, report.run.n_videos) == (36, 4)
     assert [entry.name for entry in report.annotators] == ANNOTATORS
-
-
-def test_videos_get_means_sums_and_the_most_annotators(make_videos):
-    dataset = make_videos(_random_videos())
-    compute_quickly(dataset, FIELDS)
     for name in FLOATS:
-        means = [
-            np.mean([value for value in values if value is not None]) if any(v is not None for v in values) else None
-            for values in dataset.values(f"frames.agreement_{name}")
-        ]
+        of_videos = [[v for v in of if v is not None] for of in dataset.values(f"frames.agreement_{name}")]
+        means = [np.mean(values) if values else None for values in of_videos]
         assert dataset.values(f"agreement_{name}") == pytest.approx(means, abs=1e-12)
     for name in COUNTS:
         sums = [sum(value or 0 for value in values) for values in dataset.values(f"frames.agreement_{name}")]
@@ -115,9 +96,9 @@ def test_videos_get_means_sums_and_the_most_annotators(make_videos):
     assert dataset.values("agreement_n_annotators") == most == [2, 2, 2, 3]
 
 
-def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
+def test_fields_are_declared_on_frames_labels_and_videos_renamed_and_deleted(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
-    before = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
+    before, paths = stored(dataset), {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
     sample = dataset.first()
     frame = sample.frames[1]
     compute_quickly(dataset, FIELDS[:2])
@@ -129,13 +110,22 @@ def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
         for suffix in ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
     }
     of_documents = {f"agreement_{name}" for name in NUMBERS}
-    assert set(on_frames) - before == of_documents | of_labels
-    assert set(on_samples) - before == of_documents
+    assert set(on_frames) - paths == of_documents | of_labels
+    assert set(on_samples) - paths == of_documents
     for schema in (on_samples, on_frames):
-        for path in set(schema) - before:
+        for path in set(schema) - paths:
             assert schema[path].info == {"annotator_agreement": "agreement"}
     assert on_samples["agreement_score"].description.endswith("; mean over the frames of the video")
     assert on_samples["agreement_n_units"].description.endswith("; sum over the frames of the video")
+    written = ("agreement_score", "frames.agreement_score", "frames.bob.detections.agreement_id")
+    values = [dataset.values(path) for path in written]
+    rename_agreement(dataset, "agreement", "renamed")
+    assert [dataset.values(path.replace("agreement", "renamed")) for path in written] == values
+    assert not {path for path in on_samples | on_frames if "agreement" in path} & {
+        *dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)
+    }  # fmt: skip
+    delete_agreement(dataset, "renamed")
+    assert stored(dataset) == before
 
 
 def test_who_labelled_any_frame_of_a_video_is_assigned_to_all_frames_that_anybody_labelled(make_videos):
@@ -180,15 +170,9 @@ def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys)
 def test_tracks_that_keep_their_partner(make_videos, capsys):
     # video 1: alice's track 1 is bob's track 5 on two frames, then his track 6; track 2 is alone on one of three
     # video 2: the same numbers are other tracks
-    dataset = make_videos(
-        [
-            {
-                "alice": _tracks({1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5}),
-                "bob": _tracks({5: 0.1, 7: 0.5}, {5: 0.1}, {6: 0.1, 7: 0.5}),
-            },
-            {"alice": _tracks({1: 0.1}), "bob": _tracks({6: 0.1})},
-        ]
-    )
+    alice = _tracks({1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5})
+    bob = _tracks({5: 0.1, 7: 0.5}, {5: 0.1}, {6: 0.1, 7: 0.5})
+    dataset = make_videos([{"alice": alice, "bob": bob}, {"alice": _tracks({1: 0.1}), "bob": _tracks({6: 0.1})}])
     report = compute_quickly(dataset, FIELDS[:2])
     of_alice, of_bob = (2 + 2 + 1) / 7, (2 + 2 + 1 + 1) / 6
     assert report.pairs[0].track_consistency == pytest.approx((of_alice + of_bob) / 2)
@@ -200,47 +184,26 @@ def test_tracks_that_keep_their_partner(make_videos, capsys):
     assert "track" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("batch_frames", "batch_labels"), [(1, 10_000), (4, 10_000), (1000, 5)])
-@pytest.mark.few(1)
-def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_frames, batch_labels):
-    videos = _random_videos()
-    for video in videos:
-        for name in ANNOTATORS:
-            for frame in video[name]:
-                for k, label in enumerate(frame.detections if frame is not None else []):
-                    label.index = k
+def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch):
+    videos = _random_videos(3, 7)
+    for frame in (frame for video in videos for frames in video.values() for frame in frames if frame is not None):
+        for k, label in enumerate(frame.detections):
+            label.index = k
     dataset = make_videos(videos)
     whole = compute_quickly(dataset, FIELDS, run_key="whole")
-    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_frames)
-    monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
-    parts = compute_quickly(dataset, FIELDS, run_key="parts")
-    for name in NUMBERS:
-        assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
-        assert _by_frame(dataset, f"whole_{name}") == pytest.approx(_by_frame(dataset, f"parts_{name}"), abs=1e-12)
-    assert _by_frame(dataset, "bob.detections.whole_id") == _by_frame(dataset, "bob.detections.parts_id")
-    assert [entry["frame_number"] for entry in whole.worst_samples] == [
-        entry["frame_number"] for entry in parts.worst_samples
-    ]
+    for batch_frames, batch_labels in ((1, 10_000), (4, 10_000), (1000, 5)):
+        monkeypatch.setattr(read, "BATCH_SAMPLES", batch_frames)
+        monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
+        parts = compute_quickly(dataset, FIELDS, run_key="parts", overwrite=True)
+        for name in NUMBERS:
+            assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
+            assert _by_frame(dataset, f"whole_{name}") == pytest.approx(_by_frame(dataset, f"parts_{name}"), abs=1e-12)
+        assert _by_frame(dataset, "bob.detections.whole_id") == _by_frame(dataset, "bob.detections.parts_id")
+        worst = [[entry["frame_number"] for entry in report.worst_samples] for report in (whole, parts)]
+        assert worst[0] == worst[1]
+        consistency = [pair.track_consistency for pair in whole.pairs]
+        assert [pair.track_consistency for pair in parts.pairs] == pytest.approx(consistency, abs=1e-12)
     assert whole.track_consistency is not None
-    assert [pair.track_consistency for pair in whole.pairs] == pytest.approx(
-        [pair.track_consistency for pair in parts.pairs], abs=1e-12
-    )
-
-
-@pytest.mark.long
-def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
-    dataset = make_videos(_random_videos())
-    before = stored(dataset)
-    compute_quickly(dataset, FIELDS)
-    paths = ("agreement_score", "frames.agreement_score", "frames.bob.detections.agreement_id")
-    values = [dataset.values(path) for path in paths]
-    rename_agreement(dataset, "agreement", "renamed")
-    assert [dataset.values(path.replace("agreement", "renamed")) for path in paths] == values
-    schema = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
-    assert not [path for path in schema if "agreement" in path]
-    assert load_agreement(dataset, "renamed").run_key == "renamed"
-    delete_agreement(dataset, "renamed")
-    assert stored(dataset) == before
 
 
 def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):
@@ -253,8 +216,7 @@ def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_vid
     compute_quickly(dataset, FIELDS[:2])
     compute_quickly(dataset, spans, run_key="spans")
     assert (dataset.values("agreement_score"), dataset.values("spans_score")) == ([1.0], [1.0])
-    with pytest.raises(AgreementInputError, match="'agreement', which is a run of this dataset"):
-        compute_quickly(dataset, spans)
+    refused("'agreement', which is a run of this dataset", compute_quickly, dataset, spans)
 
 
 # ---- views ----
@@ -265,8 +227,7 @@ def test_a_view_of_some_frames_leaves_the_others_alone_and_one_of_none_is_refuse
     dataset = make_videos([labels, labels])
     report = compute_quickly(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
     none = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
-    with pytest.raises(AgreementInputError, match="Agreement needs frames, got videos without any"):
-        compute_quickly(none, FIELDS[:2], run_key="none")
+    refused("Agreement needs frames, got videos without any", compute_quickly, none, FIELDS[:2], run_key="none")
     assert list_agreements(dataset) == ["agreement"]
     assert (report.n_samples, report.run.n_videos) == (2, 1)
     assert dataset.values("frames.agreement_score") == [[None, 0.0, 1.0], [None, None, None]]
@@ -310,11 +271,8 @@ def test_assigned_annotators_are_listed_on_the_video_or_everybody_is_assigned_to
 # ---- frames that cannot be compared get one clear sentence ----
 
 
-CAT_INPUT = ("cat", (0.1, 0.1, 0.2, 0.4))
-
-
 def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
-    dataset = make_videos([{"alice": frames_of([CAT_INPUT]), "bob": frames_of([CAT_INPUT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     absent = r"got 'frames.nobody', which does not exist; .*frames.alice"
     for samples, fields, message in (
@@ -323,47 +281,44 @@ def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
         (dataset, ["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can"),
         (make_dataset(), FIELDS, r"got 'frames\.alice', which does not exist"),
     ):
-        with pytest.raises(AgreementInputError, match=message):
-            compute_quickly(samples, fields)
+        refused(message, compute_quickly, samples, fields)
     field = dataset.get_field("frames.bob")
-    field.read_only = True
-    field.save()
-    with pytest.raises(AgreementInputError, match=r"must not be read-only, got frames\.bob"):
-        compute_quickly(dataset, FIELDS[:2])
-    field.read_only = False
-    field.save()
+    for read_only in (True, False):
+        field.read_only = read_only
+        field.save()
+        if read_only:
+            refused(r"must not be read-only, got frames\.bob", compute_quickly, dataset, FIELDS[:2])
     dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"`frames\.agreement_units` is a field of the dataset"):
-        compute_quickly(dataset, FIELDS[:2])
-    assert stored(dataset) == before
+    refused_run(r"`frames\.agreement_units` is a field of the dataset", dataset, FIELDS[:2])
 
 
 def test_unusable_labels_are_refused_with_their_frame(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT_INPUT], [CAT_INPUT]), "bob": frames_of([CAT_INPUT], [CAT_INPUT])}])
+    dataset = make_videos([{"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [CAT])}])
     video = dataset.first().id
     dataset._frame_collection.update_one(
         {"frame_number": 2}, {"$set": {"bob.detections.0.bounding_box": [0.1, 0.1, -1.0, 0.2]}}
     )
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=rf"got 1 that are not, on samples {video} \(frame 2\)"):
-        compute_quickly(dataset, FIELDS[:2])
-    assert stored(dataset) == before
+    refused_run(rf"got 1 that are not, on samples {video} \(frame 2\)", dataset, FIELDS[:2])
     report = compute_quickly(dataset, FIELDS[:2], invalid="skip")
     assert report.run.n_invalid == 1
     assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"]]]
 
 
+def _points(x=0.1):
+    """Two points 20 and 40 pixels apart on frames of 200 x 100."""
+    return fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[x, 0.2], [x + 0.1, 0.6]])])
+
+
+#: their similarity to those 2 pixels beside them
+OKS = np.exp(-4 / (2 * 800 * 0.1**2))
+
+
 def test_pixels_need_the_size_of_the_frames(make_videos):
-    points = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.1, 0.2], [0.2, 0.6]])])
-    moved = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.11, 0.2], [0.21, 0.6]])])
-    videos = [{"alice": [points], "bob": [moved]}, {"alice": [None], "bob": [None]}]
+    videos = [{"alice": [_points()], "bob": [_points(0.11)]}, {"alice": [None], "bob": [None]}]
     without = make_videos(videos, size=None)
-    with pytest.raises(AgreementInputError, match=f"got 1 without .ids {without.first().id}."):
-        compute_quickly(without, FIELDS[:2])
-    # 2 pixels apart; the box around the points has 20 x 40 pixels
+    refused(f"got 1 without .ids {without.first().id}.", compute_quickly, without, FIELDS[:2])
     report = compute_quickly(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
-    assert report.localisation.mean_iou == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
+    assert report.localisation.mean_iou == pytest.approx(OKS, abs=1e-9)
 
 
 # ---- frames are edited, and videos added or deleted, while a run is in progress ----
@@ -390,8 +345,12 @@ def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, bef
 
 
 @pytest.mark.long
-def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkeypatch):
+def test_a_video_that_is_deleted_meanwhile_is_not_made_again_and_frames_without_one_are_left_out(
+    make_videos, monkeypatch
+):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(3)])
+    orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
+    dataset._frame_collection.insert_one(orphan)
     gone = dataset.skip(1).first().id
     original = frames_module.VideoScores.write
 
@@ -400,75 +359,34 @@ def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkey
         return original(self, *arguments, **options)
 
     monkeypatch.setattr(frames_module.VideoScores, "write", write)
-    compute_quickly(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
+    assert (report.n_samples, report.run.n_videos) == (3, 3)
+    assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
     assert dataset._sample_collection.count_documents({}) == 2
     assert dataset.values("agreement_score") == [1.0, 1.0]
 
 
-@pytest.fixture
-def while_it_begins(monkeypatch):
-    """Do something just after a run has looked at the videos."""
-
-    def install(action):
-        class Videos(frames_module.Videos):
-            def __init__(self, source):
-                super().__init__(source)
-                action(fo.load_dataset(source.dataset.name))
-
-        monkeypatch.setattr(read, "Videos", Videos)
-
-    return install
-
-
+@pytest.mark.parametrize("size", [(200, 100), None])
 @pytest.mark.long
-def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_begins):
-    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
+def test_a_video_that_is_added_meanwhile_is_compared_too_and_has_its_own_size(make_videos, monkeypatch, size):
+    dataset = make_videos([{"alice": [_points()], "bob": [_points()]}])
 
-    def add(other):
-        sample = fo.Sample(filepath="/videos/new.mp4")
-        sample.frames[1] = fo.Frame(alice=detections([CAT]), bob=detections([CAT]))
-        sample.frames[2] = fo.Frame(alice=detections([CAT]))
-        other.add_sample(sample)
+    class Videos(frames_module.Videos):
+        def __init__(self, source):
+            super().__init__(source)
+            metadata = None if size is None else fo.VideoMetadata(frame_width=size[0], frame_height=size[1])
+            sample = fo.Sample(filepath="/videos/new.mp4", metadata=metadata)
+            sample.frames[1] = fo.Frame(alice=_points(), bob=_points(0.11))
+            sample.frames[2] = fo.Frame(alice=_points())
+            fo.load_dataset(source.dataset.name).add_sample(sample)
 
-    while_it_begins(add)
-    report = compute_quickly(dataset, FIELDS[:2])
+    monkeypatch.setattr(read, "Videos", Videos)
+    if size is None:
+        message = r"must have an image size .*, got 1 without"
+        refused(message, compute_quickly, dataset, FIELDS[:2], iou=0.1)
+        return
+    report = compute_quickly(dataset, FIELDS[:2], iou=0.1)
     assert (report.n_samples, report.run.n_videos) == (3, 2)
     # bob has a label list on the first frame, so that he is assigned to the second as well
     assert dataset.values("frames.agreement_n_annotators") == [[2], [2, 2]]
-    assert dataset.values("agreement_score") == [1.0, 0.5]
-
-
-@pytest.mark.parametrize("size", [(200, 100), None])
-@pytest.mark.long
-def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_begins, size):
-    points = [[0.1, 0.2], [0.2, 0.6]]
-    moved = [[0.11, 0.2], [0.21, 0.6]]  # 2 pixels; the box around the points has 20 x 40
-
-    def objects(points):
-        return fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=points)])
-
-    def add(other):
-        metadata = None if size is None else fo.VideoMetadata(frame_width=size[0], frame_height=size[1])
-        sample = fo.Sample(filepath="/videos/new.mp4", metadata=metadata)
-        sample.frames[1] = fo.Frame(alice=objects(points), bob=objects(moved))
-        other.add_sample(sample)
-
-    dataset = make_videos([{"alice": [objects(points)], "bob": [objects(points)]}])
-    while_it_begins(add)
-    if size is None:
-        with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
-            compute_quickly(dataset, FIELDS[:2], iou=0.1)
-    else:
-        compute_quickly(dataset, FIELDS[:2], iou=0.1)
-        assert dataset.values("agreement_iou")[1] == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
-
-
-@pytest.mark.long
-def test_frames_whose_video_is_gone_are_left_out(make_videos):
-    videos = [{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(2)]
-    dataset = make_videos(videos)
-    orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
-    dataset._frame_collection.insert_one(orphan)
-    report = compute_quickly(dataset, FIELDS[:2])
-    assert (report.n_samples, report.run.n_videos) == (2, 2)
-    assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
+    assert dataset.values("frames.agreement_iou")[1] == [pytest.approx(OKS, abs=1e-9), None]

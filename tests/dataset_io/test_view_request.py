@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import compute_quickly, refused, run_on
 from tests.dataset_io.rated import rated_dataset
-from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import rename_agreement, view_agreement
@@ -18,15 +17,9 @@ from annotator_agreement.dataset_io.record import run
 NAMES = ["alice", "bob", "carol"]
 
 
-def _made(make_dataset):
-    dataset = make_dataset(random_annotators(10))
-    compute_quickly(dataset, NAMES)
-    return dataset
-
-
 @pytest.fixture
 def dataset(lend):
-    return lend(_made)
+    return lend(run_on(10))
 
 
 BAD = [
@@ -65,61 +58,57 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "message"), BAD, ids=lambda value: str(value)[:40])
-@pytest.mark.few(4)
-def test_what_is_not_usable_is_named(dataset, asked, message):
-    with pytest.raises(AgreementInputError, match=message):
-        view_agreement(dataset, **asked)
-
-
-OTHER_FAMILIES = [
-    ("Classification", {"missed_by": "bob"}, "`missed_by` must be None for a run on Classification, got 'bob'"),
-    ("Classification", {"verdict": "lone"}, "`verdict` must be one of agreed, class_conflict, got 'lone'"),
-    ("StringField", {"votes": 2}, "`votes` must be None for a run on text, got 2"),
-    ("Classifications", {"confusion": ["a", "b"]}, "`confusion` must be None for a run on Classifications"),
-    ("Classifications", {"verdict": "class_conflict"}, "`verdict` must be one of agreed, missed, lone"),
-    ("Segmentation", {"verdict": "agreed"}, "`verdict` must be None for a run on Segmentation, got 'agreed'"),
-    ("Segmentation", {"classes": "cat"}, "`classes` must be None for a run on Segmentation"),
-]
-
-
-@pytest.mark.parametrize(("stored", "asked", "message"), OTHER_FAMILIES, ids=lambda value: str(value)[:40])
-@pytest.mark.few(2)
-def test_what_does_not_concern_the_labels_is_named(make_dataset, stored, asked, message):
-    if stored == "Segmentation":
-        dataset = masked_dataset(make_dataset, random_masks(3, ["alice", "bob"]))
-    else:
-        given = ["a", "b", "a"] if stored != "Classifications" else [["a"], [], ["a", "b"]]
-        dataset = rated_dataset(make_dataset, {"alice": given, "bob": given[::-1]}, stored)
-    compute_quickly(dataset, ["alice", "bob"])
-    with pytest.raises(AgreementInputError, match=message):
-        view_agreement(dataset, **asked)
-
-
-def test_something_else_than_samples_is_named(dataset):
-    with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got NoneType"):
-        view_agreement(None)
-    with pytest.raises(AgreementInputError, match="must be a dataset or a view of its samples, got a view of parts of"):
-        view_agreement(dataset.to_patches("alice"))
-
-
-def test_a_run_that_is_not_completed_has_no_views(dataset):
+def test_what_is_not_usable_is_named(dataset):
+    for asked, message in BAD:
+        refused(message, view_agreement, dataset, **asked)
+    refused("must be a FiftyOne dataset or view, got NoneType", view_agreement, None)
+    for view, message in (
+        (dataset.to_patches("alice"), "must be a dataset or a view of its samples, got a view of parts of"),
+        (dataset.exclude_fields("carol"), "got no `carol`"),
+    ):
+        refused(message, view_agreement, view)
     run.Run(dataset, "agreement").update(status=run.RUNNING)
-    with pytest.raises(AgreementInputError, match="'agreement' must be completed, got the status 'running'"):
-        view_agreement(dataset)
+    refused("'agreement' must be completed, got the status 'running'", view_agreement, dataset)
 
 
-@pytest.mark.parametrize("path", ["alice", "agreement_score", "bob.detections.agreement_of"])
-@pytest.mark.few(2)
-def test_what_was_deleted_by_hand_is_named(dataset, path):
-    dataset.delete_sample_field(path)
-    with pytest.raises(AgreementInputError, match=f"got no `{path}`; if it was renamed, rename it back; else"):
-        view_agreement(dataset, verdict="lone")
+OTHER_FAMILIES = {
+    "Classification": [
+        ({"missed_by": "bob"}, "`missed_by` must be None for a run on Classification, got 'bob'"),
+        ({"verdict": "lone"}, "`verdict` must be one of agreed, class_conflict, got 'lone'"),
+    ],
+    "StringField": [({"votes": 2}, "`votes` must be None for a run on text, got 2")],
+    "Classifications": [
+        ({"confusion": ["a", "b"]}, "`confusion` must be None for a run on Classifications"),
+        ({"verdict": "class_conflict"}, "`verdict` must be one of agreed, missed, lone"),
+    ],
+    "Segmentation": [
+        ({"verdict": "agreed"}, "`verdict` must be None for a run on Segmentation, got 'agreed'"),
+        ({"classes": "cat"}, "`classes` must be None for a run on Segmentation"),
+    ],
+}
 
 
-def test_a_view_without_a_compared_field_is_named(dataset):
-    with pytest.raises(AgreementInputError, match="got no `carol`"):
-        view_agreement(dataset.exclude_fields("carol"))
+def test_what_does_not_concern_the_labels_is_named(make_dataset):
+    for stored, questions in OTHER_FAMILIES.items():
+        if stored == "Segmentation":
+            dataset = masked_dataset(make_dataset, random_masks(3, ["alice", "bob"]))
+        else:
+            given = ["a", "b", "a"] if stored != "Classifications" else [["a"], [], ["a", "b"]]
+            dataset = rated_dataset(make_dataset, {"alice": given, "bob": given[::-1]}, stored)
+        compute_quickly(dataset, ["alice", "bob"])
+        for asked, message in questions:
+            refused(message, view_agreement, dataset, **asked)
+
+
+def test_what_was_deleted_by_hand_is_named_and_does_not_hinder_other_fields(lend):
+    for path in ("other", "bob.detections.agreement_of", "agreement_score", "alice"):
+        dataset = lend(run_on(10))
+        dataset.add_sample_field("other", fo.FloatField)
+        dataset.delete_sample_field(path)
+        if path == "other":
+            assert len(view_agreement(dataset, verdict="agreed")) > 0
+            continue
+        refused(f"got no `{path}`; if it was renamed, rename it back; else", view_agreement, dataset, verdict="lone")
 
 
 def test_of_two_annotators_none_can_miss_what_two_others_drew(make_dataset):
@@ -130,22 +119,15 @@ def test_of_two_annotators_none_can_miss_what_two_others_drew(make_dataset):
     assert len(view_agreement(dataset, annotators="a", verdict="lone")) == 1
 
 
-@pytest.mark.parametrize("how", ["ours", "fiftyone"])
-def test_a_renamed_run_has_the_same_views(dataset, how):
+def test_a_renamed_run_has_the_same_views(dataset):
     expected = {asked: view_agreement(dataset, missed_by=asked).values("id") for asked in NAMES}
     assert sum(map(len, expected.values())) > 3
-    if how == "ours":
-        rename_agreement(dataset, "agreement", "renamed")
-    else:
-        dataset.rename_run("agreement", "renamed")
-    for name, ids in expected.items():
-        assert view_agreement(dataset, "renamed", missed_by=name).values("id") == ids
-
-
-def test_a_field_that_is_deleted_meanwhile_does_not_hinder_other_fields(dataset):
-    dataset.add_sample_field("other", fo.FloatField)
-    dataset.delete_sample_field("other")
-    assert len(view_agreement(dataset, verdict="agreed")) > 0
+    dataset.rename_run("agreement", "again")
+    for key in ("again", "renamed"):  # renamed by FiftyOne, and by us
+        for name, ids in expected.items():
+            assert view_agreement(dataset, key, missed_by=name).values("id") == ids
+        if key == "again":
+            rename_agreement(dataset, "again", "renamed")
 
 
 # ---- views behind the numbers of reports on classes, numbers, tags and masks ----
@@ -193,12 +175,12 @@ def rated(request, make_dataset):
     table = _classes()
     stored = {"alice": "Classification", "bob": "StringField", "carol": "Classification"}
     dataset = rated_dataset(make_dataset, table, stored if request.param == "mixed" else request.param)
-    return dataset, table, compute_quickly(dataset, NAMES), request.param
+    return dataset, table, compute_quickly(dataset, NAMES)
 
 
 @pytest.mark.few(2)
 def test_verdicts_of_classes_show_as_many_samples_as_the_report_counts(rated):
-    dataset, table, report, _ = rated
+    dataset, table, report = rated
     conflict = _where(table, lambda row: len(set(row.values())) > 1)
     agreed = _where(table, lambda row: len(row) > 1 and len(set(row.values())) == 1)
     assert _found(dataset, view_agreement(dataset, verdict="class_conflict")) == conflict

@@ -7,9 +7,12 @@ from collections import Counter
 import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
+from fiftyone.core.odm import get_db_conn
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
-from tests.datasets import EXAMPLE, detections, random_annotators, stored
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run, run_on
+from tests.dataset_io.rated import rated_dataset
+from tests.datasets import EXAMPLE, detections, grouped_dataset, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
@@ -18,7 +21,9 @@ from annotator_agreement.dataset_io import (
     configure_agreement_app,
     delete_agreement,
     load_agreement,
+    rename_agreement,
     resolve_units,
+    save_agreement_views,
 )
 
 
@@ -42,14 +47,15 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_none_and_empty_stay
     assert Counter(report.alpha.undefined) == Counter({"no_objects": 4, "one_annotator": 1})
 
 
-def test_a_sorted_view_gives_the_same_report(make_dataset):
-    dataset = make_dataset(random_annotators(30))
-    views = {"plain": dataset, "by_path": dataset.sort_by("filepath", reverse=True)}
-    plain, by_path = (compute_quickly(view, run_key=key) for key, view in views.items())
+def test_a_sorted_view_gives_the_same_report(lend):
+    dataset = lend(run_on(16))
+    by_path, plain = (
+        compute_quickly(dataset.sort_by("filepath", reverse=True), run_key="by_path"), load_agreement(dataset)
+    )  # fmt: skip
     for name in ("score", "alpha", "worst_samples"):
         assert getattr(plain, name) == getattr(by_path, name)
     for path in ("{}_score", "bob.detections.{}_id"):
-        assert dataset.values(path.format("plain")) == dataset.values(path.format("by_path"))
+        assert dataset.values(path.format("agreement")) == dataset.values(path.format("by_path"))
 
 
 def test_samples_that_are_left_out_or_chosen_by_chance_once_or_repeated(make_dataset):
@@ -63,8 +69,7 @@ def test_samples_that_are_left_out_or_chosen_by_chance_once_or_repeated(make_dat
     two = dataset.select_fields(["alice", "bob"])
     assert compute_quickly(two, ["alice", "bob"], run_key="two").n_rated == 4
     assert dataset.values("two_n_annotators") == [2, 2, 2, 2, 1]
-    with pytest.raises(AgreementInputError, match="'carol', which does not exist"):
-        compute_quickly(two, run_key="other")
+    refused("'carol', which does not exist", compute_quickly, two, run_key="other")
     report = compute_quickly(dataset.skip(4), run_key="unrated")  # completes with reasons
     assert (report.n_samples, report.n_rated, report.pairs) == (1, 0, [])
     assert (report.score.mean, report.alpha.pooled, report.alpha.mean) == (None, None, None)
@@ -77,22 +82,20 @@ def test_classes_mapped_by_a_view_are_the_ones_compared(make_dataset):
     view = dataset.view()
     for name in ANNOTATORS:
         view = view.map_labels(name, {"cat": "dog"})
-    report = compute_quickly(view)
+    assert compute_quickly(view).class_given_match.percent_agreement == 1.0
     assert dataset.values("alice.detections.agreement")[1] == ["agreed", "missed"]
     assert dataset.values("alice.detections.label")[1] == ["cat", "dog"]
-    assert report.class_given_match.percent_agreement == 1.0
 
 
-@pytest.mark.parametrize("kind", ["frames", "clips"])
-def test_a_view_of_parts_of_videos_is_refused(make_dataset, kind):
+def test_a_view_of_parts_of_videos_is_refused(make_dataset):
     dataset = make_dataset({})
     sample = fo.Sample(filepath="/videos/1.mp4", alice=detections([]), bob=detections([]))
     sample.metadata = fo.VideoMetadata(total_frame_count=3, frame_rate=1, frame_width=10, frame_height=10)
     sample.frames[1] = fo.Frame(filepath="/videos/1-1.jpg")
     dataset.add_sample(sample)
-    view = dataset.to_frames() if kind == "frames" else dataset.to_clips([[(1, 2)]])
-    with pytest.raises(AgreementInputError, match=f"got a {kind} view of '{dataset.name}'; pass that dataset"):
-        compute_quickly(view, ["alice", "bob"])
+    for kind, view in (("frames", dataset.to_frames()), ("clips", dataset.to_clips([[(1, 2)]]))):
+        message = f"got a {kind} view of '{dataset.name}'; pass that dataset"
+        refused(message, compute_quickly, view, ["alice", "bob"])
     assert compute_quickly(dataset, ["alice", "bob"]).n_rated == 1
 
 
@@ -111,8 +114,7 @@ def test_views_that_cannot_be_compared_are_refused(make_dataset):
         (dataset.match(F("filepath") == "nowhere"), "Agreement needs samples, got an empty view"),
         *((dataset.mongo(stages), anew.format(name)) for stages, name in DRAWN),
     ):
-        with pytest.raises(AgreementInputError, match=message):
-            compute_quickly(view)
+        refused(message, compute_quickly, view)
     assert not dataset.list_runs()
 
 
@@ -125,24 +127,20 @@ ORDER = {"left": [0, 1, 2], "right": [2, 1, 0]}
 
 @pytest.fixture
 def grouped(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_group_field("group", default="left")
-    samples = []
-    for k in range(3):
-        group = fo.Group()
-        for side, order in ORDER.items():
-            labels = {name: detections(EXAMPLE[name][order[k]]) for name in ANNOTATORS}
-            samples.append(fo.Sample(filepath=f"/images/{side}{k}.jpg", group=group.element(side), **labels))
-    dataset.add_samples(samples)
-    return dataset
+    slices = {side: [] for side in ORDER}
+    for side, order in ORDER.items():
+        for k in order:
+            labels = {name: detections(EXAMPLE[name][k]) for name in ANNOTATORS}
+            slices[side].append(fo.Sample(f"/images/{side}{k}.jpg", **labels))
+    return grouped_dataset(make_dataset, slices)
 
 
 def _values(dataset, path):
     return {side: dataset.select_group_slices(side).values(path) for side in ORDER}
 
 
-def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
-    report = compute_quickly(grouped, ANNOTATORS)
+def test_all_slices_of_a_grouped_dataset_are_compared_or_chosen_and_one_without_samples_hides_nothing(grouped):
+    report = compute_quickly(grouped)
     assert report.n_samples == 6
     assert _values(grouped, "agreement_n_units") == {"left": [2, 2, 0], "right": [0, 2, 2]}
     assert _values(grouped, "bob.detections.agreement") == {
@@ -151,62 +149,21 @@ def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
     }
     assert load_agreement(grouped) == report
     assert len(grouped.load_run_view("agreement")) == 6
-
-
-@pytest.mark.long
-def test_slices_can_be_chosen_and_an_active_one_without_samples_hides_nothing(grouped):
-    assert compute_quickly(grouped.select_group_slices("right"), ANNOTATORS).n_samples == 3
-    assert _values(grouped, "agreement_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
+    assert compute_quickly(grouped.select_group_slices("right"), run_key="right").n_samples == 3
+    assert _values(grouped, "right_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
     grouped.delete_samples(grouped.select_group_slices("left").values("id"))
     assert (grouped.group_slice, len(grouped)) == ("left", 0)
-    assert compute_quickly(grouped, ANNOTATORS, overwrite=True).n_samples == 3
+    assert compute_quickly(grouped, overwrite=True).n_samples == 3
 
 
 @pytest.mark.long
-def test_slices_of_different_media_are_refused_with_those_that_have_the_fields(grouped):
-    group = fo.Group()
-    grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
+def test_beside_slices_of_other_media_everything_works_on_the_slices_that_are_chosen(grouped):
+    grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=fo.Group().element("cloud")))
     before = stored(grouped)
     message = r"one media type, got cloud \(point-cloud\), left \(image\), right \(image\) of .*choose slices first"
-    with pytest.raises(AgreementInputError, match=message):
-        compute_quickly(grouped, ANNOTATORS)
-    assert stored(grouped) == before
-    assert compute_quickly(grouped.select_group_slices(media_type="image"), ANNOTATORS).n_samples == 6
-    sample = fo.Sample(filepath="/videos/top.mp4", group=fo.Group().element("top"))
-    sample.frames[1] = fo.Frame(alice=detections([]), bob=detections([]))
-    grouped.add_sample(sample)
-    with pytest.raises(AgreementInputError, match=r"choose slices first: .*\(media_type='video'\)"):
-        compute_quickly(grouped, ["frames.alice", "frames.bob"], run_key="frames")
-
-
-@pytest.mark.long
-def test_frames_of_videos_in_groups_are_compared(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_group_field("group", default="left")
-    samples = []
-    for k in range(2):
-        group = fo.Group()
-        for side, order in ORDER.items():
-            sample = fo.Sample(filepath=f"/videos/{side}{k}.mp4", group=group.element(side))
-            sample.frames[1] = fo.Frame(**{name: detections(EXAMPLE[name][order[k]]) for name in ANNOTATORS})
-            samples.append(sample)
-    dataset.add_samples(samples)
-    before = stored(dataset)
-    report = compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
-    assert (report.n_samples, report.run.n_videos) == (4, 4)
-    assert _values(dataset, "agreement_n_units") == {"left": [2, 2], "right": [0, 2]}
-    assert _values(dataset, "frames.agreement_n_units") == {"left": [[2], [2]], "right": [[0], [2]]}
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_compared(grouped):
-    group = fo.Group()
-    grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
-    before = stored(grouped)
+    refused_run(message, grouped)
     images = grouped.select_group_slices(media_type="image")
-    compute_quickly(images, ANNOTATORS)
+    assert compute_quickly(images).n_samples == 6
     add_units(images)
     n_units = sum(map(sum, _values(grouped, "agreement_n_units").values()))
     for samples in (images, grouped):
@@ -218,3 +175,150 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_c
         assert configure_agreement_app(samples, sidebar=True).sidebar
     delete_agreement(grouped)
     assert stored(grouped) == before
+    sample = fo.Sample(filepath="/videos/top.mp4", group=fo.Group().element("top"))
+    sample.frames[1] = fo.Frame(alice=detections([]), bob=detections([]))
+    grouped.add_sample(sample)
+    message = r"choose slices first: .*\(media_type='video'\)"
+    refused(message, compute_quickly, grouped, ["frames.alice", "frames.bob"], run_key="frames")
+
+
+@pytest.mark.long
+def test_frames_of_videos_in_groups_are_compared(make_dataset):
+    slices = {side: [] for side in ORDER}
+    for side, order in ORDER.items():
+        for k in order[:2]:
+            slices[side].append(fo.Sample(f"/videos/{side}{k}.mp4"))
+            slices[side][-1].frames[1] = fo.Frame(**{name: detections(EXAMPLE[name][k]) for name in ANNOTATORS})
+    dataset = grouped_dataset(make_dataset, slices)
+    before = stored(dataset)
+    report = compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    assert (report.n_samples, report.run.n_videos) == (4, 4)
+    assert _values(dataset, "agreement_n_units") == {"left": [2, 2], "right": [0, 2]}
+    assert _values(dataset, "frames.agreement_n_units") == {"left": [[2], [2]], "right": [[0], [2]]}
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+# ---- the usual views of a run, saved with the dataset: made, replaced, renamed and removed with the run ----
+
+
+USUAL = ["agreement: lowest score", "agreement: class conflicts", "agreement: missed", "agreement: lone"]
+
+
+def _everything(dataset):
+    views = list(get_db_conn().views.find({"_dataset_id": dataset._doc.id}))
+    return stored(dataset), sorted((view["name"], view.get("description") or "", view["view_stages"]) for view in views)
+
+
+def _made(make_dataset):
+    dataset = make_dataset(random_annotators(25))
+    dataset.save_view("mine", dataset.limit(3), description="of my own")
+    return dataset
+
+
+def _made_with_a_run(make_dataset):
+    dataset = _made(make_dataset)
+    compute_quickly(dataset)
+    return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
+
+
+@pytest.fixture
+def computed(lend):
+    """The dataset with a run."""
+    return lend(_made_with_a_run)
+
+
+def test_the_usual_views_show_as_many_labels_as_the_report_counts(dataset):
+    report = compute_quickly(dataset)
+    assert save_agreement_views(dataset) == USUAL
+    dataset.reload()
+    assert dataset.list_saved_views() == ["mine", *USUAL]
+    lowest = dataset.load_saved_view("agreement: lowest score")
+    scores = lowest.values("agreement_score")
+    assert (len(scores), scores) == (report.score.n, sorted(scores))
+    for suffix, verdict in (("class conflicts", "class_conflict"), ("missed", "missed"), ("lone", "lone")):
+        view = dataset.load_saved_view(f"agreement: {suffix}")
+        for annotator in report.annotators:
+            assert view.count(f"{annotator.name}.detections") == annotator.verdicts[verdict]
+        assert view.values("agreement_score") == sorted(view.values("agreement_score"))
+
+
+@pytest.mark.long
+def test_other_labels_have_the_views_that_concern_them(make_dataset):
+    masks = masked_dataset(make_dataset, random_masks(4, ["a", "b"]))
+    classes = rated_dataset(make_dataset, {"a": ["x", "y"], "b": ["x", "x"]}, "Classification")
+    tags = rated_dataset(make_dataset, {"a": [["x"], ["y"]], "b": [["x"], []]}, "Classifications")
+    for dataset, expected in ((masks, USUAL[:1]), (classes, USUAL[:2]), (tags, [USUAL[0], *USUAL[2:]])):
+        compute_quickly(dataset, ["a", "b"])
+        assert save_agreement_views(dataset) == expected
+    assert len(classes.load_saved_view("agreement: class conflicts")) == 1
+
+
+def test_deleting_the_run_removes_its_views_and_no_others_also_what_fiftyone_leaves_behind(dataset):
+    before = _everything(dataset)
+    compute_quickly(dataset)
+    compute_quickly(dataset, ["alice", "bob"], run_key="other")
+    save_agreement_views(dataset, "other")
+    with_other = _everything(dataset)
+    save_agreement_views(dataset)
+    save_agreement_views(dataset)  # replaces the first
+    assert len(dataset.list_saved_views()) == 9
+    delete_agreement(dataset)
+    assert dataset.list_saved_views() == ["mine", *(name.replace("agreement", "other") for name in USUAL)]
+    assert _everything(dataset)[1] == with_other[1]
+    dataset.delete_run("other")
+    # a process that died after it wrote a view, before the dataset came to know of it
+    orphan = get_db_conn().views.find_one({"_dataset_id": dataset._doc.id, "name": "other: lone"})
+    get_db_conn().datasets.update_one({"_id": dataset._doc.id}, {"$pull": {"saved_views": orphan["_id"]}})
+    dataset._doc.reload("saved_views")
+    delete_agreement(dataset, "other")
+    assert _everything(dataset) == before
+
+
+def test_a_view_of_the_user_is_never_touched(lend):
+    for name in ("agreement: missed", "Agreement - MISSED"):
+        computed = lend(_made_with_a_run)
+        computed.save_view(name, computed.limit(1))
+        before = _everything(computed)
+        message = f"must have new names, got '{name}', which the run 'agreement' did not"
+        refused(message, save_agreement_views, computed)
+        assert _everything(computed) == before
+        delete_agreement(computed)
+        assert len(computed.load_saved_view(name)) == 1
+
+
+def test_a_view_whose_mark_the_user_removes_or_of_the_new_name_is_the_users(computed):
+    save_agreement_views(computed)
+    computed.save_view("renamed: lone", computed.limit(1))
+    before = _everything(computed)
+    with pytest.raises(AgreementInputError, match="got 'renamed: lone', which the run 'renamed' did not save"):
+        rename_agreement(computed, "agreement", "renamed")
+    assert _everything(computed) == before
+    computed.update_saved_view_info("agreement: lone", {"description": "I keep this"})
+    refused("'agreement: lone', which the run 'agreement' did not save", save_agreement_views, computed)
+    delete_agreement(computed)
+    assert set(computed.list_saved_views()) == {"mine", "agreement: lone", "renamed: lone"}
+
+
+@pytest.mark.long
+def test_a_view_that_the_user_renamed_or_deleted_is_made_again_and_renamed_with_the_run(dataset):
+    before = _everything(dataset)
+    report = compute_quickly(dataset)
+    save_agreement_views(dataset)
+    dataset.update_saved_view_info("agreement: lone", {"name": "alone"})
+    dataset.delete_saved_view("agreement: missed")
+    assert save_agreement_views(dataset) == USUAL
+    assert set(dataset.list_saved_views()) == {"mine", "alone", *USUAL}
+    dataset.delete_saved_view("agreement: missed")
+    rename_agreement(dataset, "agreement", "renamed")
+    names = {name.replace("agreement", "renamed") for name in USUAL if "missed" not in name}
+    assert names <= set(dataset.list_saved_views())
+    view = dataset.load_saved_view("renamed: lone")
+    assert view.count("alice.detections") == report.annotators[0].verdicts["lone"]
+    delete_agreement(dataset, "renamed")
+    assert _everything(dataset) == before
