@@ -47,6 +47,8 @@ Key = tuple[int, int]
 _IMPORT = "agreement_import_"
 #: the annotators of an image, beside values of fields with the labels of all annotators
 _OWNERS = "_annotators"
+#: beside them: the fields whose labels stay, as they were saved while the import wrote
+_STAYING = "_staying"
 #: fields for attributes by the type of their values, and BSON types that they can have
 _FIELD_TYPES = {str: fo.StringField, int: fo.IntField, float: fo.FloatField, bool: fo.BooleanField}
 _READABLE = {
@@ -123,6 +125,8 @@ class FieldWriter:
     rows: dict[Key, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     #: whose labels, or names, a field with those of all gets anew
     owners: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
+    #: without `overwrite`: fields, and paths of images, whose labels stay, as they were saved while the import wrote
+    staying: list[tuple[str, str]] = field(init=False, default_factory=list)
     #: fields that must be declared anew, because they hold integers and get other numbers; and attributes without one
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
@@ -359,18 +363,30 @@ class FieldWriter:
                 raise lost_lease(dataset)
             for place in all_places:
                 values = {path: self._moved(self.fields[place.prefix + path], temporary, path) for path in place.paths}
+                staying = [{"$cond": [self._stays(self.fields[place.prefix + path], temporary, path), [path], []]}
+                           for path in place.paths]  # fmt: skip
+                none_stays = {"$eq": [f"${temporary}.{_STAYING}", []]}
                 touched = [temporary, *(place.paths if self.remove_others else [])]
                 place.collection.update_many(
                     {"$or": [{name: {"$exists": True}} for name in touched]},
-                    [{"$set": {**values, "last_modified_at": "$$NOW"}}, {"$unset": temporary}],
+                    [
+                        {"$set": {f"{temporary}.{_STAYING}": {"$concatArrays": staying}}},
+                        {"$set": {**values, "last_modified_at": "$$NOW"}},
+                        {"$set": {temporary: {"$cond": [none_stays, "$$REMOVE", f"${temporary}"]}}},
+                    ],
                 )
+            path_of = {target.sample_id: target.path for target in self.targets}
+            for place in all_places:
+                id_name, staying_in = "_sample_id" if place.prefix else "_id", f"{temporary}.{_STAYING}"
+                for row in place.collection.find({staying_in: {"$exists": True}}, {id_name: True, staying_in: True}):
+                    self.staying += [(place.prefix + path, path_of[row[id_name]]) for path in row[temporary][_STAYING]]
         except BaseException:
             with keeping_first_error("What an import wrote could not be removed"):
                 _remove_left_behind(dataset)
                 undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
             raise
-        undeclare(dataset, holders)
+        _remove_left_behind(dataset)
         redeclare(dataset, changed_types)
         self._declare_attributes()
 
@@ -409,6 +425,16 @@ class FieldWriter:
             if len(samples) < len(self.rows):
                 _send(frame_collection(self.dataset), frame_updates, bar)
 
+    def _stays(self, entry: NewField, temporary: str, name: str) -> Document:
+        """Whether a field holds labels that the import must not replace: they were saved after the check."""
+        if self.overwrite or entry.slot is None:
+            return {"$literal": False}
+        found: Document = {"$ne": [{"$ifNull": [f"${name}", None]}, None]}
+        if not entry.owner:
+            annotators = {"$map": {"input": _list_in(entry, name), "in": f"$$this.{ANNOTATOR_ATTRIBUTE}"}}
+            found = {"$ne": [{"$setIntersection": [annotators, f"${temporary}.{_OWNERS}"]}, []]}
+        return {"$and": [{"$ne": [{"$type": f"${temporary}.{name}"}, "missing"]}, found]}
+
     def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
         """The value of a field after the import."""
         new = f"${temporary}.{name}"
@@ -416,12 +442,18 @@ class FieldWriter:
         if self.remove_others and not entry.is_unread:
             return {"$ifNull": [new, "$$REMOVE"]}
         if entry.owner:  # null where nothing could be read
-            return {"$cond": [is_missing, f"${name}", new]}
-        # a list without the entries of the annotators of the file, and then the new entries
+            return {"$cond": [{"$or": [is_missing, self._stays(entry, temporary, name)]}, f"${name}", new]}
+        # a list without the entries of the annotators of the file, and then the new entries; or, where nothing must be
+        # replaced, the list, and then the new entries of those who have none there
         within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
-        before = {"$cond": [{"$isArray": f"${name}{within}"}, f"${name}{within}", []]}
-        by_others = {"$not": {"$in": [f"$$this{owner}", f"${temporary}.{_OWNERS}"]}}
-        joined: Document = {"$concatArrays": [{"$filter": {"input": before, "cond": by_others}}, new + within]}
+        before, added = _list_in(entry, name), new + within
+        others: Any = f"${temporary}.{_OWNERS}"
+        if self.overwrite or entry.is_unread:
+            parts = [{"$filter": {"input": before, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}, added]
+        else:
+            others = {"$map": {"input": before, "in": f"$$this{owner}"}}
+            parts = [before, {"$filter": {"input": added, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}]
+        joined: Document = {"$concatArrays": parts}
         if entry.slot is not None:
             joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
         return {"$cond": [is_missing, f"${name}", joined]}
@@ -472,6 +504,12 @@ def _problem(document: Document) -> str:
     except InvalidDocument as error:
         return str(error)
     return _TOO_LARGE if size > MOST_BYTES else ""
+
+
+def _list_in(entry: NewField, name: str) -> Document:
+    """The list in a field, of labels or names; an empty one where there is none."""
+    path = f"${name}" if entry.slot is None else f"${name}.{entry.slot.list_name}"
+    return {"$cond": [{"$isArray": path}, path, []]}
 
 
 def _remove_left_behind(dataset: fo.Dataset) -> None:

@@ -10,6 +10,7 @@ from tests.dataset_io.annotation_samples import coco, dataset_of, written
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import import_annotations
+from annotator_agreement.dataset_io.annotation_files import written_fields
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -115,6 +116,69 @@ def test_one_field_for_all_gets_labels_of_other_annotators_on_the_same_images(tm
     import_annotations(dataset, again, **options, overwrite=True, remove_others=True)
     assert dataset.values("all.detections.annotator") == [["bob", "bob"], ["ann"], None, None]
     assert dataset.values("all_assigned") == [["bob"], ["ann"], None, None]
+
+
+@pytest.fixture
+def while_it_writes(monkeypatch):
+    """Call a function when an import has written all labels beside the old ones, before it puts them into place."""
+
+    def install(action):
+        original = written_fields.FieldWriter._write_values
+
+        def write(writer, *given):
+            original(writer, *given)
+            action(fo.load_dataset(writer.dataset.name))
+
+        monkeypatch.setattr(written_fields.FieldWriter, "_write_values", write)
+
+    return install
+
+
+def drawn(label, **more):
+    """A box that somebody draws."""
+    return fo.Detections(detections=[fo.Detection(label=label, bounding_box=[0, 0, 0.5, 0.5], **more)])
+
+
+BOTH = {"0.jpg": {"ann": ["cat", "cat"], "bob": ["cat"]}, "1.jpg": {"ann": ["cat"]}, "2.jpg": {"ann": ["cat"]}}
+
+
+def test_labels_that_somebody_saves_while_an_import_writes_stay_and_are_said(tmp_path, while_it_writes):
+    def save(dataset):
+        first, second, third = dataset.limit(3)
+        first["ann"], second["ann"], third["bob"] = drawn("dog"), fo.Detections(), drawn("dog")
+        for sample in (first, second, third):
+            sample.save()
+
+    dataset = dataset_of(NAMES)
+    while_it_writes(save)
+    summary = import_annotations(dataset, batch(tmp_path, BOTH))
+    assert classes(dataset, "ann") == [["dog"], [], ["cat"], None]
+    assert classes(dataset, "bob") == [["cat"], None, ["dog"], None]
+    assert summary.left_out == (
+        "images of an annotator on which labels were saved while the import wrote (these stay; "
+        "overwrite=True replaces them): 2 (ann on 0.jpg, ann on 1.jpg)",
+    )
+    assert not any(name.startswith("agreement_import") for row in dataset._sample_collection.find() for name in row)
+    again = import_annotations(dataset, batch(tmp_path, BOTH), overwrite=True)
+    assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["cat"], None]
+    assert again.left_out == ()
+
+
+def test_in_one_field_for_all_labels_of_the_same_annotator_stay_and_of_others_come(tmp_path, while_it_writes):
+    def save(dataset):
+        first, second = dataset.limit(2)
+        first["all"], second["all"] = drawn("dog", annotator="ann"), drawn("dog", annotator="eve")
+        first.save()
+        second.save()
+
+    dataset = dataset_of(NAMES)
+    while_it_writes(save)
+    summary = import_annotations(dataset, batch(tmp_path, BOTH), into="attribute", field="all")
+    assert classes(dataset, "all") == [["dog", "cat"], ["dog", "cat"], ["cat"], None]
+    assert dataset.values("all.detections.annotator") == [["ann", "bob"], ["eve", "ann"], ["ann"], None]
+    assert dataset.values("all_assigned")[:2] == [["ann", "bob"], ["ann"]]
+    (line,) = summary.left_out
+    assert line.endswith("overwrite=True replaces them): 1 (all on 0.jpg)")
 
 
 def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(tmp_path):
