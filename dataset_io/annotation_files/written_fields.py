@@ -45,6 +45,8 @@ Key = tuple[int, int]
 
 #: how the names of fields begin that hold the values of an import until all are written
 _IMPORT = "agreement_import_"
+#: in the ``info`` of these fields: paths of fields that get labels of another type, and this type
+_NEW_TYPES = "new_types"
 #: the annotators of an image, beside values of fields with the labels of all annotators
 _OWNERS = "_annotators"
 #: beside them: the fields whose labels stay, as they were saved while the import wrote
@@ -350,7 +352,8 @@ class FieldWriter:
         try:
             all_places = list(places(dataset, self.fields))
             holders = [place.prefix + temporary for place in all_places]
-            mark = {names.IMPORT_MARK: True}
+            new_types = [[path, kind.document_type.__name__] for path, kind in changed_types.items()]
+            mark = {names.IMPORT_MARK: True, _NEW_TYPES: new_types}
             description = "Labels of an import that is not complete; the next import removes it"
             declare(dataset, {path: fo.DictField(info=mark, description=description) for path in holders} | new)
             self._write_values(temporary, progress)
@@ -380,14 +383,14 @@ class FieldWriter:
                 id_name, staying_in = "_sample_id" if place.prefix else "_id", f"{temporary}.{_STAYING}"
                 for row in place.collection.find({staying_in: {"$exists": True}}, {id_name: True, staying_in: True}):
                     self.staying += [(place.prefix + path, path_of[row[id_name]]) for path in row[temporary][_STAYING]]
+            redeclare(dataset, changed_types)
+            _remove_left_behind(dataset)
         except BaseException:
             with keeping_first_error("What an import wrote could not be removed"):
                 _remove_left_behind(dataset)
                 undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
             raise
-        _remove_left_behind(dataset)
-        redeclare(dataset, changed_types)
         self._declare_attributes()
 
     def _write_values(self, temporary: str, progress: Progress) -> None:
@@ -513,11 +516,24 @@ def _list_in(entry: NewField, name: str) -> Document:
 
 
 def _remove_left_behind(dataset: fo.Dataset) -> None:
-    """Remove values of imports that did not end; while the lease is held no other import is at work."""
-    marked = [path for path, field in field_schema(dataset).items() if names.IMPORT_MARK in (field.info or {})]
+    """Remove what an import had beside its fields; of one that did not end, too, as no other is at work with the lease.
+
+    Fields whose labels have their new type by now are declared so: otherwise samples could not be read.
+    """
+    schema = field_schema(dataset)
+    marked = [path for path, field in schema.items() if names.IMPORT_MARK in (field.info or {})]
     for place in places(dataset, marked):
         for name in place.paths:
             place.collection.update_many({name: {"$exists": True}}, {"$unset": {name: ""}})
+    new_types = {path: kind for holder in marked for path, kind in schema[holder].info.get(_NEW_TYPES, ())}
+    ready = dict[str, fo.Field]()
+    for place in places(dataset, new_types):
+        for name in place.paths:
+            kind, class_name = new_types[place.prefix + name], f"{name}._cls"
+            others = {name: {"$ne": None}, class_name: {"$ne": kind}}
+            if place.collection.find_one({class_name: kind}, {"_id": True}) and not place.collection.find_one(others):
+                ready[place.prefix + name] = fo.EmbeddedDocumentField(getattr(fo, kind))
+    redeclare(dataset, ready)
     undeclare(dataset, marked)
 
 

@@ -208,6 +208,41 @@ def test_a_field_of_another_type_is_replaced_only_as_a_whole(tmp_path):
     assert [value and len(value.polylines) for value in dataset.values("ann")] == [None, None, 1, None]
 
 
+def test_an_import_stopped_before_it_declares_another_type_is_mended_by_the_next_one(tmp_path, monkeypatch):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    path = batch(tmp_path, {"2.jpg": {"ann": ["cat"], "bob": ["cat"]}})
+    redeclare = written_fields.redeclare
+
+    def stopped(dataset, fields):
+        if fields:
+            raise KeyboardInterrupt
+        redeclare(dataset, fields)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(written_fields, "redeclare", stopped)  # also when it wants to clean up: it is as if killed
+        with pytest.raises(KeyboardInterrupt):
+            import_annotations(dataset, path, label_types="polylines", overwrite=True, remove_others=True)
+    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"eve": ["cat"]}}, raters=["eve"]))
+    assert {dataset.get_field(name).document_type for name in ("ann", "bob")} == {fo.Polylines}
+    assert [sample.ann and len(sample.ann.polylines) for sample in dataset] == [None, None, 1, None]
+    assert not any(name.startswith("agreement_import") for name in dataset.get_field_schema())
+
+
+def test_an_import_stopped_before_it_moves_labels_of_another_type_leaves_the_type(tmp_path, while_it_writes):
+    def stop(dataset):
+        raise KeyboardInterrupt
+
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    while_it_writes(stop)
+    options = {"label_types": "polylines", "overwrite": True, "remove_others": True}
+    with pytest.raises(KeyboardInterrupt):
+        import_annotations(dataset, batch(tmp_path, SECOND), **options)
+    assert dataset.get_field("ann").document_type is fo.Detections
+    assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], None, None]
+
+
 @pytest.mark.parametrize(
     ("values", "type_", "read"),
     [
