@@ -31,7 +31,7 @@ from ..database.fiftyone_private import (
     reload_samples,
     sample_collection,
 )
-from ..labels.source import field_schema, own_fields, refuse_read_only
+from ..labels.source import field_schema, is_own_name, own_fields, refuse_read_only
 from ..labels.stored import MOST_BYTES, all_fields, gold_of, places, run_of
 from ..record.lease import lost_lease, require_lease, writing
 from ..record.schema import declare, redeclare, undeclare
@@ -167,7 +167,7 @@ class FieldWriter:
         schema, own = field_schema(self.dataset), own_fields(self.dataset)
         for path in self.fields:
             name = path.removeprefix(names.FRAMES_PREFIX)
-            if path in own or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
+            if path in own or is_own_name(name) or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
                 raise AgreementInputError(
                     f"Fields for labels must have names that are free, got {path!r}; choose others with `prefix`, "
                     "`field` or `annotators`"

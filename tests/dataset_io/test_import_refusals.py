@@ -83,7 +83,14 @@ COCO_FILES = [
     ([{**IMAGE, "file_name": "2.jpg"}], [], r"must mean one sample each, got 2.jpg \(2 files\); say match='path'"),
     ([IMAGE], [{**BOX, "bbox": [100, 100, 500, 500]}], r"got 1 of 1 outside: their coordinates are in another unit"),
     ([{**IMAGE, "rater_list": ["a b", "a-b"]}], [], r"a field of their own, got 'a_b' for 'a b', 'a-b'"),
-    ([{**IMAGE, "rater_list": ["id", "bob"]}], [], r"names that are free, got 'id'"),
+    *(
+        (
+            [{**IMAGE, "rater_list": [name, "bob"]}],
+            [],
+            f"names that are free, got '{name}'; choose others with `prefix`",
+        )
+        for name in ("id", "frames", "to_dict", "get_field", "copy", "sample_id")
+    ),
     ([{**IMAGE, "width": None}], [BOX], r"image size to read coordinates in pixels, got 1 without"),
 ]
 
