@@ -13,6 +13,7 @@ from typing import Any
 
 import bson
 import fiftyone as fo
+import fiftyone.core.media as fom
 from bson import ObjectId
 from bson.errors import InvalidDocument
 from pymongo import UpdateOne
@@ -141,6 +142,14 @@ class FieldWriter:
             what is done to labels that are there already
         """
         reload_dataset(self.dataset)
+        media = self.dataset.media_type
+        odd = [target.path for target in self.targets if target.sample_id is None
+               and media not in (None, fom.get_media_type(target.path))]  # fmt: skip
+        if odd:
+            raise AgreementInputError(
+                f"New samples must be of the media type of the dataset, {media!r}, got {len(odd)} that are not "
+                f"({shown(odd, 3)}); add samples to groups with FiftyOne, and others to a dataset of their own"
+            )
         n_images, n_labels = Counter[str](), Counter[str]()
         # the labels with an attribute that FiftyOne does not know, by field and path of the attribute
         with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
@@ -344,10 +353,10 @@ class FieldWriter:
                     if path in schema and path not in self._wider and type(schema[path]) is not type(kind)
                     and path.startswith(self._emptied)]  # fmt: skip
         temporary = _IMPORT + secrets.token_hex(8)
-        missing = [target for target in self.targets if target.sample_id is None]
+        missing, made = [target for target in self.targets if target.sample_id is None], list[str]()
         if missing:
-            samples = [fo.Sample(target.path) for target in missing]
-            for target, sample_id in zip(missing, dataset.add_samples(samples, progress=False), strict=True):
+            made = dataset.add_samples([fo.Sample(target.path) for target in missing], progress=False)
+            for target, sample_id in zip(missing, made, strict=True):
                 target.sample_id = ObjectId(sample_id)
         try:
             all_places = list(places(dataset, self.fields))
@@ -364,6 +373,7 @@ class FieldWriter:
             is_held = database().datasets.find_one(require_lease(dataset), {"_id": True}) is not None
             if n_found < len(self.rows) or not is_held:
                 raise lost_lease(dataset)
+            made = []  # from here on they have labels
             for place in all_places:
                 values = {path: self._moved(self.fields[place.prefix + path], temporary, path) for path in place.paths}
                 staying = [{"$cond": [self._stays(self.fields[place.prefix + path], temporary, path), [path], []]}
@@ -390,6 +400,9 @@ class FieldWriter:
                 _remove_left_behind(dataset)
                 undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
+                ids, is_untouched = [*map(ObjectId, made)], {"$eq": ["$created_at", "$last_modified_at"]}
+                found = sample_collection(dataset).find({"_id": {"$in": ids}, "$expr": is_untouched}, {"_id": True})
+                dataset.delete_samples([str(row["_id"]) for row in found])
             raise
         self._declare_attributes()
 
