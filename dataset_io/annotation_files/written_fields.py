@@ -62,6 +62,8 @@ _READABLE = {
 }
 #: numbers from here on are not written as integers in texts, nor read as such
 _LARGEST_DIGITS = 1e15
+#: digits from which on a name surely is no number that the database can hold
+_LONGEST_NUMBER = 19
 #: why a document cannot be held
 _TOO_LARGE = "at most 16 MB"
 #: samples that are written at once
@@ -293,8 +295,8 @@ class FieldWriter:
                 is_same = entry.path in self.rows.get(key, ())
                 n_same = len(annotators) * is_same
             else:
-                owners = set(self.owners.get(key, ()))
-                n_same = sum(isinstance(owner, str) and owner in owners for owner in annotators)
+                owners = set(_as_labels_say(self.owners.get(key, ())))
+                n_same = sum(type(owner) in (str, int, float) and owner in owners for owner in annotators)
                 listed = (name for path in listed_in if isinstance(row.get(path), list) for name in row[path])
                 is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
             counts["n_images_replaced"] += is_same
@@ -418,7 +420,7 @@ class FieldWriter:
 
         def staged(key: Key) -> Document:
             values = {path.removeprefix(names.FRAMES_PREFIX): value for path, value in self.rows.get(key, {}).items()}
-            return {temporary: {**values, _OWNERS: self.owners.get(key, [])}} if values else {}
+            return {temporary: {**values, _OWNERS: _as_labels_say(self.owners.get(key, []))}} if values else {}
 
         samples = dict.fromkeys(number for number, frame in self.rows if not frame)
         sample_updates = (
@@ -520,6 +522,12 @@ def _problem(document: Document) -> str:
     except InvalidDocument as error:
         return str(error)
     return _TOO_LARGE if size > MOST_BYTES else ""
+
+
+def _as_labels_say(owners: Sequence[str]) -> list[str | int]:
+    """Names of annotators, and the numbers that labels made elsewhere may have in their place."""
+    numbers = [int(name) for name in owners if name.isdecimal() and len(name) < _LONGEST_NUMBER]
+    return [*owners, *(number for number in numbers if str(number) in owners)]
 
 
 def _list_in(entry: NewField, name: str) -> Document:

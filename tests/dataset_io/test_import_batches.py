@@ -181,6 +181,19 @@ def test_in_one_field_for_all_labels_of_the_same_annotator_stay_and_of_others_co
     assert line.endswith("overwrite=True replaces them): 1 (all on 0.jpg)")
 
 
+def test_labels_whose_annotator_is_a_number_are_those_of_the_annotator_of_that_name(tmp_path):
+    dataset = dataset_of(NAMES)
+    labels = [drawn("cat", annotator=number).detections[0] for number in (1, 2, True)]
+    dataset.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    dataset.set_values("all", [fo.Detections(detections=labels)] + [None] * 3)
+    path, options = batch(tmp_path, {"0.jpg": {"1": ["dog"]}}, raters=["1"]), {"into": "attribute", "field": "all"}
+    with pytest.raises(AgreementInputError, match=r"got 'all' \(1 labels on 1 images\); say overwrite=True"):
+        import_annotations(dataset, path, **options)
+    (change,) = import_annotations(dataset, path, **options, overwrite=True).changes
+    assert (change.n_labels_replaced, change.n_labels_kept) == (1, 2)
+    assert [label["annotator"] for label in dataset.first()["all"].detections] == [2, True, "1"]
+
+
 def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(tmp_path):
     from tests.dataset_io.annotation_samples import by, label_studio_task, ls_box, region
 
