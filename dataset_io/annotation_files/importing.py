@@ -153,6 +153,12 @@ def import_annotations(
             "of the images are wrong"
         )
     changes = writer.check() if preview else writer.write(progress)
+    for path, image in writer.staying:
+        found.left_out.add(
+            "images of an annotator on which labels were saved while the import wrote (these stay; "
+            "overwrite=True replaces them)",
+            f"{path} on {os.path.basename(image)}",
+        )
     return plan.summary(changes, is_written=not preview)
 
 

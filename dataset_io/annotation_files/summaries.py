@@ -41,7 +41,10 @@ class AnnotatorInFile:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """Effect of an import on the labels of a field; for a field of frames, images are frames."""
+    """Effect of an import on the labels that a field had before; images are frames where the field is one of frames.
+
+    Labels that somebody saved while the import wrote are not among them: the summary's ``left_out`` says which stay.
+    """
 
     field: str
     n_images: int  #: images that get labels of the file

@@ -13,6 +13,7 @@ from typing import Any
 
 import bson
 import fiftyone as fo
+import fiftyone.core.media as fom
 from bson import ObjectId
 from bson.errors import InvalidDocument
 from pymongo import UpdateOne
@@ -31,7 +32,7 @@ from ..database.fiftyone_private import (
     reload_samples,
     sample_collection,
 )
-from ..labels.source import field_schema, own_fields, refuse_read_only
+from ..labels.source import field_schema, is_own_name, own_fields, refuse_read_only
 from ..labels.stored import MOST_BYTES, all_fields, gold_of, places, run_of
 from ..record.lease import lost_lease, require_lease, writing
 from ..record.schema import declare, redeclare, undeclare
@@ -45,8 +46,12 @@ Key = tuple[int, int]
 
 #: beginning of the names of temporary fields, which hold the values of an import until all are written
 _IMPORT = "agreement_import_"
+#: in the ``info`` of these fields: paths of fields that get labels of another type, and this type
+_NEW_TYPES = "new_types"
 #: key in a temporary field with the annotators whose entries in fields of all annotators are replaced
 _OWNERS = "_annotators"
+#: key in a temporary field with the fields whose labels stay, because they were saved while the import wrote
+_STAYING = "_staying"
 #: fields for attributes by the type of their values, and the BSON types that each can read
 _FIELD_TYPES = {str: fo.StringField, int: fo.IntField, float: fo.FloatField, bool: fo.BooleanField}
 _READABLE = {
@@ -57,6 +62,8 @@ _READABLE = {
 }
 #: whole floats from here on are not written as integers when they become texts
 _LARGEST_DIGITS = 1e15
+#: a name with more digits surely is no number that the database can hold
+_LONGEST_NUMBER = 19
 #: why the database cannot hold a document
 _TOO_LARGE = "at most 16 MB"
 #: samples that are written at once
@@ -123,6 +130,8 @@ class FieldWriter:
     rows: dict[Key, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     #: annotators whose labels, or names, are replaced in fields of all annotators
     owners: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
+    #: without `overwrite`: fields, and paths of images, whose labels stay as they were saved while the import wrote
+    staying: list[tuple[str, str]] = field(init=False, default_factory=list)
     #: attributes that must be declared anew, as they hold integers and get other numbers; and undeclared attributes
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
@@ -135,6 +144,14 @@ class FieldWriter:
             the effect on the labels that the fields have already
         """
         reload_dataset(self.dataset)
+        media = self.dataset.media_type
+        odd = [target.path for target in self.targets if target.sample_id is None
+               and media not in (None, fom.get_media_type(target.path))]  # fmt: skip
+        if odd:
+            raise AgreementInputError(
+                f"New samples must be of the media type of the dataset, {media!r}, got {len(odd)} that are not "
+                f"({shown(odd, 3)}); add samples to groups with FiftyOne, and others to a dataset of their own"
+            )
         n_images, n_labels = Counter[str](), Counter[str]()
         # the labels with an attribute that FiftyOne does not know, by field and path of the attribute
         with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
@@ -161,7 +178,7 @@ class FieldWriter:
         schema, own = field_schema(self.dataset), own_fields(self.dataset)
         for path in self.fields:
             name = path.removeprefix(names.FRAMES_PREFIX)
-            if path in own or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
+            if path in own or is_own_name(name) or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
                 raise AgreementInputError(
                     f"Fields for labels must have names that are free, got {path!r}; choose others with `prefix`, "
                     "`field` or `annotators`"
@@ -278,8 +295,8 @@ class FieldWriter:
                 is_same = entry.path in self.rows.get(key, ())
                 n_same = len(annotators) * is_same
             else:
-                owners = set(self.owners.get(key, ()))
-                n_same = sum(isinstance(owner, str) and owner in owners for owner in annotators)
+                owners = set(_as_labels_say(self.owners.get(key, ())))
+                n_same = sum(type(owner) in (str, int, float) and owner in owners for owner in annotators)
                 listed = (name for path in listed_in if isinstance(row.get(path), list) for name in row[path])
                 is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
             counts["n_images_replaced"] += is_same
@@ -337,15 +354,16 @@ class FieldWriter:
                     if path in schema and path not in self._wider and type(schema[path]) is not type(kind)
                     and path.startswith(self._emptied)]  # fmt: skip
         temporary = _IMPORT + secrets.token_hex(8)
-        missing = [target for target in self.targets if target.sample_id is None]
+        missing, made = [target for target in self.targets if target.sample_id is None], list[str]()
         if missing:
-            samples = [fo.Sample(target.path) for target in missing]
-            for target, sample_id in zip(missing, dataset.add_samples(samples, progress=False), strict=True):
+            made = dataset.add_samples([fo.Sample(target.path) for target in missing], progress=False)
+            for target, sample_id in zip(missing, made, strict=True):
                 target.sample_id = ObjectId(sample_id)
         try:
             all_places = list(places(dataset, self.fields))
             holders = [place.prefix + temporary for place in all_places]
-            mark = {names.IMPORT_MARK: True}
+            new_types = [[path, kind.document_type.__name__] for path, kind in changed_types.items()]
+            mark = {names.IMPORT_MARK: True, _NEW_TYPES: new_types}
             description = "Labels of an import that is not complete; the next import removes it"
             declare(dataset, {path: fo.DictField(info=mark, description=description) for path in holders} | new)
             self._write_values(temporary, progress)
@@ -356,21 +374,37 @@ class FieldWriter:
             is_held = database().datasets.find_one(require_lease(dataset), {"_id": True}) is not None
             if n_found < len(self.rows) or not is_held:
                 raise lost_lease(dataset)
+            made = []  # from here on they have labels
             for place in all_places:
                 values = {path: self._moved(self.fields[place.prefix + path], temporary, path) for path in place.paths}
+                staying = [{"$cond": [self._stays(self.fields[place.prefix + path], temporary, path), [path], []]}
+                           for path in place.paths]  # fmt: skip
+                none_stays = {"$eq": [f"${temporary}.{_STAYING}", []]}
                 touched = [temporary, *(place.paths if self.remove_others else [])]
                 place.collection.update_many(
                     {"$or": [{name: {"$exists": True}} for name in touched]},
-                    [{"$set": {**values, "last_modified_at": "$$NOW"}}, {"$unset": temporary}],
+                    [
+                        {"$set": {f"{temporary}.{_STAYING}": {"$concatArrays": staying}}},
+                        {"$set": {**values, "last_modified_at": "$$NOW"}},
+                        {"$set": {temporary: {"$cond": [none_stays, "$$REMOVE", f"${temporary}"]}}},
+                    ],
                 )
+            path_of = {target.sample_id: target.path for target in self.targets}
+            for place in all_places:
+                id_name, staying_in = "_sample_id" if place.prefix else "_id", f"{temporary}.{_STAYING}"
+                for row in place.collection.find({staying_in: {"$exists": True}}, {id_name: True, staying_in: True}):
+                    self.staying += [(place.prefix + path, path_of[row[id_name]]) for path in row[temporary][_STAYING]]
+            redeclare(dataset, changed_types)
+            _remove_left_behind(dataset)
         except BaseException:
             with keeping_first_error("What an import wrote could not be removed"):
                 _remove_left_behind(dataset)
                 undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
+                ids, is_untouched = [*map(ObjectId, made)], {"$eq": ["$created_at", "$last_modified_at"]}
+                found = sample_collection(dataset).find({"_id": {"$in": ids}, "$expr": is_untouched}, {"_id": True})
+                dataset.delete_samples([str(row["_id"]) for row in found])
             raise
-        undeclare(dataset, holders)
-        redeclare(dataset, changed_types)
         self._declare_attributes()
 
     def _write_values(self, temporary: str, progress: Progress) -> None:
@@ -385,7 +419,7 @@ class FieldWriter:
 
         def staged(key: Key) -> Document:
             values = {path.removeprefix(names.FRAMES_PREFIX): value for path, value in self.rows.get(key, {}).items()}
-            return {temporary: {**values, _OWNERS: self.owners.get(key, [])}} if values else {}
+            return {temporary: {**values, _OWNERS: _as_labels_say(self.owners.get(key, []))}} if values else {}
 
         samples = dict.fromkeys(number for number, frame in self.rows if not frame)
         sample_updates = (
@@ -408,6 +442,16 @@ class FieldWriter:
             if len(samples) < len(self.rows):
                 _send(frame_collection(self.dataset), frame_updates, bar)
 
+    def _stays(self, entry: NewField, temporary: str, name: str) -> Document:
+        """Whether a field holds labels that the import must not replace: they were saved after the check."""
+        if self.overwrite or entry.slot is None:
+            return {"$literal": False}
+        found: Document = {"$ne": [{"$ifNull": [f"${name}", None]}, None]}
+        if not entry.owner:
+            annotators = {"$map": {"input": _list_in(entry, name), "in": f"$$this.{ANNOTATOR_ATTRIBUTE}"}}
+            found = {"$ne": [{"$setIntersection": [annotators, f"${temporary}.{_OWNERS}"]}, []]}
+        return {"$and": [{"$ne": [{"$type": f"${temporary}.{name}"}, "missing"]}, found]}
+
     def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
         """The value of a field after the import, as an expression for MongoDB."""
         new = f"${temporary}.{name}"
@@ -415,12 +459,18 @@ class FieldWriter:
         if self.remove_others and not entry.is_unread:
             return {"$ifNull": [new, "$$REMOVE"]}
         if entry.owner:  # a new value may be null
-            return {"$cond": [is_missing, f"${name}", new]}
-        # a list without the entries of the annotators of the file, and then the new entries
+            return {"$cond": [{"$or": [is_missing, self._stays(entry, temporary, name)]}, f"${name}", new]}
+        # a list without the entries of the annotators of the file, and then the new entries; or, where nothing must be
+        # replaced, the list, and then the new entries of those who have none there
         within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
-        before = {"$cond": [{"$isArray": f"${name}{within}"}, f"${name}{within}", []]}
-        by_others = {"$not": {"$in": [f"$$this{owner}", f"${temporary}.{_OWNERS}"]}}
-        joined: Document = {"$concatArrays": [{"$filter": {"input": before, "cond": by_others}}, new + within]}
+        before, added = _list_in(entry, name), new + within
+        others: Any = f"${temporary}.{_OWNERS}"
+        if self.overwrite or entry.is_unread:
+            parts = [{"$filter": {"input": before, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}, added]
+        else:
+            others = {"$map": {"input": before, "in": f"$$this{owner}"}}
+            parts = [before, {"$filter": {"input": added, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}]
+        joined: Document = {"$concatArrays": parts}
         if entry.slot is not None:
             joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
         return {"$cond": [is_missing, f"${name}", joined]}
@@ -473,12 +523,37 @@ def _problem(document: Document) -> str:
     return _TOO_LARGE if size > MOST_BYTES else ""
 
 
+def _as_labels_say(owners: Sequence[str]) -> list[str | int]:
+    """Names of annotators, and the numbers that labels made elsewhere may have in their place."""
+    numbers = [int(name) for name in owners if name.isdecimal() and len(name) < _LONGEST_NUMBER]
+    return [*owners, *(number for number in numbers if str(number) in owners)]
+
+
+def _list_in(entry: NewField, name: str) -> Document:
+    """The list in a field, of labels or names; an empty one where there is none."""
+    path = f"${name}" if entry.slot is None else f"${name}.{entry.slot.list_name}"
+    return {"$cond": [{"$isArray": path}, path, []]}
+
+
 def _remove_left_behind(dataset: fo.Dataset) -> None:
-    """Remove values of imports that did not end; while the lease is held no other import is at work."""
-    marked = [path for path, field in field_schema(dataset).items() if names.IMPORT_MARK in (field.info or {})]
+    """Remove what an import had beside its fields; of one that did not end, too, as no other is at work with the lease.
+
+    Fields whose labels have their new type by now are declared so: otherwise samples could not be read.
+    """
+    schema = field_schema(dataset)
+    marked = [path for path, field in schema.items() if names.IMPORT_MARK in (field.info or {})]
     for place in places(dataset, marked):
         for name in place.paths:
             place.collection.update_many({name: {"$exists": True}}, {"$unset": {name: ""}})
+    new_types = {path: kind for holder in marked for path, kind in schema[holder].info.get(_NEW_TYPES, ())}
+    ready = dict[str, fo.Field]()
+    for place in places(dataset, new_types):
+        for name in place.paths:
+            kind, class_name = new_types[place.prefix + name], f"{name}._cls"
+            others = {name: {"$ne": None}, class_name: {"$ne": kind}}
+            if place.collection.find_one({class_name: kind}, {"_id": True}) and not place.collection.find_one(others):
+                ready[place.prefix + name] = fo.EmbeddedDocumentField(getattr(fo, kind))
+    redeclare(dataset, ready)
     undeclare(dataset, marked)
 
 

@@ -26,7 +26,7 @@ from ...charts.text.words import counted
 from ..app.label_schemas import end_editing
 from ..database.fiftyone_private import list_of, reload_samples
 from ..labels.kinds import LabelKind, kind_of
-from ..labels.source import refuse_read_only, whole_samples
+from ..labels.source import is_own_name, refuse_read_only, whole_samples
 from ..labels.stored import all_fields, run_of, type_of
 from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
@@ -80,6 +80,10 @@ class Gold(GoldField):
                 )
             refuse_read_only(self.dataset, self.paths)
             return
+        if is_own_name(self.name):
+            raise AgreementInputError(
+                f"`gold` must be free, but {self.name!r} is a name of FiftyOne's own; choose another name"
+            )
         for key in list_agreements(self.dataset):
             if {self.name, self.decisions} & names.own_names(key):
                 raise AgreementInputError(f"`gold` must be free, but {self.name!r} belongs to the run {key!r}")

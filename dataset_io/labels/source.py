@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,7 @@ from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import (
     all_slices,
     default_fields,
+    document_fields,
     frame_collection,
     has_frame_fields,
     is_dynamic_groups,
@@ -509,6 +510,12 @@ def own_fields(samples: SampleCollection) -> set[str]:
     if has_frame_fields(samples):
         own |= {names.FRAMES_PREFIX + name for name in default_fields(samples, of_frames=True)}
     return own
+
+
+def is_own_name(name: str, owners: Iterable[type] = (fo.Sample, fo.Frame)) -> bool:
+    """True if FiftyOne's samples or frames, or labels of a class, have a field or method that a field would hide."""
+    is_hidden = any(hasattr(owner, name) or name in document_fields(owner) for owner in owners)
+    return is_hidden or f"{name}." == names.FRAMES_PREFIX
 
 
 def field_schema(samples: SampleCollection) -> dict[str, fo.Field]:

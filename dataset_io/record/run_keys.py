@@ -12,9 +12,9 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
-from ..database.fiftyone_private import document_fields, pipeline_of, stages_of
+from ..database.fiftyone_private import pipeline_of, stages_of
 from ..labels.kinds import kind_of
-from ..labels.source import Source, field_schema
+from ..labels.source import Source, field_schema, is_own_name
 from ..labels.stored import all_fields, is_of_frames, mark_of, places
 from .run import Run, list_agreements
 
@@ -38,7 +38,7 @@ def check_key_is_free(
         field = field.field if isinstance(field, fo.ListField) else field
         of_samples = {"": fo.Sample, names.FRAMES_PREFIX.rstrip("."): fo.Frame}
         owner_class: Any = of_samples.get(parent) or getattr(field, "document_type", object)
-        if name in {*document_fields(owner_class), "id", "pk", "instance"} or hasattr(owner_class, name):
+        if name in ("id", "pk", "instance") or is_own_name(name, [owner_class]):
             raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
     if run_key in dataset.list_runs():
         run = Run(dataset, run_key)

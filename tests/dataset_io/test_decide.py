@@ -348,6 +348,8 @@ CANNOT = [
     ({"min_iou": 2}, r"`min_iou` must be None or in \[0, 1\], got 2"),
     ({"gold": "alice"}, "`alice` must be free, but it is a field of the dataset"),
     ({"gold": "agreement_units"}, "belongs to the run 'agreement'"),
+    *(({"gold": name}, f"`gold` must be free, but '{name}' is a name of FiftyOne's own; choose another name")
+      for name in ("to_dict", "save", "frames")),
     ({"gold": "a b"}, "`gold` must be a name of letters"),
     ({"gold": "g" * 101}, "`gold` must be a name of letters, digits and underscores, at most 100, got 'ggg"),
     ({"min_votes": 2, "all": True}, "`all` must not be given together with conditions; leave one of them out"),

@@ -6,7 +6,11 @@ import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region
+from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region, written
+
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import import_annotations
+from annotator_agreement.dataset_io.annotation_files import written_fields
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -14,9 +18,9 @@ NAMES = [f"{k}.jpg" for k in range(4)]
 BOX = {"bbox": [4, 5, 10, 10], "rater_id": "ann"}
 
 
-def batch(boxes, **more):
+def batch(boxes, raters=("ann", "bob"), **more):
     """A COCO file with boxes, ``{image: {rater: [class, …]}}``; everybody looked at its images."""
-    images = [{"file_name": name, "rater_list": [rater for rater in ("ann", "bob") if rater in of_raters]}
+    images = [{"file_name": name, "rater_list": [rater for rater in raters if rater in of_raters]}
               for name, of_raters in boxes.items()]  # fmt: skip
     entries = [
         {**BOX, "image_id": k, "rater_id": rater, "category_id": {"cat": 1, "dog": 2}[name], **more}
@@ -25,6 +29,11 @@ def batch(boxes, **more):
         for name in names
     ]
     return coco(images, entries)
+
+
+def file_of(folder, boxes, **options):
+    """The path of such a file."""
+    return written(folder / "c.json", batch(boxes, **options))
 
 
 def classes(dataset, field):
@@ -105,6 +114,82 @@ def test_one_field_for_all_gets_labels_of_other_annotators_on_the_same_images(im
     assert dataset.values("all_assigned") == [["bob"], ["ann"], None, None]
 
 
+@pytest.fixture
+def while_it_writes(monkeypatch):
+    """Call a function when an import has written all labels beside the old ones, before it puts them into place."""
+
+    def install(action):
+        original = written_fields.FieldWriter._write_values
+
+        def write(writer, *given):
+            original(writer, *given)
+            action(fo.load_dataset(writer.dataset.name))
+
+        monkeypatch.setattr(written_fields.FieldWriter, "_write_values", write)
+
+    return install
+
+
+def drawn(label, **more):
+    """A box that somebody draws."""
+    return fo.Detections(detections=[fo.Detection(label=label, bounding_box=[0, 0, 0.5, 0.5], **more)])
+
+
+BOTH = {"0.jpg": {"ann": ["cat", "cat"], "bob": ["cat"]}, "1.jpg": {"ann": ["cat"]}, "2.jpg": {"ann": ["cat"]}}
+
+
+def test_labels_that_somebody_saves_while_an_import_writes_stay_and_are_said(tmp_path, while_it_writes):
+    def save(dataset):
+        first, second, third = dataset.limit(3)
+        first["ann"], second["ann"], third["bob"] = drawn("dog"), fo.Detections(), drawn("dog")
+        for sample in (first, second, third):
+            sample.save()
+
+    dataset = dataset_of(NAMES)
+    while_it_writes(save)
+    summary = import_annotations(dataset, file_of(tmp_path, BOTH))
+    assert classes(dataset, "ann") == [["dog"], [], ["cat"], None]
+    assert classes(dataset, "bob") == [["cat"], None, ["dog"], None]
+    assert summary.left_out == (
+        "images of an annotator on which labels were saved while the import wrote (these stay; "
+        "overwrite=True replaces them): 2 (ann on 0.jpg, ann on 1.jpg)",
+    )
+    assert not any(name.startswith("agreement_import") for row in dataset._sample_collection.find() for name in row)
+    again = import_annotations(dataset, file_of(tmp_path, BOTH), overwrite=True)
+    assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["cat"], None]
+    assert again.left_out == ()
+
+
+def test_in_one_field_for_all_labels_of_the_same_annotator_stay_and_of_others_come(tmp_path, while_it_writes):
+    def save(dataset):
+        first, second = dataset.limit(2)
+        first["all"], second["all"] = drawn("dog", annotator="ann"), drawn("dog", annotator="eve")
+        first.save()
+        second.save()
+
+    dataset = dataset_of(NAMES)
+    while_it_writes(save)
+    summary = import_annotations(dataset, file_of(tmp_path, BOTH), into="attribute", field="all")
+    assert classes(dataset, "all") == [["dog", "cat"], ["dog", "cat"], ["cat"], None]
+    assert dataset.values("all.detections.annotator") == [["ann", "bob"], ["eve", "ann"], ["ann"], None]
+    assert dataset.values("all_assigned")[:2] == [["ann", "bob"], ["ann"]]
+    (line,) = summary.left_out
+    assert line.endswith("overwrite=True replaces them): 1 (all on 0.jpg)")
+
+
+def test_labels_whose_annotator_is_a_number_are_those_of_the_annotator_of_that_name(tmp_path):
+    dataset = dataset_of(NAMES)
+    labels = [drawn("cat", annotator=number).detections[0] for number in (1, 2, True)]
+    dataset.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    dataset.set_values("all", [fo.Detections(detections=labels)] + [None] * 3)
+    path, options = file_of(tmp_path, {"0.jpg": {"1": ["dog"]}}, raters=["1"]), {"into": "attribute", "field": "all"}
+    with pytest.raises(AgreementInputError, match=r"got 'all' \(1 labels on 1 images\); say overwrite=True"):
+        import_annotations(dataset, path, **options)
+    (change,) = import_annotations(dataset, path, **options, overwrite=True).changes
+    assert (change.n_labels_replaced, change.n_labels_kept) == (1, 2)
+    assert [label["annotator"] for label in dataset.first()["all"].detections] == [2, True, "1"]
+
+
 def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(imported):
     box, weather = ls_box(0, 0, 10, 10), region("choices", {"choices": ["rain"]}, name="w", from_name="weather")
     dataset = dataset_of(NAMES)
@@ -121,6 +206,41 @@ def test_a_field_of_another_type_is_replaced_only_as_a_whole(dataset, imported):
     imported(content, dataset, **lines, overwrite=True, remove_others=True)
     dataset.reload()
     assert [value and len(value.polylines) for value in dataset.values("ann")] == [None, None, 1, None]
+
+
+def test_an_import_stopped_before_it_declares_another_type_is_mended_by_the_next_one(tmp_path, monkeypatch):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, written(tmp_path / "c.json", FIRST))
+    path = file_of(tmp_path, {"2.jpg": {"ann": ["cat"], "bob": ["cat"]}})
+    redeclare = written_fields.redeclare
+
+    def stopped(dataset, fields):
+        if fields:
+            raise KeyboardInterrupt
+        redeclare(dataset, fields)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(written_fields, "redeclare", stopped)  # also when it wants to clean up: it is as if killed
+        with pytest.raises(KeyboardInterrupt):
+            import_annotations(dataset, path, label_types="polylines", overwrite=True, remove_others=True)
+    import_annotations(dataset, file_of(tmp_path, {"0.jpg": {"eve": ["cat"]}}, raters=["eve"]))
+    assert {dataset.get_field(name).document_type for name in ("ann", "bob")} == {fo.Polylines}
+    assert [sample.ann and len(sample.ann.polylines) for sample in dataset] == [None, None, 1, None]
+    assert not any(name.startswith("agreement_import") for name in dataset.get_field_schema())
+
+
+def test_an_import_stopped_before_it_moves_labels_of_another_type_leaves_the_type(tmp_path, while_it_writes):
+    def stop(dataset):
+        raise KeyboardInterrupt
+
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, written(tmp_path / "c.json", FIRST))
+    while_it_writes(stop)
+    options = {"label_types": "polylines", "overwrite": True, "remove_others": True}
+    with pytest.raises(KeyboardInterrupt):
+        import_annotations(dataset, written(tmp_path / "c.json", SECOND), **options)
+    assert dataset.get_field("ann").document_type is fo.Detections
+    assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], None, None]
 
 
 #: values of an attribute, the type of its field, and the values that are read

@@ -8,6 +8,7 @@ import unicodedata
 import fiftyone as fo
 import pandas as pd
 import pytest
+from fiftyone import ViewField as F
 
 from tests.dataset_io.annotation_samples import by, coco, dataset_of, images_in, label_studio_task, ls_box, written
 
@@ -15,7 +16,7 @@ import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.settings import spelt_alike
 from annotator_agreement.dataset_io import import_annotations
-from annotator_agreement.dataset_io.annotation_files import image_names
+from annotator_agreement.dataset_io.annotation_files import image_names, written_fields
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -71,7 +72,14 @@ COCO_FILES = [
     ([{**IMAGE, "file_name": "2.jpg"}], [], r"must mean one sample each, got 2.jpg \(2 files\); say match='path'"),
     ([IMAGE], [{**BOX, "bbox": [100, 100, 500, 500]}], r"got 1 of 1 outside: their coordinates are in another unit"),
     ([{**IMAGE, "rater_list": ["a b", "a-b"]}], [], r"a field of their own, got 'a_b' for 'a b', 'a-b'"),
-    ([{**IMAGE, "rater_list": ["id", "bob"]}], [], r"names that are free, got 'id'"),
+    *(
+        (
+            [{**IMAGE, "rater_list": [name, "bob"]}],
+            [],
+            f"names that are free, got '{name}'; choose others with `prefix`",
+        )
+        for name in ("id", "frames", "to_dict", "get_field", "copy", "sample_id")
+    ),
     ([{**IMAGE, "width": None}], [BOX], r"image size to read coordinates in pixels, got 1 without"),
 ]
 OPTIONS = [
@@ -153,6 +161,41 @@ def test_media_dir_makes_missing_samples_and_nothing_outside_it(imported, tmp_pa
     table = pd.DataFrame({"image": ["new"], "rater": "a", "label": "x", "x": 4, "y": 5, "w": 20, "h": 10})
     other, _ = imported(table, [], media_dir=folder, match="stem")  # the size is read from the image
     assert other.first().a.detections[0].bounding_box == [0.1, 0.25, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["group", "video"])
+def test_new_samples_of_another_media_type_than_the_dataset_are_refused_before_anything_is_written(tmp_path, kind):
+    folder = images_in(tmp_path / "media", ["new.png"])
+    dataset = dataset_of(["1.mp4"] if kind == "video" else [])
+    if kind == "group":
+        dataset.add_group_field("group", default="left")
+    path, fields = (
+        written(tmp_path / "c.json", coco([{**IMAGE, "file_name": "new.png"}], [])),
+        dataset.get_field_schema(),
+    )
+    for preview in (True, False):
+        with pytest.raises(AgreementInputError, match=f"media type of the dataset, '{kind}', got 1 that .*new.png"):
+            import_annotations(dataset, path, media_dir=folder, preview=preview)
+    assert (len(dataset), {*dataset.get_field_schema()}) == (int(kind == "video"), {*fields})
+
+
+def test_an_import_that_fails_leaves_no_new_samples_but_those_that_somebody_edited(tmp_path, monkeypatch):
+    def fails(writer, *_):
+        sample = fo.load_dataset(writer.dataset.name).match(F("filepath").ends_with("edited.png")).first()
+        sample.tags = ["mine"]
+        sample.save()
+        raise RuntimeError("full")
+
+    folder = images_in(tmp_path / "media", ["new.png", "edited.png"])
+    dataset = dataset_of(["1.jpg"])
+    monkeypatch.setattr(written_fields.FieldWriter, "_write_values", fails)
+    path = written(
+        tmp_path / "c.json", coco([{**IMAGE, "file_name": name} for name in ("new.png", "edited.png", "1.jpg")], [])
+    )
+    with pytest.raises(RuntimeError, match="full"):
+        import_annotations(dataset, path, media_dir=folder)
+    assert dataset.values("filepath") == ["/images/1.jpg", str(folder / "edited.png")]
+    assert not {"ann", "bob"} & {*dataset.get_field_schema()}
 
 
 def test_names_are_matched_by_path_if_asked_for(imported):

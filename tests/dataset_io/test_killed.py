@@ -175,14 +175,16 @@ def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(kill
     path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg", "rater_list": ["ann"]}], [box]))
     options = {"overwrite": True, "remove_others": True, "label_types": "polylines"}
     old, fields = Kept(dataset), set(dataset.get_field_schema())
-    for n in itertools.count(1, 3):
+    for n in itertools.count(2, 2):
         old.put_back()
         killed = killable(dataset, "import_annotations", str(path), kill_before=n, **options)
         dataset.reload()
         found = [list(map(type, value[value._LABEL_LIST_FIELD])) if value else None for value in dataset.values("ann")]
         assert found in ([[fo.Detection]] * 2, [[fo.Polyline], None]), n
+        import_annotations(dataset, path, annotators={"ann": "eve"})  # of whomever: then all samples can be read
+        assert [bool(sample.ann) for sample in dataset] == [value is not None for value in found]
         import_annotations(dataset, path, **options)
-        assert set(dataset.get_field_schema()) == fields
+        assert set(dataset.get_field_schema()) == {*fields, "eve"}
         assert dataset.get_field("ann").document_type is fo.Polylines
         assert dataset.get_field("ann.polylines.depth") is not None
         assert [value and len(value.polylines) for value in dataset.values("ann")] == [1, None]
