@@ -346,7 +346,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         **headline_parts(fields.of(), joined, gathered, confused, records, of_rated),
         image_alpha=own.expected.summary(number(found["image_alpha.value",].value), rated, gathered.rows("pair_score")),
         attributes=attribute_summaries(gathered, own.attributes, found, of_rated.describe),
-        sizes=size_summaries(gathered, own.sizes, records.n_annotators),
+        sizes=size_summaries(gathered, own.sizes),
         pairs=pairs,
         annotators=annotator_summaries(fields, joined, gathered, pairs_met, records, context),
         sessions=sessions(pairs, fields),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
+    NAMES,
     NAN,
     Found,
     Sample,
@@ -333,11 +335,39 @@ def test_a_class_has_the_numbers_of_its_units(seed: int, rules: dict) -> None:
             if len(unit.members) >= 2
             and sum(label[0] == code for label in unit.members.values()) > len(unit.members) / 2
         ]
-        n_assigned = [len(case.samples[unit.sample]) for unit in led]
-        n_missing = [n - len(unit.members) for n, unit in zip(n_assigned, led, strict=True)]
-        same(entry.miss_rate, share(sum(n_missing), sum(n_assigned)))
+        # whether every annotator who was asked drew what two others drew
+        drew = [
+            r in unit.members for unit in led for r in case.samples[unit.sample] if len(unit.members.keys() - {r}) >= 2
+        ]
+        same(entry.miss_rate, share(drew.count(False), len(drew)))
         others = listed((entry.name, CLASS_NAMES[p if q == code else q]) for p, q in with_it)
         assert entry.confused_with == [{"class": other["b"], "n": other["n"]} for other in others]
+
+
+def missing_a_tenth(asked: Sequence[Sequence[int]]) -> list[Sample]:
+    """Images with four objects; every annotator who is asked misses a tenth of them, whoever drew them."""
+    rng = np.random.default_rng(0)
+    boxes = [(1 + k % 2, 0.25 * k, 0.1, 0.25 * k + 0.2, 0.4) for k in range(4)]
+    return [{r: [box for box in boxes if rng.random() < 0.9] for r in who} for who in asked]
+
+
+def test_classes_and_sizes_are_missed_as_often_as_annotators_miss() -> None:
+    """Of .9³ + 3 · .9² · .1 objects that two drew the last .1 of three annotators is missing: that alone is .083."""
+    report = report_of(missing_a_tenth([(0, 1, 2)] * 500), make_config(NAMES[:3], resamples=0))
+    assert all(abs(entry.miss_rate - 0.1) < 0.02 for entry in report.annotators)
+    assert [abs(entry.miss_rate - 0.1) < 0.012 for entry in report.classes] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "asked", [[(0, 1)], [(k, (k + d) % 4) for k in range(4) for d in (1, 2)]], ids=["two", "pairs"]
+)
+def test_nothing_is_missed_where_no_image_has_two_others(asked: list[tuple[int, int]]) -> None:
+    """A rate of 0 would say that everything was drawn, and pass a requirement."""
+    report = report_of(missing_a_tenth(asked * (80 // len(asked))), make_config(NAMES, resamples=100))
+    assert sum(entry.n_lone for entry in report.classes) > 30
+    for entry in (*report.classes, *report.sizes, *report.annotators):
+        assert entry.miss_rate is None
+    assert not any("miss_rate" in entry.intervals for entry in report.classes)
 
 
 @each_case
