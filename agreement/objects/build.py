@@ -198,6 +198,7 @@ class Blocks:
         chosen = pairs_met.chosen(names) if self.by_sample else np.empty(0, np.int64)
         codes = by_frequency(self.n_labels, self.context.class_names)
         with_interval = with_vitality(names, self.records.assigned, self.n_categories) if self.by_sample else chosen[:0]
+        with_two = bool((self.records.assigned.sum(axis=1) == 2).any())
         group = np.zeros(len(pairs_met), np.int64)
         if self.by_sample is True:  # moments take little memory
             group[chosen] = (np.cumsum(pairs_met.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
@@ -215,7 +216,7 @@ class Blocks:
             lambda t: session_numbers(t, names, by_sample=all_chosen),
             lambda t: class_numbers(t, codes, self.context.class_names),
             lambda t: annotator_numbers(t, names),
-            lambda t: vitality_numbers(t, names, with_interval),
+            lambda t: vitality_numbers(t, names, with_interval, with_two=with_two),
             lambda t: attribute_numbers(t, self.attributes),
         ]
         yield from ([pairs_in(some)] for some in groups[1:])

@@ -246,8 +246,8 @@ class AnnotatorSummary(OfOne):
     with the class ``a`` where most of the others gave ``b``.
 
     ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
-    agreement), with unchanged matching, on samples with at least two other assigned annotators;
-    None with fewer than 3 annotators. ``person`` is set if several sessions belong to one person.
+    agreement), with unchanged matching, both on samples with at least two other assigned annotators; None where the
+    annotator was assigned to none of these. ``person`` is set if several sessions belong to one person.
     """
 
     name: str

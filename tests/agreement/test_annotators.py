@@ -36,6 +36,7 @@ from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.objects import Gathered, count_codes, pairs
+from annotator_agreement.agreement.objects import annotators as of_annotators
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
 
 
@@ -176,10 +177,44 @@ def test_consensus_is_what_half_of_the_others_drew(seed: int, rules: dict) -> No
 def test_vitality_is_what_alpha_loses_without_the_annotator(seed: int, rules: dict, undefined: str) -> None:
     case = found(seed, {**rules, "undefined": undefined})
     for r, entry in enumerate(case.report.annotators):
-        samples, units = without(case, r)
-        alpha = table_alpha(table_of(samples, units, 4, case.config), undefined)
-        assert case.report.alpha.pooled is not None
-        same(entry.vitality, case.report.alpha.pooled - alpha)
+        same(entry.vitality, vitality_of(case, r, undefined))
+
+
+def vitality_of(case: Found, annotator: int, undefined: str = "none") -> float:
+    """What alpha loses without an annotator, on the samples with two others; nan if the annotator has none of them."""
+    enough = [len(sample.keys() - {annotator}) >= 2 for sample in case.samples]
+    if not any(annotator in sample for sample, kept in zip(case.samples, enough, strict=True) if kept):
+        return NAN
+    alphas = []
+    for samples, units in ((case.samples, case.units), without(case, annotator)):
+        kept = [sample if of_two_others else {} for sample, of_two_others in zip(samples, enough, strict=True)]
+        table = table_of(kept, [unit for unit in units if enough[unit.sample]], 4, case.config)
+        alphas.append(table_alpha(table, undefined))
+    return alphas[0] - alphas[1]
+
+
+def test_two_annotators_on_easy_images_and_three_on_hard_ones_do_not_raise_the_alpha_of_the_others() -> None:
+    """Alpha of all images minus that of the hard ones alone is no effect of those who did the easy ones."""
+    rng = np.random.default_rng(0)
+    boxes = [(0.25 * k, 0.1, 0.25 * k + 0.2, 0.4) for k in range(4)]
+    samples: list[Sample] = [{r: [(1 + k % 2, *box) for k, box in enumerate(boxes)] for r in (0, 1)}] * 12
+    samples += [
+        {r: [(int(rng.integers(1, 3)), *box) for box in boxes] for r in (2, 3, 0)[: 2 + k % 2]} for k in range(24)
+    ]
+    case = found_in(samples)
+    alice, bob, carol, dave = case.report.annotators
+    assert bob.vitality is None
+    assert "vitality" not in bob.intervals
+    for r, entry in ((0, alice), (2, carol), (3, dave)):
+        same(entry.vitality, vitality_of(case, r))
+        assert entry.intervals["vitality"].n == 12
+    # where some have no interval, only sums are kept
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_annotators, "MAX_COLUMNS", 2 * (1 + len(CLASS_NAMES)))
+        few = found_in(samples).report.annotators
+    assert ["vitality" in entry.intervals for entry in few] == [True, False, True, False]
+    for entry, expected in zip(few, case.report.annotators, strict=True):
+        same(entry.vitality, NAN if expected.vitality is None else expected.vitality)
 
 
 def test_without_the_only_one_who_drew_an_image_counts_as_empty() -> None:
