@@ -79,8 +79,12 @@ _SIMILARITIES = {
 _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
 #: difference of two shares, from -1 to 1
 _DIFFERENCE = "difference"
-#: coefficients whose chance agreement is nearly fixed: 1 - value is nearly a multiple of the disagreement
-_CHANCE_FIXED = ("ac1", "brennan_prediger")
+#: coefficients and means, of which 1 is the most: 1 - value is nearly a multiple of the disagreement
+_COEFFICIENTS = {
+    *("alpha", "pooled", "image_alpha", "kappa", "fleiss_kappa", "ac1", "brennan_prediger", "icc", "score"),
+    *("map", "map_50", "map_75"),
+}
+_MEANS = {"score.mean", "alpha.mean", "image_alpha.value"}
 #: a share with fewer (effective) draws of either outcome than this has Wilson's interval
 _FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
@@ -214,7 +218,7 @@ def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: In
     n_used = n if numbers.compared is None else moments.n_given[numbers.compared]
     found = delta_intervals(moments, numbers.formula, n_drawn, n_used)
     if not numbers.is_difference:
-        found = _about_one(found, np.array([key[-1].endswith(_CHANCE_FIXED) for key in numbers.keys]))
+        found = _about_one(found, np.array([_is_at_most_one(key[-1]) for key in numbers.keys]))
     _add_found(total, numbers, n, n_used, found, np.inf)
 
 
@@ -234,7 +238,8 @@ def _add_found(
 def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceIntervals:
     """Intervals by the delta method; those of some values computed for ``log(1 - value)``.
 
-    Sums of rare disagreement are skewed: limits at equal distances ignore that, resampling does not.
+    Sums of rare disagreement are skewed, which resampling sees: limits at equal distances are too high, and may be
+    above 1 where few samples decide.
 
     Args:
         chosen: shape ``(V,)``
@@ -284,6 +289,11 @@ def is_share_name(name: str) -> bool:
 def _is_binomial(name: str, scores_are_shares: bool) -> bool:
     is_score = scores_are_shares and (name == "score.mean" or _last_part(name) == "score")
     return is_score or _last_part(name) in _SHARES or name.startswith(_OF_SHARES)
+
+
+def _is_at_most_one(name: str) -> bool:
+    """True for the key of a number that is no share and has 1 as its maximum."""
+    return name in _MEANS or _last_part(name) in _COEFFICIENTS | _SIMILARITIES
 
 
 def _last_part(name: str) -> str:
