@@ -1,6 +1,7 @@
 """Numbers of annotators: misses, verdicts, conflicts, bias of boxes, agreement with the consensus, and vitality.
 
-Vitality is alpha with all annotators minus alpha without one of them (three or more), with unchanged units.
+Vitality is alpha with all annotators minus alpha without one of them, with unchanged units, both on the samples with
+two or more of the others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import unit_disagreement
-from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack, sparse
+from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ..matching.tables import MEASURES, MIN_OTHERS, Ratings, Tables, ratings_of
@@ -266,59 +267,73 @@ def with_vitality(annotators: Sequence[str], assigned: BoolArray, n_categories: 
     return np.sort(order[: MAX_COLUMNS // (n_categories + 1)])
 
 
-def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) -> Iterator[Numbers]:
-    """The vitality of all annotators; ``resampled`` are those with an interval."""
+def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray, *, with_two: bool) -> Iterator[Numbers]:
+    """The vitality of all annotators.
+
+    Args:
+        annotators: their names
+        resampled: those with an interval
+        with_two: whether some sample of the run has two annotators alone: the vitality of neither counts it
+    """
     if len(annotators) < MIN_ANNOTATORS:
         return
     n, width, sample, annotator = len(annotators), t.n_categories + 1, t.seats.sample, t.seats.annotator
+    n_own = width + 1 + width * with_two
     full = _alpha_columns(t.ratings, t.n_samples, t.n_categories)
     place = np.full(n, -1)
     place[resampled] = np.arange(len(resampled))
-    rows, columns, values = [], [], []
-    of_rest = np.zeros((n, width))
+    nothing = np.empty(0, np.int64)  # if nobody was asked
+    rows, columns, values = [nothing], [nothing], [nothing.astype(np.float64)]
+    of_rest = np.zeros((n, n_own))
     block = np.cumsum(t.n_objects[sample]) // MAX_OBJECTS
     for number in np.unique(block):
         some, who = sample[block == number], annotator[block == number]
-        without, kept = _ratings_without(t, some, who), place[who] >= 0
-        if not kept.all():
-            of_all = sparse(who, some, np.ones(len(who)), (n, t.n_samples)) @ full
-            by_annotator = replace(without, sample=who[without.sample])
-            of_rest += (_alpha_columns(by_annotator, n, t.n_categories) - of_all).toarray()
-        if kept.any():
-            changes = (_alpha_columns(without, len(some), t.n_categories)[kept] - full[some[kept]]).tocoo()
-            some, first = some[kept], place[who[kept]] * (width + 1)
-            rows += [some[changes.row], some]
-            columns += [first[changes.row] + changes.col, first + width]
-            values += [changes.data, np.ones(len(some))]
+        changes = _alpha_columns(_ratings_without(t, some, who), len(some), t.n_categories) - full[some]
+        enough = (t.n_assigned[some] > MIN_OTHERS).astype(np.float64)[:, None]
+        # without one of two nothing is left of a sample: its change is the whole of it
+        own = hstack([changes, enough, *([changes.multiply(1.0 - enough)] if with_two else [])])
+        kept = place[who] >= 0
+        of_rest += scatter_rows(own[~kept], who[~kept], n).toarray()
+        found, some, first = own[kept].tocoo(), some[kept], place[who[kept]] * n_own
+        rows.append(some[found.row])
+        columns.append(first[found.row] + found.col)
+        values.append(found.data)
     if len(resampled):
-        nothing = np.empty(0, np.int64)  # if nobody was asked
-        row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))
-        changes = sparse(row, column, value, (t.n_samples, (width + 1) * len(resampled)))
-        yield _numbers([annotators[k] for k in resampled.tolist()], hstack([full, changes]), width, t.config.undefined)
+        row, column, value = (np.concatenate(entries) for entries in (rows, columns, values))
+        of_each = sparse(row, column, value, (t.n_samples, n_own * len(resampled)))
+        yield _numbers([annotators[k] for k in resampled.tolist()], hstack([full, of_each]), width, t.config.undefined)
     gathered = np.flatnonzero(place < 0)
     if len(gathered):
-        sums = np.concatenate([column_sums(full), np.pad(of_rest[gathered], ((0, 0), (0, 1))).ravel()])
+        sums = np.concatenate([column_sums(full), of_rest[gathered].ravel()])
         found = _numbers([annotators[k] for k in gathered.tolist()], hstack([sums[None, :]]), width, t.config.undefined)
         yield replace(found, by_sample=False)
 
 
 def _numbers(annotators: Sequence[str], columns: SparseColumns, width: int, undefined: Undefined) -> Numbers:
-    """The vitality of some annotators, from columns of alpha, and for each annotator of its changes and seats."""
+    """The vitality of some annotators.
+
+    Args:
+        columns: ``width`` columns of alpha; then for each annotator how they change without, number of samples with two
+            others, and, unless no sample has two annotators alone, the changes on samples without two others
+    """
     n = len(annotators)
+    n_own = (columns.shape[1] - width) // n
 
     def alpha(sums: FloatArray) -> FloatArray:
         return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], undefined)
 
     def formula(sums: FloatArray) -> FloatArray:
         full = sums[..., :width]
-        changes = sums[..., width:].reshape(*sums.shape[:-1], n, width + 1)[..., :width]
-        # one by one: all together would take n times the memory
-        without = [alpha(full + changes[..., k, :]) for k in range(n)]
-        vitality: FloatArray = alpha(full)[..., None] - np.stack(without, axis=-1)
-        return vitality
+        of_each, found = sums[..., width:].reshape(*sums.shape[:-1], n, n_own), []
+        alpha_of_all = alpha(full)
+        for k in range(n):  # one by one: all together would take n times the memory
+            own = of_each[..., k, :]
+            alpha_with = alpha_of_all if n_own == width + 1 else alpha(full + own[..., width + 1 :])
+            found.append(np.where(own[..., width] > 0, alpha_with - alpha(full + own[..., :width]), np.nan))
+        return np.stack(found, axis=-1)
 
     keys = tuple(("annotators", name, "vitality") for name in annotators)
-    return Numbers(keys, columns, formula, basis=2 * width + np.arange(n) * (width + 1), table="vitality")
+    return Numbers(keys, columns, formula, basis=2 * width + np.arange(n) * n_own, table="vitality")
 
 
 def _alpha_columns(ratings: Ratings, n_rows: int, n_categories: int) -> SparseColumns:

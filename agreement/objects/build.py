@@ -198,6 +198,7 @@ class Blocks:
         chosen = pairs_met.chosen(names) if self.by_sample else np.empty(0, np.int64)
         codes = by_frequency(self.n_labels, self.context.class_names)
         with_interval = with_vitality(names, self.records.assigned, self.n_categories) if self.by_sample else chosen[:0]
+        with_two = bool((self.records.assigned.sum(axis=1) == 2).any())
         group = np.zeros(len(pairs_met), np.int64)
         if self.by_sample is True:  # moments take little memory
             group[chosen] = (np.cumsum(pairs_met.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
@@ -215,7 +216,7 @@ class Blocks:
             lambda t: session_numbers(t, names, by_sample=all_chosen),
             lambda t: class_numbers(t, codes, self.context.class_names),
             lambda t: annotator_numbers(t, names),
-            lambda t: vitality_numbers(t, names, with_interval),
+            lambda t: vitality_numbers(t, names, with_interval, with_two=with_two),
             lambda t: attribute_numbers(t, self.attributes),
         ]
         yield from ([pairs_in(some)] for some in groups[1:])
@@ -346,7 +347,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         **headline_parts(fields.of(), joined, gathered, confused, records, of_rated),
         image_alpha=own.expected.summary(number(found["image_alpha.value",].value), rated, gathered.rows("pair_score")),
         attributes=attribute_summaries(gathered, own.attributes, found, of_rated.describe),
-        sizes=size_summaries(gathered, own.sizes, records.n_annotators),
+        sizes=size_summaries(gathered, own.sizes),
         pairs=pairs,
         annotators=annotator_summaries(fields, joined, gathered, pairs_met, records, context),
         sessions=sessions(pairs, fields),

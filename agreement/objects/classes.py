@@ -99,7 +99,16 @@ def add_sizes(gathered: Gathered, t: Tables) -> None:
     gathered.add({"pair_size": t.size[t.unit[t.pairs.i]].astype(np.int8)})
 
 
-def size_summaries(gathered: Gathered, rule: SizeRule, n_annotators: int) -> list[SizeSummary]:
+def missed_of_units(votes: IntArray, assigned: IntArray) -> tuple[IntArray, IntArray]:
+    """How many annotators missed each of some units, and how many could have, shapes ``(U,)``.
+
+    As for annotators: who was asked could miss what two others drew. Of two who drew it, neither could.
+    """
+    missed = np.where(votes >= 2, assigned - votes, 0)
+    return missed, missed + np.where(votes >= 3, votes, 0)
+
+
+def size_summaries(gathered: Gathered, rule: SizeRule) -> list[SizeSummary]:
     """Agreement on every size; empty if objects have no size."""
     if rule.limits is None:
         return []
@@ -109,9 +118,8 @@ def size_summaries(gathered: Gathered, rule: SizeRule, n_annotators: int) -> lis
     for k, size in enumerate(SIZES):
         iou = pair_iou[of_pair == k]
         _, votes, assigned, n = units[:, units[0] == k]
-        # of two annotators none can miss what two others drew
-        several = n * ((votes >= 2) & (n_annotators > 2))
-        n_expected, n_labels = int((several * assigned).sum()), int((n * votes * (assigned - 1)).sum())
+        n_missed, n_could_miss = (int((n * each).sum()) for each in missed_of_units(votes, assigned))
+        n_labels = int((n * votes * (assigned - 1)).sum())
         summaries.append(
             SizeSummary(
                 size=size,
@@ -123,7 +131,7 @@ def size_summaries(gathered: Gathered, rule: SizeRule, n_annotators: int) -> lis
                 n_pairs=len(iou),
                 mean_iou=mean(iou),
                 median_iou=median(iou),
-                miss_rate=int((several * (assigned - votes)).sum()) / n_expected if n_expected else None,
+                miss_rate=n_missed / n_could_miss if n_could_miss else None,
                 f1=int((n * votes * (votes - 1)).sum()) / n_labels if n_labels else None,
             )
         )
@@ -146,12 +154,12 @@ NO_CLASS = -1
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
 #: columns of every class
-_COLUMNS = ("observed", "n_ratings", "n_alike", "n_met", "iou", "n_missing", "n_expected")
+_COLUMNS = ("observed", "n_ratings", "n_alike", "n_met", "iou", "n_missed", "n_could_miss")
 #: numbers as quotients of two of these columns, by name
 _RATIOS = {
     "agreement_given_match": ("n_alike", "n_met"),
     "mean_iou": ("iou", "n_alike"),
-    "miss_rate": ("n_missing", "n_expected"),
+    "miss_rate": ("n_missed", "n_could_miss"),
 }
 #: every number rests on the samples on which this column is not 0
 _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
@@ -179,7 +187,10 @@ def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[
     both = t.pair_sample[alike], category[pairs.i[alike]]
     met = np.r_[t.pair_sample, t.pair_sample[apart]], np.r_[category[pairs.i], category[pairs.j[apart]]]
     led = np.flatnonzero((t.lead >= 0) & (units.votes >= 2))
-    drawn, asked = (units.sample[led], t.lead[led]), units.assigned[led]
+    drawn, (missed, could_miss) = (
+        (units.sample[led], t.lead[led]),
+        missed_of_units(units.votes[led], units.assigned[led]),
+    )
     # sample, class and value of the entries of every column
     entries: dict[str, tuple[IntArray, IntArray, Any]] = {
         "observed": (*rated, 2.0 * n * (m - n) / (m - 1)),
@@ -187,9 +198,8 @@ def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[
         "n_alike": (*both, np.ones(len(both[0]))),
         "n_met": (*met, np.ones(len(met[0]))),
         "iou": (*both, pairs.iou[alike]),
-        "n_missing": (*drawn, asked - units.votes[led]),
-        # of two annotators none can miss what two others drew
-        "n_expected": (*drawn, asked * (t.n_annotators > 2)),
+        "n_missed": (*drawn, missed),
+        "n_could_miss": (*drawn, could_miss),
     }
 
     def formula(sums: FloatArray) -> FloatArray:

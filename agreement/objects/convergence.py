@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.bootstrap.draws import sparse
+from ...metrics.bootstrap.draws import column_sums, sparse
 from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.matching.average_precision import COCO_THRESHOLDS, average_precision, match_detections
 from ...metrics.matching.merging import TIE
@@ -321,12 +321,17 @@ class Precision:
         return float(masked_means(by_pair, ~np.isnan(by_pair))), by_pair, by_class
 
 
-def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int) -> Numbers:
-    """The numbers of a range of areas, as their values plus what every image adds, whose sum over all images is 0.
+def _numbers(labels: Detections, precision: Precision, ranks: IntArray, area: int) -> Numbers:
+    """The numbers of a range of areas, as their values plus what every image adds, less the sum of it over all images.
 
     Without a range (area 0) also those of pairs and classes. What an image adds is the first-order change of average
     precision, taken as proportional to ``M² / (N G)`` (precision times recall: ``M`` right ones of ``N`` detections,
-    ``G`` objects), while the order of the detections stays.
+    ``G`` objects), while the order of the detections stays. Of a class with objects on ``n`` images, the squares of
+    what these add are on average ``(n - 1) / n`` of the variance. Where they are on one image nothing would be left:
+    the class then adds to a mean over classes what it differs from this mean, as if it dropped out with its image.
+
+    Args:
+        ranks: shape ``(S,)``, rank of every image; those of one video or group share a rank
     """
     names = list(_OF_NUMBERS)[: 1 if area else None]
     n_keys, status, value = precision.value.shape[1], labels.status[area].T, precision.value[area]
@@ -337,9 +342,11 @@ def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int
             for each in found
         )
         wanted = labels.counted[area] / precision.n_objects[area][precision.as_object]
+    n_images = _images_of(precision.as_object, ranks[labels.sample], labels.counted[area], n_keys)
+    scaled = value * np.sqrt(n_images / np.maximum(n_images - 1, 1))[:, None]
     # what every label changes as a detection, and then as an object to be found
     change = np.nan_to_num(np.concatenate([
-        value[detection] * (2.0 * right - seen), -value[precision.as_object] * wanted[:, None]
+        scaled[detection] * (2.0 * right - seen), -scaled[precision.as_object] * wanted[:, None]
     ]))  # fmt: skip
     place, sample = np.concatenate([detection, precision.as_object]), np.tile(labels.sample, 2)
     pair, category = precision.pair[place], precision.category[place]
@@ -348,6 +355,12 @@ def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int
         np.bincount(group[defined], minlength=len(of))
         for group, of in ((precision.pair, precision.pairs), (precision.category, precision.categories))
     )
+    # classes that drop out with an image, against the mean over the classes of their pair
+    of_pair, alone = precision.pair[defined], np.flatnonzero(n_images[precision.as_object] == 1)
+    sums = np.stack([sums_by(of_pair, column[defined], len(n_of_pair)) for column in value.T], axis=1)
+    apart = value - (sums / np.maximum(n_of_pair, 1)[:, None])[precision.pair]
+    dropped = np.where((n_images[place] == 1)[:, None], 0.0, change)
+    dropped[len(detection) + alone] = apart[precision.as_object[alone]] * wanted[alone, None]
     of_all = 1.0 / np.maximum(n_of_pair, 1)[pair] / max(int((n_of_pair > 0).sum()), 1)
     values, columns, parts, keys = [], [], [], list[Key]()
     groups = (
@@ -357,16 +370,23 @@ def _numbers(labels: Detections, precision: Precision, n_samples: int, area: int
     )
     for k, (kind, members, group, weight, of_group) in enumerate(groups[: 1 if area else 3]):
         for name in of_group:
-            of_name = change[:, _OF_NUMBERS[name]].mean(axis=1)
+            of_name = (change if kind == "classes" else dropped)[:, _OF_NUMBERS[name]].mean(axis=1)
             columns.append(len(keys) + group)
             parts.append(of_name * weight)
             values.append(np.atleast_1d(precision.means(name, area)[k]))
             whole = ("areas", AREAS[area], name) if area else (name,)
             keys += [(kind, str(member), name) for member in members] if kind else [whole]
     total = np.concatenate(values)
-    shape = n_samples, len(total)
+    shape = len(ranks), len(total)
     table = sparse(np.tile(sample, len(columns)), np.concatenate(columns), np.concatenate(parts), shape)
-    return Numbers(tuple(keys), table, lambda sums: total + sums)
+    start = total - column_sums(table)
+    return Numbers(tuple(keys), table, lambda sums: start + sums)
+
+
+def _images_of(key: IntArray, rank: IntArray, chosen: BoolArray, n_keys: int) -> IntArray:
+    """Number of images (videos, groups) that the chosen labels of every key are on, shape ``(K,)``."""
+    n = int(rank.max(initial=0)) + 1
+    return np.bincount(np.unique(key[chosen] * n + rank[chosen]) // n, minlength=n_keys)
 
 
 def convergence_of(
@@ -416,7 +436,7 @@ def convergence_of(
             )
     fields, areas = Fields({}), range(N_AREAS if has_areas else 1)
     if resamples:
-        numbers = (_numbers(labels, found, len(ranks), area) for area in areas)
+        numbers = (_numbers(labels, found, ranks, area) for area in areas)
         fields = Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
     (whole, _, by_class), (whole_50, _, by_class_50) = found.means(), found.means("map_50")
     n_labels, of_class, of_the_model = labels.n_labels(len(class_names)), dict[int, float](), None

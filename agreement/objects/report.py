@@ -108,10 +108,11 @@ class SizeSummary:
 
     The area of lines and keypoints is the area of their bounding boxes. ``area_from`` (included) and ``area_to``
     (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², if the sizes of all images are
-    known), or ``share of the image`` (terciles of the units of rated samples). ``miss_rate`` is (assigned annotators
-    who did not draw the unit) / (assigned annotators), over units that at least two drew; None for two annotators, of
-    whom none can miss what two others drew. ``f1`` is as in :class:`Existence`. IoU is over the pairs of labels of
-    these units, as in :class:`Localisation`. ``n_lone`` units were drawn by one annotator alone.
+    known), or ``share of the image`` (terciles of the units of rated samples). ``miss_rate`` is that of
+    :class:`AnnotatorSummary`, of all annotators together: the units that two others drew, counted for every annotator
+    who was assigned, and the share of them that the annotator did not draw; None where there are none. ``f1`` is as in
+    :class:`Existence`. IoU is over the pairs of labels of these units, as in :class:`Localisation`. ``n_lone`` units
+    were drawn by one annotator alone.
     """
 
     size: str
@@ -245,8 +246,8 @@ class AnnotatorSummary(OfOne):
     with the class ``a`` where most of the others gave ``b``.
 
     ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
-    agreement), with unchanged matching, on samples with at least two other assigned annotators;
-    None with fewer than 3 annotators. ``person`` is set if several sessions belong to one person.
+    agreement), with unchanged matching, both on samples with at least two other assigned annotators; None where the
+    annotator was assigned to none of these. ``person`` is set if several sessions belong to one person.
     """
 
     name: str
@@ -313,13 +314,12 @@ class ClassSummary(OfOne):
 
     ``prevalence`` is the share of all labels with this class; ``alpha`` has two categories, this class and everything
     else (including missing, if it is a category). ``agreement_given_match`` is (pairs of labels that both have this
-    class) / (pairs of labels with this class at least once), over pairs of labels of one unit. ``miss_rate`` is the
-    share of assigned annotators without an object, over units that at least two drew and in which more than half of the
-    labels have this class (None for two annotators). IoU is over the pairs that both have this class, as in
-    :class:`Localisation`. ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of
-    pairs of labels. ``n_lone`` units were drawn by one annotator alone. ``share_of_disagreement`` is the share of
-    labels of this class in ``(n_a + n_b) (1 - pq)``, summed over pairs of annotators; it adds up to 1 over all classes,
-    and is None without disagreement.
+    class) / (pairs of labels with this class at least once), over pairs of labels of one unit. ``miss_rate`` is as in
+    :class:`SizeSummary`, over units in which more than half of the labels have this class. IoU is over the pairs that
+    both have this class, as in :class:`Localisation`. ``confused_with`` lists ``{class, n}``, the 20 most frequent
+    first; ``n`` is a number of pairs of labels. ``n_lone`` units were drawn by one annotator alone.
+    ``share_of_disagreement`` is the share of labels of this class in ``(n_a + n_b) (1 - pq)``, summed over pairs of
+    annotators; it adds up to 1 over all classes, and is None without disagreement.
     """
 
     name: str

@@ -59,6 +59,11 @@ _SHARES = {
         "class_precision",
         "class_recall",
         "class_jaccard",
+        "class_accuracy",
+        "rq",
+        "prevalence",
+        "model",  # F1 of a model, and of annotators, with the same others
+        "annotators",
         "miss_rate",
         "class_errors",
         "other_class",
@@ -66,14 +71,20 @@ _SHARES = {
         "agreement_given_match",
     ),
 }
-#: means of similarities, between 0 and 1 too
+#: means of similarities and parts of sums, between 0 and 1 too
 _SIMILARITIES = {
     *("mean_iou", "mean_dice", "iou", "dice", "iou_with_background", "dice_with_background", "boundary_iou"),
-    *("surface_dice", "visibility"),
+    *("surface_dice", "visibility", "median_iou", "pq", "sq", "model_pq", "annotators_pq", "share_of_disagreement"),
 }
 _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
-#: coefficients whose chance agreement is nearly fixed: 1 - value is nearly a multiple of the disagreement
-_CHANCE_FIXED = ("ac1", "brennan_prediger")
+#: difference of two shares, from -1 to 1
+_DIFFERENCE = "difference"
+#: coefficients and means, of which 1 is the most: 1 - value is nearly a multiple of the disagreement
+_COEFFICIENTS = {
+    *("alpha", "pooled", "image_alpha", "kappa", "fleiss_kappa", "ac1", "brennan_prediger", "icc", "score"),
+    *("map", "map_50", "map_75"),
+}
+_MEANS = {"score.mean", "alpha.mean", "image_alpha.value"}
 #: a share with fewer (effective) draws of either outcome than this has Wilson's interval
 _FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
@@ -207,7 +218,7 @@ def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: In
     n_used = n if numbers.compared is None else moments.n_given[numbers.compared]
     found = delta_intervals(moments, numbers.formula, n_drawn, n_used)
     if not numbers.is_difference:
-        found = _about_one(found, np.array([key[-1].endswith(_CHANCE_FIXED) for key in numbers.keys]))
+        found = _about_one(found, np.array([_is_at_most_one(key[-1]) for key in numbers.keys]))
     _add_found(total, numbers, n, n_used, found, np.inf)
 
 
@@ -217,14 +228,18 @@ def _add_found(
     """Add the intervals of numbers that use enough samples ``n``; for the others see :func:`_interval`."""
     for place, key in enumerate(numbers.keys):
         if n[place] >= _least(numbers):
-            is_share = not numbers.is_difference and _is_binomial(key[-1], numbers.scores_are_shares)
-            total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share, few))
+            lowest = None
+            if not numbers.is_difference:
+                is_share = _is_binomial(key[-1], numbers.scores_are_shares)
+                lowest = 0.0 if is_share else -1.0 if key[-1] == _DIFFERENCE else None
+            total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), lowest, few))
 
 
 def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceIntervals:
     """Intervals by the delta method; those of some values computed for ``log(1 - value)``.
 
-    Sums of rare disagreement are skewed: limits at equal distances ignore that, resampling does not.
+    Sums of rare disagreement are skewed, which resampling sees: limits at equal distances are too high, and may be
+    above 1 where few samples decide.
 
     Args:
         chosen: shape ``(V,)``
@@ -276,11 +291,16 @@ def _is_binomial(name: str, scores_are_shares: bool) -> bool:
     return is_score or _last_part(name) in _SHARES or name.startswith(_OF_SHARES)
 
 
+def _is_at_most_one(name: str) -> bool:
+    """True for the key of a number that is no share and has 1 as its maximum."""
+    return name in _MEANS or _last_part(name) in _COEFFICIENTS | _SIMILARITIES
+
+
 def _last_part(name: str) -> str:
     return name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
 
 
-def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, few: float) -> Interval | None:
+def _interval(found: ConfidenceIntervals, place: int, n: int, lowest: float | None, few: float) -> Interval | None:
     """The interval of one value; None if undefined.
 
     BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
@@ -288,8 +308,8 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
     did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
 
     - If all samples give the same value, up to a share ``u`` of them (the upper end of Wilson's interval of 0 of
-      ``n``) may still differ, with any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no
-      interval then.
+      ``n``) may still differ, with any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. The difference of two shares
+      that are equal on all samples is in ``[-u, u]``. Other numbers have no interval then.
     - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval of the effective number of
       draws, ``p (1 - p) / s²`` with the standard error ``s`` of the jackknife: draws on one sample count as far as they
       are independent.
@@ -297,7 +317,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
     Args:
         found: intervals of several values
         n: samples (videos, groups) that the number uses; for agreement on classes, those with a shared object
-        is_share: whether it is a share, from 0 to 1
+        lowest: 0 for a share, which is between 0 and 1; -1 for a difference of two shares; None for other numbers
         few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
     """
     value, error = float(found.estimate[place]), float(found.jackknife_error[place])
@@ -305,11 +325,11 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
     if np.isnan(low):
         return None
     if error <= ROUNDING * max(1.0, abs(value)):
-        if not is_share or not n:
+        if lowest is None or not n:
             return None
         most = wilson_interval(0.0, n)[1]
-        low, high = value * (1.0 - most), value + (1.0 - value) * most
-    elif is_share and 0 < value < 1:
+        low, high = value + (lowest - value) * most, value + (1.0 - value) * most
+    elif lowest == 0 and 0 < value < 1:
         n_draws = value * (1 - value) / error**2
         if n_draws * min(value, 1 - value) < few:
             low, high = wilson_interval(value, n_draws)

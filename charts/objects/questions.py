@@ -276,8 +276,8 @@ def class_details(report: ObjectReport) -> list[Section]:
 
 
 def missed_or_lone(report: ObjectReport) -> Column:
-    """Column with the misses of a class or size; of two annotators, with its lone objects."""
-    if len(report.annotators) > 2:
+    """Column with the misses of a class or size; with its lone objects where nobody can miss what two others drew."""
+    if any(entry.miss_rate is not None for entry in (*report.classes, *report.sizes)):
         return Column("missed", "miss_rate", shown_share)
     return Column("lone", lambda entry: part_of(entry.n_lone, entry.n_units))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
+    NAMES,
     NAN,
     Found,
     Sample,
@@ -34,6 +36,7 @@ from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.objects import Gathered, count_codes, pairs
+from annotator_agreement.agreement.objects import annotators as of_annotators
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
 
 
@@ -174,10 +177,44 @@ def test_consensus_is_what_half_of_the_others_drew(seed: int, rules: dict) -> No
 def test_vitality_is_what_alpha_loses_without_the_annotator(seed: int, rules: dict, undefined: str) -> None:
     case = found(seed, {**rules, "undefined": undefined})
     for r, entry in enumerate(case.report.annotators):
-        samples, units = without(case, r)
-        alpha = table_alpha(table_of(samples, units, 4, case.config), undefined)
-        assert case.report.alpha.pooled is not None
-        same(entry.vitality, case.report.alpha.pooled - alpha)
+        same(entry.vitality, vitality_of(case, r, undefined))
+
+
+def vitality_of(case: Found, annotator: int, undefined: str = "none") -> float:
+    """What alpha loses without an annotator, on the samples with two others; nan if the annotator has none of them."""
+    enough = [len(sample.keys() - {annotator}) >= 2 for sample in case.samples]
+    if not any(annotator in sample for sample, kept in zip(case.samples, enough, strict=True) if kept):
+        return NAN
+    alphas = []
+    for samples, units in ((case.samples, case.units), without(case, annotator)):
+        kept = [sample if of_two_others else {} for sample, of_two_others in zip(samples, enough, strict=True)]
+        table = table_of(kept, [unit for unit in units if enough[unit.sample]], 4, case.config)
+        alphas.append(table_alpha(table, undefined))
+    return alphas[0] - alphas[1]
+
+
+def test_two_annotators_on_easy_images_and_three_on_hard_ones_do_not_raise_the_alpha_of_the_others() -> None:
+    """Alpha of all images minus that of the hard ones alone is no effect of those who did the easy ones."""
+    rng = np.random.default_rng(0)
+    boxes = [(0.25 * k, 0.1, 0.25 * k + 0.2, 0.4) for k in range(4)]
+    samples: list[Sample] = [{r: [(1 + k % 2, *box) for k, box in enumerate(boxes)] for r in (0, 1)}] * 12
+    samples += [
+        {r: [(int(rng.integers(1, 3)), *box) for box in boxes] for r in (2, 3, 0)[: 2 + k % 2]} for k in range(24)
+    ]
+    case = found_in(samples)
+    alice, bob, carol, dave = case.report.annotators
+    assert bob.vitality is None
+    assert "vitality" not in bob.intervals
+    for r, entry in ((0, alice), (2, carol), (3, dave)):
+        same(entry.vitality, vitality_of(case, r))
+        assert entry.intervals["vitality"].n == 12
+    # where some have no interval, only sums are kept
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_annotators, "MAX_COLUMNS", 2 * (1 + len(CLASS_NAMES)))
+        few = found_in(samples).report.annotators
+    assert ["vitality" in entry.intervals for entry in few] == [True, False, True, False]
+    for entry, expected in zip(few, case.report.annotators, strict=True):
+        same(entry.vitality, NAN if expected.vitality is None else expected.vitality)
 
 
 def test_without_the_only_one_who_drew_an_image_counts_as_empty() -> None:
@@ -333,11 +370,39 @@ def test_a_class_has_the_numbers_of_its_units(seed: int, rules: dict) -> None:
             if len(unit.members) >= 2
             and sum(label[0] == code for label in unit.members.values()) > len(unit.members) / 2
         ]
-        n_assigned = [len(case.samples[unit.sample]) for unit in led]
-        n_missing = [n - len(unit.members) for n, unit in zip(n_assigned, led, strict=True)]
-        same(entry.miss_rate, share(sum(n_missing), sum(n_assigned)))
+        # whether every annotator who was asked drew what two others drew
+        drew = [
+            r in unit.members for unit in led for r in case.samples[unit.sample] if len(unit.members.keys() - {r}) >= 2
+        ]
+        same(entry.miss_rate, share(drew.count(False), len(drew)))
         others = listed((entry.name, CLASS_NAMES[p if q == code else q]) for p, q in with_it)
         assert entry.confused_with == [{"class": other["b"], "n": other["n"]} for other in others]
+
+
+def missing_a_tenth(asked: Sequence[Sequence[int]]) -> list[Sample]:
+    """Images with four objects; every annotator who is asked misses a tenth of them, whoever drew them."""
+    rng = np.random.default_rng(0)
+    boxes = [(1 + k % 2, 0.25 * k, 0.1, 0.25 * k + 0.2, 0.4) for k in range(4)]
+    return [{r: [box for box in boxes if rng.random() < 0.9] for r in who} for who in asked]
+
+
+def test_classes_and_sizes_are_missed_as_often_as_annotators_miss() -> None:
+    """Of .9³ + 3 · .9² · .1 objects that two drew the last .1 of three annotators is missing: that alone is .083."""
+    report = report_of(missing_a_tenth([(0, 1, 2)] * 500), make_config(NAMES[:3], resamples=0))
+    assert all(abs(entry.miss_rate - 0.1) < 0.02 for entry in report.annotators)
+    assert [abs(entry.miss_rate - 0.1) < 0.012 for entry in report.classes] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "asked", [[(0, 1)], [(k, (k + d) % 4) for k in range(4) for d in (1, 2)]], ids=["two", "pairs"]
+)
+def test_nothing_is_missed_where_no_image_has_two_others(asked: list[tuple[int, int]]) -> None:
+    """A rate of 0 would say that everything was drawn, and pass a requirement."""
+    report = report_of(missing_a_tenth(asked * (80 // len(asked))), make_config(NAMES, resamples=100))
+    assert sum(entry.n_lone for entry in report.classes) > 30
+    for entry in (*report.classes, *report.sizes, *report.annotators):
+        assert entry.miss_rate is None
+    assert not any("miss_rate" in entry.intervals for entry in report.classes)
 
 
 @each_case

@@ -225,6 +225,45 @@ def test_intervals_are_those_of_resampled_images() -> None:
     assert (found.map, found.areas[-1].map) == (mean_of(scored), mean_of(scored, area=3))
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_classes_on_few_images_vary_as_often_as_their_objects_are_found(n: int) -> None:
+    """Each class has n objects, on images of its own, of which bob finds .6; the standard error in closed form.
+
+    With h hits the average precision is the share of the recalls 0, .01 … 1 up to h / n: there is nothing wrong.
+    """
+    n_classes, share = 120 // n, 0.6
+    n_images = n_classes * n
+    chances = [math.comb(n, h) * share**h * (1 - share) ** (n - h) for h in range(n + 1)]
+    precisions = [np.mean([100 * h >= k * n for k in range(101)]) if h else 0.0 for h in range(n + 1)]
+    mean = sum(chance * value for chance, value in zip(chances, precisions, strict=True))
+    squares = sum(chance * value**2 for chance, value in zip(chances, precisions, strict=True))
+    expected = math.sqrt((squares - mean**2) / n_classes)
+    errors, held = [], 0
+    for seed in range(4):
+        found_by_bob = np.random.default_rng(seed).random(n_images) < share
+        boxes = [Label(k + 1, 1 + k // n, [10.0, 10.0, 50.0, 40.0], crowd=False) for k in range(n_images)]
+        drawn = [boxes, [box for box, is_found in zip(boxes, found_by_bob.tolist(), strict=True) if is_found]]
+        report = convergence_of(
+            detections_of(_batch(drawn, n_images)),
+            None,
+            np.arange(n_images),
+            annotators=["alice", "bob"],
+            class_names=[str(k) for k in range(n_classes + 1)],
+            n_samples=n_images,
+            run_key="agreement",
+            measure="IoU",
+            model=None,
+            resamples=50,
+            seed=5,
+        )
+        (pair,) = (each for each in report.pairs if each.reference == "alice")
+        interval = pair.intervals["map_50"]
+        errors.append(interval.error)
+        held += interval.low <= mean <= interval.high
+    assert np.mean(errors) == pytest.approx(expected, rel=0.15)
+    assert held >= 3
+
+
 CONFIG = make_config(["a", "b"])
 
 

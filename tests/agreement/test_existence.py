@@ -229,9 +229,11 @@ def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
         assert entry.n_lone == sum(len(unit.members) == 1 for unit in own)
         same(entry.mean_iou, mean(pairs))
         same(entry.median_iou, median(pairs))
-        several = [unit for unit in own if len(unit.members) >= 2]
-        n_assigned = sum(len(case.samples[unit.sample]) for unit in several)
-        same(entry.miss_rate, share(n_assigned - sum(len(unit.members) for unit in several), n_assigned))
+        # whether every annotator who was asked drew what two others drew
+        drew = [
+            r in unit.members for unit in own for r in case.samples[unit.sample] if len(unit.members.keys() - {r}) >= 2
+        ]
+        same(entry.miss_rate, share(drew.count(False), len(drew)))
         n_labels = sum(
             (a in unit.members) + (b in unit.members)
             for unit in own

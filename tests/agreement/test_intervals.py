@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
 from tests.agreement.agreement_oracle import (
     NAMES,
@@ -236,6 +236,30 @@ def text_of(report):
     out = io.StringIO()
     report.print_report(file=out, full=True)
     return out.getvalue()
+
+
+@pytest.mark.parametrize("name", ["mean_iou", "alpha", "score.mean", "counts.icc", "map_50", "mean_error"])
+def test_limits_of_what_is_at_most_1_are_those_of_the_logarithm_of_its_distance_to_1(monkeypatch, name):
+    """A class on 12 of many images, of which one has another value; the error comes from leaving images out."""
+    iou = np.where(np.arange(300) < 12, 0.99 - 0.44 * (np.arange(300) == 3), 0.0)
+    columns = np.column_stack([iou, iou > 0])
+    numbers = Numbers(
+        ((name,),), sparse.csr_array(columns), lambda sums: sums[..., :1] / sums[..., 1:], basis=np.ones(1, int)
+    )
+    monkeypatch.setattr(estimation, "MOST_RESAMPLED", 100)
+    (found,) = estimation.estimates([numbers], np.arange(300), resamples=10, seed=5).values()
+    assert found.value == pytest.approx(11.44 / 12)
+    left_out = [np.delete(iou[:12], k).mean() for k in range(12)]
+    # of 12 images the jackknife has the variance with the divisor 11, the delta method that with 12
+    error = np.std(left_out) * 11 / np.sqrt(12)
+    reach = error * stats.t.ppf(0.975, 11) * np.sqrt(12 / 11)
+    if name == "mean_error":  # has no largest value
+        expected = found.value - reach, found.value + reach
+    else:
+        distance = 1 - found.value
+        expected = 1 - distance * np.exp(reach / distance), 1 - distance * np.exp(-reach / distance)
+        assert found.interval.high < 1 < found.value + reach
+    assert (found.interval.low, found.interval.high) == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.long

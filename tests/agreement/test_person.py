@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.agreement.agreement_oracle import batch_of
 from tests.agreement.habits import (
     CLASSES,
     Habits,
@@ -18,9 +19,12 @@ from tests.agreement.habits import (
     simulate,
     with_model,
 )
+from tests.agreement.interval_oracle import proportion_of_none
 
 from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
+from annotator_agreement.agreement.objects import sample_contents
+from annotator_agreement.agreement.roles import role_reports
 from annotator_agreement.agreement.statistics import PersonComparison, SideBySide
 from annotator_agreement.metrics import alternative_annotator_test
 
@@ -146,6 +150,27 @@ def test_the_test_is_that_of_the_metrics_on_f1_by_image(empty: str) -> None:
     assert [entry.won for entry in person.left_out] == found.won.tolist()
     assert person.tests[0].winning_rate == pytest.approx(found.winning_rate)
     assert person.advantage_probability == pytest.approx(np.mean([entry.advantage for entry in person.left_out]))
+
+
+@pytest.mark.parametrize(("n_samples", "verdict"), [(100, "as_well"), (60, None)])
+def test_a_model_without_error_is_as_good_as_annotators_without_any_if_images_are_many(n_samples, verdict) -> None:
+    """So many images may still be different, as by scipy's interval of Wilson, with any value of either side."""
+    rng, config = np.random.default_rng(3), dataclasses.replace(_config(), resamples=50)
+    samples = [
+        {r: [(1 + k % 2, 0.3 * k, 0.1, 0.3 * k + 0.2, 0.3 + 0.02 * rng.random()) for k in range(3)] for r in range(4)}
+        for _ in range(n_samples)
+    ]
+    context = context_of(simulate((*TEAM, MODEL), 1, rng), config)
+    (role,) = role_reports(with_model(batch_of(samples, 4), config), context, sample_contents)
+    total, most = role.person.total, proportion_of_none(n_samples)
+    assert (total.model, total.annotators, total.difference) == (1.0, 1.0, 0.0)
+    ends = {name: (interval.low, interval.high) for name, interval in total.intervals.items()}
+    assert ends["model"] == ends["annotators"] == pytest.approx((1.0 - most, 1.0))
+    assert ends["difference"] == pytest.approx((-most, most))
+    assert role.person.verdict == verdict
+    for entry in role.annotators:  # all classes are right
+        interval = entry.intervals["class_accuracy"]
+        assert (entry.class_accuracy, interval.low, interval.high) == (1.0, pytest.approx(1.0 - most), 1.0)
 
 
 def test_two_annotators_or_few_images_give_no_test_but_both_sides() -> None:

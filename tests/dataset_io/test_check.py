@@ -120,6 +120,7 @@ WRONG = {
     "pair": ({"pair": ["alice", "b"]}, r"`pair` must name annotators of the run .*, got 'b'"),
     "per cent": ({"at_least": 80}, r"the limit of 'existence.f1', a share, must be at most 1, got 80; 80 % is 0.8$"),
     "rate": ({"number": "miss_rate", "annotator": "bob", "at_most": 10}, "10 % is 0.1$"),
+    "score": ({"number": "pq", "pair": ["alice", "bob"], "at_least": 95}, "a share, must be at most 1, got 95; 95 %"),
     "part": ({"by": "cameras"}, r"requirements\['one'\]: `field` must be"),
 }  # fmt: skip
 
