@@ -59,9 +59,11 @@ class DecideEvents(RunPanel):
         ctx.trigger(ASK_BROWSER, {"name": typed.strip()})
 
     def hear_browser(self, ctx: foo.ExecutionContext) -> None:
-        """Take the name that the browser kept, and the colours of the annotators' fields in its grid."""
-        chosen, name = deciding(ctx), ctx.params.get("name")
-        by = chosen.get("by") or (name.strip() or None if isinstance(name, str) else None)
+        """Take the name that the browser kept, and the colours of the annotators' fields in its grid.
+
+        The state may have another one: that of somebody from whose browser, or workspace, it comes.
+        """
+        chosen, by = deciding(ctx), _heard_name(ctx)
         colours = ctx.params.get("colours") if isinstance(ctx.params.get("colours"), list) else []
         known = [each for each in colours if isinstance(each, dict) and isinstance(each.get("path"), str)]
         put(ctx, decide={**chosen, "by": by, "colours": known})
@@ -84,10 +86,9 @@ class DecideEvents(RunPanel):
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
         """Decide on the object that is shown, as the button says, and show the next one."""
-        place = _object_of(ctx)
+        place, by = _object_of(ctx), _name_of(ctx)
         leave_form(ctx)
-        labels, chosen = self._labels(ctx), deciding(ctx)
-        by, again = _name_of(chosen), bool(chosen.get("at"))  # again: the user went back to it
+        labels, again = self._labels(ctx), bool(deciding(ctx).get("at"))  # again: the user went back to it
         found, choice = shown_object(labels, names.DEFAULT_GOLD_FIELD, *place), ctx.params.get("choice")
         wanted = {"decided_by": by, "choice": choice, "annotator": ctx.params.get("annotator")}
         problem = None
@@ -133,8 +134,8 @@ class DecideEvents(RunPanel):
 
         Its sample is watched for edits. The fields that the App shows are kept, to show them again afterwards.
         """
-        place, state, chosen = _object_of(ctx), self._require_run(ctx), deciding(ctx)
-        by, again, classes = _name_of(chosen), bool(chosen.get("at")), self._shown(ctx, state).class_names
+        place, by, state, chosen = _object_of(ctx), _name_of(ctx), self._require_run(ctx), deciding(ctx)
+        again, classes = bool(chosen.get("at")), self._shown(ctx, state).class_names
         found = edit_object(
             self._labels(ctx), names.DEFAULT_GOLD_FIELD, *place, by=by, class_names=classes, again=again
         )
@@ -147,7 +148,7 @@ class DecideEvents(RunPanel):
         editing["active"] = ctx.active_fields or []
         watched = {**(chosen.get("watched") or {}), **stamps_of(ctx.dataset, [found.sample_id])}
         watched = dict(list(watched.items())[-_MOST_WATCHED:])
-        put(ctx, decide=stepped(chosen, at=list(place), editing=editing, watched=watched))
+        put(ctx, decide=stepped(chosen, at=list(place), editing=editing, editor=by, watched=watched))
         show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
@@ -185,7 +186,7 @@ class DecideEvents(RunPanel):
             stamps = stamps_of(ctx.dataset, list(watched))
             changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
             if changed:
-                record_own_labels(ctx.dataset.select(changed), run_key, by=_name_of(chosen))
+                record_own_labels(ctx.dataset.select(changed), run_key, by=chosen.get("editor") or _name_of(ctx))
                 chosen = stepped(chosen, watched={each: stamps.get(each, watched[each]) for each in watched})
         except AgreementInputError:  # the run, or the decisions, are gone
             chosen = {**deciding(ctx), "watched": {}, "editing": None}
@@ -211,11 +212,22 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     put(ctx, quietly=not deciding(ctx).get("at"), decide=chosen)
 
 
-def _name_of(chosen: Mapping[str, Any]) -> str:
-    """Name of the person who decides."""
-    if not chosen.get("by"):
+def _heard_name(ctx: foo.ExecutionContext) -> str | None:
+    """The name that the browser sent, None if nobody said one there; that in the state if the browser stores none."""
+    name = ctx.params.get("name", deciding(ctx).get("by"))
+    return name.strip() or None if isinstance(name, str) else None
+
+
+def _name_of(ctx: foo.ExecutionContext) -> str:
+    """Name of the person who decides: of the one in whose browser the button was pressed, whom the panel shows then."""
+    chosen, by = deciding(ctx), _heard_name(ctx)
+    if by != chosen.get("by"):
+        put(ctx, decide={**chosen, "by": by})
+    if by is None:
         raise AgreementInputError("Say your name first: it is stored with every decision")
-    return str(chosen["by"])
+    if by != (chosen.get("by") or by):
+        ctx.ops.notify(f"You decide as {by}, the name that this browser keeps")
+    return by
 
 
 def _object_of(ctx: foo.ExecutionContext) -> tuple[str, str]:

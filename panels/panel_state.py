@@ -58,7 +58,7 @@ _KEPT: dict[Any, Any] = {
     "page": {...: int},
     "refreshed": int,
     "decide": {
-        **dict.fromkeys(("by", "verdict", "annotator", "label"), str),
+        **dict.fromkeys(("by", "editor", "verdict", "annotator", "label"), str),
         "sample": OBJECT_ID,
         "votes": int,
         **dict.fromkeys(("skipped", "filtering"), bool),

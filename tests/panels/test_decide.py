@@ -65,11 +65,13 @@ def button(sent, name):
     return found[0]
 
 
-def press(event, dataset, state, sent, name, **options):
+def press(event, dataset, state, sent, label, **options):
     """Press a button by the beginning of its label."""
-    view = button(sent, name)
+    view = button(sent, label)
     assert not view.get("disabled")
-    return event(view["operator"].rsplit("#", 1)[-1], dataset, state, **options, **(view.get("params") or {}))
+    params = dict(view.get("params") or {})
+    handler = params.pop("event", view["operator"])  # of buttons with which the browser sends its name
+    return event(handler.rsplit("#", 1)[-1], dataset, state, **options, **params)
 
 
 def show(event, dataset, state=MIA):
@@ -228,6 +230,32 @@ def test_two_people_never_decide_on_one_object(event, dataset, named):
     assert [each["message"] for each in late.of("notify")] == ["Somebody decided on this object meanwhile"]
     assert [each.decided_by for each in list_decisions(dataset)] == ["noa"]
     assert button(late, "No object")["params"]["unit"] != params["unit"]
+
+
+def test_a_decision_is_stored_under_the_name_that_the_browser_keeps_whoever_s_panel_it_shows(event, dataset):
+    """FiftyOne gives a second browser the panel and state of the first; so does a workspace that somebody saved."""
+    annas = event("hear_browser", dataset, event("on_load", dataset, {"tab": "decide"}).state, name="anna", colours=[])
+    for panel in (None, "of a workspace"):
+        shown = event("on_load", dataset, annas.state, panel=panel)
+        assert "as anna" in shown.said
+        bens = event("hear_browser", dataset, shown.state, panel=panel, name="ben ", colours=[])
+        assert "as ben" in bens.said
+        next_one = press(event, dataset, bens.state, bens, "No object", panel=panel, name="ben")
+    # by now the panel that both see has Ben's name
+    mine = press(event, dataset, next_one.state, next_one, "Skip", panel=panel, name="anna")
+    assert [each["message"] for each in mine.of("notify")] == ["You decide as anna, the name that this browser keeps"]
+    assert [each.decided_by for each in list_decisions(dataset)] == ["ben", "ben", "anna"]
+    nobody = press(event, dataset, mine.state, mine, "No object", panel=panel, name=None)
+    assert "Say your name first" in str(nobody.of("notify"))
+    assert "Your name" in nobody.said
+    assert len(list_decisions(dataset)) == 3
+    # what is typed as another name holds
+    typed = event("start_deciding", dataset, {**nobody.state, "decider": "noa"}, panel=panel)
+    assert [each for each in typed.of("ask_browser") if "name" in each] == [{"name": "noa"}]
+    press(event, dataset, typed.state, typed, "No object", panel=panel, name="noa")
+    assert list_decisions(dataset)[-1].decided_by == "noa"
+    asked = event("on_load", dataset, typed.state, panel="of nobody")
+    assert "Your name" in event("hear_browser", dataset, asked.state, panel="of nobody", name=None).said
 
 
 @pytest.mark.long
