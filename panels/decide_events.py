@@ -11,12 +11,12 @@ import fiftyone.operators as foo
 
 from .. import names
 from ..agreement.settings.errors import AgreementInputError
-from ..dataset_io import decide, record_own_labels, report_decisions
+from ..dataset_io import record_own_labels, report_decisions
 from ..dataset_io.app.label_schemas import end_editing
 from ..dataset_io.database.fiftyone_private import reload_samples
-from ..dataset_io.decide.decision_units import CHANGED, OPEN, SKIPPED
+from ..dataset_io.decide.decision_units import CHANGED, DECIDED, OPEN, SKIPPED
 from ..dataset_io.decide.gold import Gold
-from ..dataset_io.decide.next_object import ShownObject, close_unedited, edit_object, shown_object
+from ..dataset_io.decide.next_object import ShownObject, close_unedited, decide_seen, edit_object, shown_object
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED
@@ -85,22 +85,26 @@ class DecideEvents(RunPanel):
         put(ctx, decide={**deciding(ctx), "skipped": True, "at": None})
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
-        """Decide on the object that is shown, as the button says, and show the next one."""
+        """Decide on the object that is shown, as the button says, and show the next one.
+
+        The button names the decision that was shown with it: another one, which somebody made meanwhile, stays.
+        """
         place, by = _object_of(ctx), _name_of(ctx)
         leave_form(ctx)
-        labels, again = self._labels(ctx), bool(deciding(ctx).get("at"))  # again: the user went back to it
-        found, choice = shown_object(labels, names.DEFAULT_GOLD_FIELD, *place), ctx.params.get("choice")
+        labels, choice, seen = self._labels(ctx), ctx.params.get("choice"), ctx.params.get("decision")
+        found = shown_object(labels, names.DEFAULT_GOLD_FIELD, *place)
         wanted = {"decided_by": by, "choice": choice, "annotator": ctx.params.get("annotator")}
-        problem = None
+        problem, meanwhile = None, "Somebody decided on this object meanwhile"
         if found is None:
             problem = "The labels of this object were deleted or added since the run"
-        elif again or found.state == CHANGED or not wanted.items() <= (found.decision or {}).items():  # is new
-            samples, options = ctx.dataset.select(found.sample_id), {"annotator": wanted["annotator"], "by": by}
-            done = decide(samples, labels.run.key, choice, objects=place[1], overwrite=again, progress=False, **options)
+        elif found.state in (CHANGED, DECIDED) and found.decision is not None and found.decision["id"] != seen:
+            is_again = found.state == DECIDED and wanted.items() <= found.decision.items()  # as if pressed twice
+            problem = None if is_again else meanwhile
+        elif found.state != SKIPPED or choice != "skip":
+            options = {"annotator": wanted["annotator"], "by": by, "seen": seen}
+            done = decide_seen(labels, names.DEFAULT_GOLD_FIELD, found, choice, **options)
             if not done.n_decided:
-                problem = "This version cannot be taken; it is gone"
-                if done.n_before:
-                    problem = "Somebody decided on this object meanwhile"
+                problem = meanwhile if done.n_before else "This version cannot be taken; it is gone"
         if problem is not None:
             ctx.ops.notify(problem, variant="warning")
         _go_on(ctx, _after_decision(deciding(ctx), place))
@@ -112,15 +116,17 @@ class DecideEvents(RunPanel):
         _go_on(ctx, stepped(deciding(ctx), at=past.pop() if past else None, past=past))
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
-        """Take back what the user decided last, and show that object again."""
+        """Take back the decision that the button names, and show its object again."""
         leave_form(ctx)
-        run_key, chosen, gold = str(self._require_run(ctx).run_key), deciding(ctx), None
-        if Gold.left_in(ctx.dataset, names.DEFAULT_GOLD_FIELD) is not None:
+        run_key, chosen, step = str(self._require_run(ctx).run_key), deciding(ctx), ctx.params.get("step")
+        gold = None
+        if isinstance(step, str) and Gold.left_in(ctx.dataset, names.DEFAULT_GOLD_FIELD) is not None:
             gold = Gold.open(ctx.dataset, names.DEFAULT_GOLD_FIELD)
-        step = None if gold is None else gold.latest_step(chosen.get("by"))
-        found = None if gold is None or step is None else gold.only_decision(step)
-        if gold is None or step is None or not gold.undo(step):
-            ctx.ops.notify("There is nothing to undo", variant="warning")
+        found = None if gold is None else gold.only_decision(step)
+        if gold is None or not gold.undo(step):
+            said = "There is nothing to undo" if step is None else "It was taken back, or decided again, meanwhile"
+            ctx.ops.notify(said, variant="warning")
+            _go_on(ctx, stepped(chosen))
             return
         reload_samples(ctx.dataset)
         past = chosen.get("past") or []
@@ -135,7 +141,7 @@ class DecideEvents(RunPanel):
         Its sample is watched for edits. The fields that the App shows are kept, to show them again afterwards.
         """
         place, by, state, chosen = _object_of(ctx), _name_of(ctx), self._require_run(ctx), deciding(ctx)
-        again, classes = bool(chosen.get("at")), self._shown(ctx, state).class_names
+        again, classes = ctx.params.get("decision"), self._shown(ctx, state).class_names
         found = edit_object(
             self._labels(ctx), names.DEFAULT_GOLD_FIELD, *place, by=by, class_names=classes, again=again
         )

@@ -326,8 +326,9 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         _step(steps, found["none_label"], *_named(decides, found["none"]), key="0")
         _step(steps, "Skip", *_named(decides, found["skip"]), key="S")
     cannot_undo = item["beside"] and not item["can_go_back"]
-    undo, hint = ("Undo", None) if item["undoes"] is None else (f"Undo: {item['undoes'][0]}", item["undoes"][1])
-    _step(steps, undo, handlers("undo_decision"), {}, key="U", disabled=cannot_undo, title=hint)
+    said_short, hint, step = item["undoes"] or (None, None, None)
+    undo, taken = ("Undo", {}) if step is None else (f"Undo: {said_short}", {"step": step})
+    _step(steps, undo, handlers("undo_decision"), taken, key="U", disabled=cannot_undo, title=hint)
     row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     _step(row, "Previous", handlers("previous_object"), {}, icon="arrow_back", disabled=not item["can_go_back"])
     if item["beside"]:
@@ -337,7 +338,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     if not item["beside"]:
         there = {"id": found["sample"], "labels": found["labels"]}
         _step(row, "Open", handlers("open_object"), there, icon="open_in_full")
-    place = {name: found[name] for name in ("document", "unit")}
+    place = {name: found[name] for name in ("document", "unit", "decision")}
     if item["can_edit"]:
         _step(row, "Edit", *_named(handlers("edit_object"), place), icon="edit")
     if item["is_edited"]:

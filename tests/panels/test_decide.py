@@ -212,8 +212,8 @@ def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, 
     assert not late.of("patch_panel_state")
     assert "Your name" not in str(late.requests)
     first = press(event, dataset, started.state, started, "bob: dog", **beside)
-    press(event, dataset, started.state, first, "Skip", **beside)
-    undone = press(event, dataset, first.state, first, "Undo", **beside)
+    second = press(event, dataset, started.state, first, "Skip", **beside)
+    undone = press(event, dataset, first.state, second, "Undo", **beside)
     assert [each.choice for each in list_decisions(dataset)] == ["version"]
     assert "1 of 3 decided" in undone.said
     assert "Your name" not in event("refresh", dataset, heard.state, **beside).said
@@ -256,6 +256,49 @@ def test_a_decision_is_stored_under_the_name_that_the_browser_keeps_whoever_s_pa
     assert list_decisions(dataset)[-1].decided_by == "noa"
     asked = event("on_load", dataset, typed.state, panel="of nobody")
     assert "Your name" in event("hear_browser", dataset, asked.state, panel="of nobody", name=None).said
+
+
+def test_a_click_never_replaces_a_decision_that_its_window_did_not_show(event, dataset, named):
+    sent = show(event, dataset, named)
+    old = press(event, dataset, sent.state, sent, "No object")  # what the other window of this panel goes on to show
+    back = press(event, dataset, old.state, old, "Previous")
+    here, there = (button(each, "No object")["params"]["unit"] for each in (back, old))
+    assert here != there
+    for unit in (here, there):
+        decide(dataset, objects=unit, choice="none", by="ben", overwrite=True)
+    for window, label in ((back, "Skip"), (back, "Edit"), (old, "Skip"), (old, "Edit")):
+        late = press(event, dataset, back.state, window, label)
+        assert "meanwhile" in str(late.of("notify"))
+    assert [(each.unit, each.choice, each.decided_by) for each in list_decisions(dataset)] == [
+        (here, "none", "ben"),
+        (there, "none", "ben"),
+    ]
+    now = event("previous_object", dataset, {**back.state, "decide": {"by": "mia", "past": [_place(old)]}})
+    assert "ben decided: no object" in now.text
+    press(event, dataset, now.state, now, "Skip")  # of whom sees it
+    assert [(each.unit, each.choice, each.decided_by) for each in list_decisions(dataset)] == [
+        (here, "none", "ben"),
+        (there, "skip", "mia"),
+    ]
+
+
+def _place(sent):
+    """The document and the unit of the object that is shown."""
+    params = button(sent, "Skip")["params"]
+    return [params["document"], params["unit"]]
+
+
+def test_undo_takes_back_what_its_button_says_whatever_was_decided_in_another_window(event, dataset):
+    one, other = (event("on_load", dataset, MIA, panel=panel) for panel in ("one", "other"))
+    first = press(event, dataset, one.state, one, "No object", panel="one")
+    shown = event("refresh", dataset, other.state, panel="other")
+    press(event, dataset, shown.state, shown, "Skip", panel="other")
+    undone = press(event, dataset, first.state, first, "Undo: no object", panel="one")
+    assert [each.choice for each in list_decisions(dataset)] == ["skip"]
+    late = press(event, dataset, undone.state, first, "Undo: no object", panel="one")
+    assert "taken back, or decided again, meanwhile" in str(late.of("notify"))
+    assert [each.choice for each in list_decisions(dataset)] == ["skip"]
+    assert button(late, "Undo")["label"] == "Undo: skipped"
 
 
 @pytest.mark.long
