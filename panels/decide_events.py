@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import fiftyone as fo
 import fiftyone.operators as foo
 
 from .. import names
@@ -174,10 +176,16 @@ class DecideEvents(RunPanel):
         put(ctx, decide={**deciding(ctx), "counted": dataclasses.asdict(report)})
 
     def _record_edits(self, ctx: foo.ExecutionContext) -> None:
-        """Record what was edited in the samples that the user opened to edit, and close the forms."""
+        """Record what was edited in the samples that the user opened to edit, and close the forms.
+
+        Edits wait while the run has no numbers, as it is computed again, and while nobody has said a name.
+        """
         chosen = deciding(ctx)
         watched, left = chosen.get("watched") or {}, chosen.get("left") or []
         if not watched:
+            return
+        state, by = self._panel_state(ctx), chosen.get("editor") or chosen.get("by")
+        if not by or (state.problem is not None and state_part(ctx, "run_key") in state.keys):
             return
         try:
             run_key = str(self._require_run(ctx).run_key)
@@ -192,9 +200,11 @@ class DecideEvents(RunPanel):
             stamps = stamps_of(ctx.dataset, list(watched))
             changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
             if changed:
-                record_own_labels(ctx.dataset.select(changed), run_key, by=chosen.get("editor") or _name_of(ctx))
+                record_own_labels(ctx.dataset.select(changed), run_key, by=by)
                 chosen = stepped(chosen, watched={each: stamps.get(each, watched[each]) for each in watched})
-        except AgreementInputError:  # the run, or the decisions, are gone
+        except AgreementInputError:  # the run, or the decisions, are gone; the user may still see the label
+            with contextlib.suppress(fo.DatasetNotFoundError):
+                _end_form(ctx)
             chosen = {**deciding(ctx), "watched": {}, "editing": None}
         put(ctx, decide=chosen)
 
@@ -264,6 +274,14 @@ def open_form(ctx: foo.ExecutionContext) -> None:
 
 def leave_form(ctx: foo.ExecutionContext) -> bool:
     """End the editing of a label, and restore the view before it; returns whether a view was restored."""
+    goes_back = _end_form(ctx) and is_behind(ctx)
+    if goes_back:
+        go_back(ctx)
+    return goes_back
+
+
+def _end_form(ctx: foo.ExecutionContext) -> bool:
+    """End the editing of a label, whose view stays; returns whether there was one."""
     chosen = deciding(ctx)
     editing = chosen.get("editing")
     if editing is None:
@@ -272,8 +290,6 @@ def leave_form(ctx: foo.ExecutionContext) -> bool:
     # an edit may still be on its way to the database
     left = [] if editing.get("step") is None else [[editing["step"], time.time()]]
     put(ctx, decide={**chosen, "editing": None, "left": [*(chosen.get("left") or []), *left]})
-    goes_back = is_behind(ctx)
-    if goes_back:
+    if is_behind(ctx):
         ctx.ops.set_active_fields(editing["active"])
-        go_back(ctx)
-    return goes_back
+    return True

@@ -20,7 +20,14 @@ from tests.dataset_io.masked import masked_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
-from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, list_decisions, update_agreement
+from annotator_agreement.dataset_io import (
+    apply_decisions,
+    compute_agreement,
+    decide,
+    delete_agreement,
+    list_decisions,
+    update_agreement,
+)
 
 ANNOTATORS = ["alice", "bob", "carol"]
 #: the state of a panel on the tab, of somebody whose name is known
@@ -159,6 +166,71 @@ def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset
     assert "skipped" not in after.said
     sample = dataset[place["document"]]
     assert sample["agreement_gold"] is None
+
+
+def _opened_form(event, dataset):
+    """The state of a panel in which somebody opened a form, and a function that edits the label as the App does."""
+    sent = show(event, dataset)
+    document = button(sent, "Edit")["params"]["document"]
+    form = press(event, dataset, sent.state, sent, "Edit")
+
+    def edit():
+        sample = dataset[document]
+        sample.reload()
+        sample.agreement_gold.detections[0].label = "edited"
+        sample.save()
+
+    return form.state, edit
+
+
+def _recorded(dataset):
+    return [(each.choice, each.decided_by, each.edited) for each in list_decisions(dataset)]
+
+
+def test_an_edit_is_recorded_under_the_name_of_who_made_it_though_the_panel_asks_for_a_name(event, make_dataset):
+    dataset = computed(make_dataset(EXAMPLE))
+    state, edit = _opened_form(event, dataset)
+    asked = event("ask_name", dataset, state)
+    edit()
+    asked = event("refresh", dataset, asked.state)
+    assert "Your name" in asked.said
+    assert _recorded(dataset) == [("own", "mia", False)]
+    typed = event("start_deciding", dataset, {**asked.state, "decider": "noa"})
+    press(event, dataset, typed.state, typed, "Done")
+    assert _recorded(dataset) == [("own", "mia", False)]
+    assert fo.load_dataset(dataset.name).active_label_schemas == []
+
+
+def test_an_edit_waits_for_a_name_and_for_a_run_that_is_computed_again(event, make_dataset):
+    dataset = computed(make_dataset(EXAMPLE))
+    state, edit = _opened_form(event, dataset)
+    edit()
+    nobody = {**state, "decide": {**state["decide"], "by": None, "editor": None}}
+    waits = event("refresh", dataset, nobody)
+    assert waits.state["decide"]["watched"] == state["decide"]["watched"]
+    config = dataset.get_run_info("agreement").config
+    for status in ("running", "completed"):
+        assert _recorded(dataset) == [("skip", "mia", True)]
+        config.status = status
+        dataset.update_run_config("agreement", config)
+        state = event("refresh", dataset, state).state
+    assert _recorded(dataset) == [("own", "mia", False)]
+
+
+def test_the_label_schemas_are_put_back_when_the_run_is_gone_in_which_a_form_was_opened(event, make_dataset):
+    dataset = computed(make_dataset(EXAMPLE))
+    state, edit = _opened_form(event, dataset)
+    edit()
+    delete_agreement(dataset)
+    left = event("refresh", dataset, state)
+    assert "is gone" in left.text
+    assert not left.of("notify")
+    assert not left.state["decide"]["watched"]
+    assert fo.load_dataset(dataset.name).active_label_schemas == []
+    fo.delete_dataset(dataset.name)
+    gone = event("refresh", dataset.name, state)
+    assert "The dataset was deleted" in gone.text
+    assert not gone.of("notify")
 
 
 @pytest.mark.long
