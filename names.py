@@ -55,6 +55,7 @@ DECIDE_PANEL = "decide_panel"
 #: operators that run in the browser, and the component for choices in a panel (both in ``panels/app.js``)
 SHOW_SIDEBAR_GROUPS = "show_sidebar_groups"
 ASK_BROWSER = "ask_browser"
+SEND_NAMED = "send_named"
 CHOICE = "AgreementChoice"
 
 #: entry of a dataset's document: the process that may change its schema and runs (:mod:`.dataset_io.record.lease`)

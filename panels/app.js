@@ -159,9 +159,19 @@
 })();
 
 // What only the browser knows: the name of the person who decides, which it stores, and the colours of the fields.
+// Windows in which other people work may share the state of a panel: so buttons that decide send the name themselves.
 (() => {
   const { Operator, OperatorConfig, registerOperator, usePanelEvent } = window.__foo__;
   const NAME = "annotator-agreement-name";
+
+  // The name, null if nobody has said it here, and undefined where the browser lets nothing be stored
+  const storedName = () => {
+    try {
+      return localStorage.getItem(NAME);
+    } catch {
+      return undefined;
+    }
+  };
 
   class AskBrowser extends Operator {
     get config() {
@@ -182,12 +192,29 @@
         const fieldColor = await now(window.__fos__.pathColor(path));
         return { ...known, path, fieldColor, ...(colorBy === "value" && { valueColors }) };
       };
-      const said = { name: localStorage.getItem(NAME), colours: await Promise.all(params.fields.map(colour)) };
+      const said = { name: storedName(), colours: await Promise.all(params.fields.map(colour)) };
       hooks.send(params.panel_id, { operator: params.operator, params: said });
     }
   }
 
+  class SendNamed extends Operator {
+    get config() {
+      const label = "Send an event of a panel with the name of who decides";
+      return new OperatorConfig({ name: "send_named", label, unlisted: true });
+    }
+
+    useHooks() {
+      return { send: usePanelEvent() };
+    }
+
+    async execute({ hooks, params }) {
+      const { panel_id: panel, panel_state: _, event: operator, ...others } = params;
+      hooks.send(panel, { operator, params: { ...others, name: storedName() } });
+    }
+  }
+
   registerOperator(AskBrowser, "@annotator/agreement");
+  registerOperator(SendNamed, "@annotator/agreement");
 })();
 
 // Keys of our panels: a key presses the button that names it, as a click does. After a decision the buttons wait until

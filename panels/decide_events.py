@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import fiftyone as fo
 import fiftyone.operators as foo
 
 from .. import names
 from ..agreement.settings.errors import AgreementInputError
-from ..dataset_io import decide, record_own_labels, report_decisions
+from ..dataset_io import record_own_labels, report_decisions
 from ..dataset_io.app.label_schemas import end_editing
 from ..dataset_io.database.fiftyone_private import reload_samples
-from ..dataset_io.decide.decision_units import CHANGED, OPEN, SKIPPED
+from ..dataset_io.decide.decision_units import CHANGED, DECIDED, OPEN, SKIPPED
 from ..dataset_io.decide.gold import Gold
-from ..dataset_io.decide.next_object import ShownObject, close_unedited, edit_object, shown_object
+from ..dataset_io.decide.next_object import ShownObject, close_unedited, decide_seen, edit_object, shown_object
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED
@@ -59,9 +61,11 @@ class DecideEvents(RunPanel):
         ctx.trigger(ASK_BROWSER, {"name": typed.strip()})
 
     def hear_browser(self, ctx: foo.ExecutionContext) -> None:
-        """Take the name that the browser kept, and the colours of the annotators' fields in its grid."""
-        chosen, name = deciding(ctx), ctx.params.get("name")
-        by = chosen.get("by") or (name.strip() or None if isinstance(name, str) else None)
+        """Take the name that the browser kept, and the colours of the annotators' fields in its grid.
+
+        The state may have another one: that of somebody from whose browser, or workspace, it comes.
+        """
+        chosen, by = deciding(ctx), _heard_name(ctx)
         colours = ctx.params.get("colours") if isinstance(ctx.params.get("colours"), list) else []
         known = [each for each in colours if isinstance(each, dict) and isinstance(each.get("path"), str)]
         put(ctx, decide={**chosen, "by": by, "colours": known})
@@ -83,23 +87,26 @@ class DecideEvents(RunPanel):
         put(ctx, decide={**deciding(ctx), "skipped": True, "at": None})
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
-        """Decide on the object that is shown, as the button says, and show the next one."""
-        place = _object_of(ctx)
+        """Decide on the object that is shown, as the button says, and show the next one.
+
+        The button names the decision that was shown with it: another one, which somebody made meanwhile, stays.
+        """
+        place, by = _object_of(ctx), _name_of(ctx)
         leave_form(ctx)
-        labels, chosen = self._labels(ctx), deciding(ctx)
-        by, again = _name_of(chosen), bool(chosen.get("at"))  # again: the user went back to it
-        found, choice = shown_object(labels, names.DEFAULT_GOLD_FIELD, *place), ctx.params.get("choice")
+        labels, choice, seen = self._labels(ctx), ctx.params.get("choice"), ctx.params.get("decision")
+        found = shown_object(labels, names.DEFAULT_GOLD_FIELD, *place)
         wanted = {"decided_by": by, "choice": choice, "annotator": ctx.params.get("annotator")}
-        problem = None
+        problem, meanwhile = None, "Somebody decided on this object meanwhile"
         if found is None:
             problem = "The labels of this object were deleted or added since the run"
-        elif again or found.state == CHANGED or not wanted.items() <= (found.decision or {}).items():  # is new
-            samples, options = ctx.dataset.select(found.sample_id), {"annotator": wanted["annotator"], "by": by}
-            done = decide(samples, labels.run.key, choice, objects=place[1], overwrite=again, progress=False, **options)
+        elif found.state in (CHANGED, DECIDED) and found.decision is not None and found.decision["id"] != seen:
+            is_again = found.state == DECIDED and wanted.items() <= found.decision.items()  # as if pressed twice
+            problem = None if is_again else meanwhile
+        elif found.state != SKIPPED or choice != "skip":
+            options = {"annotator": wanted["annotator"], "by": by, "seen": seen}
+            done = decide_seen(labels, names.DEFAULT_GOLD_FIELD, found, choice, **options)
             if not done.n_decided:
-                problem = "This version cannot be taken; it is gone"
-                if done.n_before:
-                    problem = "Somebody decided on this object meanwhile"
+                problem = meanwhile if done.n_before else "This version cannot be taken; it is gone"
         if problem is not None:
             ctx.ops.notify(problem, variant="warning")
         _go_on(ctx, _after_decision(deciding(ctx), place))
@@ -111,15 +118,17 @@ class DecideEvents(RunPanel):
         _go_on(ctx, stepped(deciding(ctx), at=past.pop() if past else None, past=past))
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
-        """Take back what the user decided last, and show that object again."""
+        """Take back the decision that the button names, and show its object again."""
         leave_form(ctx)
-        run_key, chosen, gold = str(self._require_run(ctx).run_key), deciding(ctx), None
-        if Gold.left_in(ctx.dataset, names.DEFAULT_GOLD_FIELD) is not None:
+        run_key, chosen, step = str(self._require_run(ctx).run_key), deciding(ctx), ctx.params.get("step")
+        gold = None
+        if isinstance(step, str) and Gold.left_in(ctx.dataset, names.DEFAULT_GOLD_FIELD) is not None:
             gold = Gold.open(ctx.dataset, names.DEFAULT_GOLD_FIELD)
-        step = None if gold is None else gold.latest_step(chosen.get("by"))
-        found = None if gold is None or step is None else gold.only_decision(step)
-        if gold is None or step is None or not gold.undo(step):
-            ctx.ops.notify("There is nothing to undo", variant="warning")
+        found = None if gold is None else gold.only_decision(step)
+        if gold is None or not gold.undo(step):
+            said = "There is nothing to undo" if step is None else "It was taken back, or decided again, meanwhile"
+            ctx.ops.notify(said, variant="warning")
+            _go_on(ctx, stepped(chosen))
             return
         reload_samples(ctx.dataset)
         past = chosen.get("past") or []
@@ -133,8 +142,8 @@ class DecideEvents(RunPanel):
 
         Its sample is watched for edits. The fields that the App shows are kept, to show them again afterwards.
         """
-        place, state, chosen = _object_of(ctx), self._require_run(ctx), deciding(ctx)
-        by, again, classes = _name_of(chosen), bool(chosen.get("at")), self._shown(ctx, state).class_names
+        place, by, state, chosen = _object_of(ctx), _name_of(ctx), self._require_run(ctx), deciding(ctx)
+        again, classes = ctx.params.get("decision"), self._shown(ctx, state).class_names
         found = edit_object(
             self._labels(ctx), names.DEFAULT_GOLD_FIELD, *place, by=by, class_names=classes, again=again
         )
@@ -147,7 +156,7 @@ class DecideEvents(RunPanel):
         editing["active"] = ctx.active_fields or []
         watched = {**(chosen.get("watched") or {}), **stamps_of(ctx.dataset, [found.sample_id])}
         watched = dict(list(watched.items())[-_MOST_WATCHED:])
-        put(ctx, decide=stepped(chosen, at=list(place), editing=editing, watched=watched))
+        put(ctx, decide=stepped(chosen, at=list(place), editing=editing, editor=by, watched=watched))
         show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
@@ -167,10 +176,16 @@ class DecideEvents(RunPanel):
         put(ctx, decide={**deciding(ctx), "counted": dataclasses.asdict(report)})
 
     def _record_edits(self, ctx: foo.ExecutionContext) -> None:
-        """Record what was edited in the samples that the user opened to edit, and close the forms."""
+        """Record what was edited in the samples that the user opened to edit, and close the forms.
+
+        Edits wait while the run has no numbers, as it is computed again, and while nobody has said a name.
+        """
         chosen = deciding(ctx)
         watched, left = chosen.get("watched") or {}, chosen.get("left") or []
         if not watched:
+            return
+        state, by = self._panel_state(ctx), chosen.get("editor") or chosen.get("by")
+        if not by or (state.problem is not None and state_part(ctx, "run_key") in state.keys):
             return
         try:
             run_key = str(self._require_run(ctx).run_key)
@@ -185,9 +200,11 @@ class DecideEvents(RunPanel):
             stamps = stamps_of(ctx.dataset, list(watched))
             changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
             if changed:
-                record_own_labels(ctx.dataset.select(changed), run_key, by=_name_of(chosen))
+                record_own_labels(ctx.dataset.select(changed), run_key, by=by)
                 chosen = stepped(chosen, watched={each: stamps.get(each, watched[each]) for each in watched})
-        except AgreementInputError:  # the run, or the decisions, are gone
+        except AgreementInputError:  # the run, or the decisions, are gone; the user may still see the label
+            with contextlib.suppress(fo.DatasetNotFoundError):
+                _end_form(ctx)
             chosen = {**deciding(ctx), "watched": {}, "editing": None}
         put(ctx, decide=chosen)
 
@@ -211,11 +228,22 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     put(ctx, quietly=not deciding(ctx).get("at"), decide=chosen)
 
 
-def _name_of(chosen: Mapping[str, Any]) -> str:
-    """Name of the person who decides."""
-    if not chosen.get("by"):
+def _heard_name(ctx: foo.ExecutionContext) -> str | None:
+    """The name that the browser sent, None if nobody said one there; that in the state if the browser stores none."""
+    name = ctx.params.get("name", deciding(ctx).get("by"))
+    return name.strip() or None if isinstance(name, str) else None
+
+
+def _name_of(ctx: foo.ExecutionContext) -> str:
+    """Name of the person who decides: of the one in whose browser the button was pressed, whom the panel shows then."""
+    chosen, by = deciding(ctx), _heard_name(ctx)
+    if by != chosen.get("by"):
+        put(ctx, decide={**chosen, "by": by})
+    if by is None:
         raise AgreementInputError("Say your name first: it is stored with every decision")
-    return str(chosen["by"])
+    if by != (chosen.get("by") or by):
+        ctx.ops.notify(f"You decide as {by}, the name that this browser keeps")
+    return by
 
 
 def _object_of(ctx: foo.ExecutionContext) -> tuple[str, str]:
@@ -246,6 +274,14 @@ def open_form(ctx: foo.ExecutionContext) -> None:
 
 def leave_form(ctx: foo.ExecutionContext) -> bool:
     """End the editing of a label, and restore the view before it; returns whether a view was restored."""
+    goes_back = _end_form(ctx) and is_behind(ctx)
+    if goes_back:
+        go_back(ctx)
+    return goes_back
+
+
+def _end_form(ctx: foo.ExecutionContext) -> bool:
+    """End the editing of a label, whose view stays; returns whether there was one."""
     chosen = deciding(ctx)
     editing = chosen.get("editing")
     if editing is None:
@@ -254,8 +290,6 @@ def leave_form(ctx: foo.ExecutionContext) -> bool:
     # an edit may still be on its way to the database
     left = [] if editing.get("step") is None else [[editing["step"], time.time()]]
     put(ctx, decide={**chosen, "editing": None, "left": [*(chosen.get("left") or []), *left]})
-    goes_back = is_behind(ctx)
-    if goes_back:
+    if is_behind(ctx):
         ctx.ops.set_active_fields(editing["active"])
-        go_back(ctx)
-    return goes_back
+    return True

@@ -140,6 +140,11 @@ def button(
     )
 
 
+def _named(handler: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Handler and parameters of a button whose click the browser sends with the name of who decides (``app.js``)."""
+    return f"{names.PLUGIN_NAME}/{names.SEND_NAMED}", {**params, "event": handler}
+
+
 def _pressed_by(key: str) -> dict[str, str]:
     """Attributes of a button that a key presses: for ``app.js``, and for screen readers."""
     return {_KEY: key, "aria-keyshortcuts": key}
@@ -306,6 +311,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         cell.define_property(f"picture_{name}", types.String(), default=found["picture"], view=view)
     beside = {"item": {"sx": css("flex: 1 1 110px; min-width: 0")}, "grid": {"sx": css("display: grid; gap: 4px")}}
     column = body.v_stack("said", gap=0, componentsProps=beside)
+    decides = handlers("decide_object")
     for k, version in enumerate(found["versions"] if found is not None else ()):
         style = {
             **css("width: 100%; justify-content: flex-start; text-align: left; text-transform: none"),
@@ -314,14 +320,15 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         }
         options = {"style": style, "key": version["key"], "title": version["hint"] or None, "props": {}}
         options["disabled"] = version["disabled"]
-        button(column, f"version_{k}", version["label"], handlers("decide_object"), version["params"], **options)
+        button(column, f"version_{k}", version["label"], *_named(decides, version["params"]), **options)
     steps = column.h_stack("steps", gap=0, componentsProps={"grid": {"sx": {**LINE, "gap": "4px"}}})
     if found is not None:
-        _step(steps, found["none_label"], handlers("decide_object"), found["none"], key="0")
-        _step(steps, "Skip", handlers("decide_object"), found["skip"], key="S")
+        _step(steps, found["none_label"], *_named(decides, found["none"]), key="0")
+        _step(steps, "Skip", *_named(decides, found["skip"]), key="S")
     cannot_undo = item["beside"] and not item["can_go_back"]
-    undo, hint = ("Undo", None) if item["undoes"] is None else (f"Undo: {item['undoes'][0]}", item["undoes"][1])
-    _step(steps, undo, handlers("undo_decision"), {}, key="U", disabled=cannot_undo, title=hint)
+    said_short, hint, step = item["undoes"] or (None, None, None)
+    undo, taken = ("Undo", {}) if step is None else (f"Undo: {said_short}", {"step": step})
+    _step(steps, undo, handlers("undo_decision"), taken, key="U", disabled=cannot_undo, title=hint)
     row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     _step(row, "Previous", handlers("previous_object"), {}, icon="arrow_back", disabled=not item["can_go_back"])
     if item["beside"]:
@@ -331,9 +338,9 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     if not item["beside"]:
         there = {"id": found["sample"], "labels": found["labels"]}
         _step(row, "Open", handlers("open_object"), there, icon="open_in_full")
-    place = {name: found[name] for name in ("document", "unit")}
+    place = {name: found[name] for name in ("document", "unit", "decision")}
     if item["can_edit"]:
-        _step(row, "Edit", handlers("edit_object"), place, icon="edit")
+        _step(row, "Edit", *_named(handlers("edit_object"), place), icon="edit")
     if item["is_edited"]:
         heading(root, f"edited_{name}", "", _EDITED)
         button(root, f"done_{name}", "Done", handlers("finish_editing"), place, look="contained", icon="check")
@@ -372,7 +379,7 @@ _EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, click b
 def _step(
     row: types.Object, label: str, handler: str, params: dict[str, Any], *, key: str | None = None, **options: Any
 ) -> None:
-    name = handler.rsplit("#", 1)[-1] + (key or "")
+    name = params.get("event", handler).rsplit("#", 1)[-1] + (key or "")
     button(row, name, label, handler, params, style={"textTransform": "none"}, key=key, **options)
 
 

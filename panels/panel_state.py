@@ -22,6 +22,7 @@ from ..agreement.families.family import FAMILIES, build_report
 from ..agreement.matching.verdicts import VERDICTS
 from ..agreement.objects.sensitivity import Sensitivity, has_stored_geometry
 from ..agreement.parts.result import AgreementParts
+from ..agreement.settings.errors import AgreementInputError
 from ..agreement.statistics.records import Records
 from ..agreement.statistics.report import AgreementReport, ReportContext
 from ..charts.reports.document import outcome
@@ -58,7 +59,7 @@ _KEPT: dict[Any, Any] = {
     "page": {...: int},
     "refreshed": int,
     "decide": {
-        **dict.fromkeys(("by", "verdict", "annotator", "label"), str),
+        **dict.fromkeys(("by", "editor", "verdict", "annotator", "label"), str),
         "sample": OBJECT_ID,
         "votes": int,
         **dict.fromkeys(("skipped", "filtering"), bool),
@@ -172,7 +173,11 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
             f"Fields of this run were deleted: {paths}. The numbers are still correct, but the samples and labels "
             "behind them cannot be shown; compute it again with “overwrite”."
         )
-    n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
+    n_changed = 0
+    try:
+        n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
+    except AgreementInputError as error:  # its view names what was deleted since
+        notes.append(f"{error}. The numbers are those of the run; what was changed since is not known.")
     options = config.get("options", {})
     in_one_field = options.get("annotator_attribute") is not None
     fields = [path for path in options.get("fields") or () if isinstance(path, str)]

@@ -189,16 +189,16 @@ def _item(shown: ShownReport, labels: RunLabels, sought: Sought, chosen: Mapping
     }
 
 
-def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str] | None:
-    """What the user decided last, which Undo takes back: in short, and with the file; None if nothing is left."""
+def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str, str] | None:
+    """What the user decided last, which Undo takes back: in short, with the file, and its step; None without any."""
     step = opened.gold.latest_step(by)
     if step is None:
         return None
     found = opened.gold.only_decision(step)
     if found is None:
-        return "decided by a rule", "Takes back all that was decided at once, by a rule"
+        return "decided by a rule", "Takes back all that was decided at once, by a rule", step
     said, ((_, frame, path),) = _choice_said(found[1], _NONE[opened.unit]), files_of(opened, [found[0]]).values()
-    return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}")
+    return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}"), step
 
 
 def _filters(shown: ShownReport, opened: ObjectsToDecide, sought: Sought) -> list[dict[str, Any]]:
@@ -221,7 +221,8 @@ def _described(
     found: ShownObject, labels: RunLabels, opened: ObjectsToDecide, colours: Mapping[str, str], *, with_picture: bool
 ) -> dict[str, Any]:
     """Content of an object in the tab, and the parameters of its buttons."""
-    place, none_label = {"document": found.document_id, "unit": found.unit}, _NONE[opened.unit]
+    decision = None if found.decision is None else found.decision["id"]
+    place, none_label = {"document": found.document_id, "unit": found.unit, "decision": decision}, _NONE[opened.unit]
     none = {**place, "choice": "none"}
     drew = {version.annotator: version for version in found.versions}
     versions: list[dict[str, Any]] = [

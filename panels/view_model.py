@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import fiftyone as fo
 
 from ..agreement.families.family import FAMILIES
+from ..agreement.settings.errors import AgreementInputError
 from ..charts.reports.families import family_of
 from ..charts.text.headline import card_numbers, grade_of
+from ..charts.text.sections import plain_markdown
 from ..charts.text.words import documents
-from .items import Choices, Item, Link, link
+from .items import Choices, Item, Link, link, text_item
 from .tab_annotators import annotator_items
 from .tab_decide import decide_items
 from .tab_objects import class_items, object_items
@@ -55,6 +57,10 @@ def view_model(
     titles |= {"images": "Videos"} if shown.report.run.n_videos is not None else {}
     tabs = {name: title for name, title in titles.items() if name != "objects" or shown.report.has_objects}
     tab = tab if tab in tabs else FIRST_TAB
+    try:
+        items = list(_CONTENT[tab](shown, state, choices or Choices(), dataset))
+    except AgreementInputError as error:  # the other tabs, and other runs, can still be shown
+        items = [text_item("problem", plain_markdown(str(error)))]
     return {
         "version": shown.version,
         "warnings": shown.report.warnings,
@@ -63,7 +69,7 @@ def view_model(
         "cause": " ".join(shown.findings[0]),
         "tabs": tabs,
         "tab": tab,
-        "items": list(_CONTENT[tab](shown, state, choices or Choices(), dataset)),
+        "items": items,
     }
 
 

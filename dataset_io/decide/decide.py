@@ -238,7 +238,7 @@ def decide_on(
     label: Stored | None = None,
     by: str,
     remark: str | None = None,
-    again: bool = False,
+    again: bool | str | None = False,
     opens: bool = False,
     preview: bool = False,
     progress: Progress = False,
@@ -246,7 +246,7 @@ def decide_on(
     """Decide on the objects that meet a rule; see :func:`decide`.
 
     Args:
-        again: decide again where somebody decided before
+        again: decide again where somebody decided before; the id of a decision: only where this one is current
         opens: whether the label is only written to be edited in the App: the object counts as skipped until somebody
             edits it
     """
@@ -293,7 +293,8 @@ def decide_on(
                 counts[k]["n_decided"] += 1
                 continue
             state = objects.state(unit)
-            is_open = again or state == OPEN or (state == SKIPPED and choice != "skip")
+            is_again = again is True or any(each["id"] == again for each in found)
+            is_open = is_again or state == OPEN or (state == SKIPPED and choice != "skip")
             if not is_open and not (state == CHANGED and rule.objects is not None):
                 counts[k]["n_before"] += 1
             elif has_none:

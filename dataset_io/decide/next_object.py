@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -19,7 +20,7 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.disputes.costs import CostlyUnits
-from ...agreement.settings.arguments import takes_arrays, text_of
+from ...agreement.settings.arguments import one_of, takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
 from ..app.label_schemas import start_editing
 from ..database.fiftyone_private import frame_collection, reload_samples, sample_collection
@@ -222,6 +223,34 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     )
 
 
+def decide_seen(
+    labels: RunLabels,
+    gold: str,
+    found: ShownObject,
+    choice: Choice,
+    *,
+    annotator: str | None,
+    by: str,
+    seen: str | None,
+) -> Decided:
+    """Decide on an object as somebody does who sees it.
+
+    Args:
+        choice: any but a label of one's own
+        annotator: whose label is right; None if none is
+        seen: id of the decision that they see on it, whose place the new one may take
+
+    Raises:
+        AgreementInputError: if there is no such choice, or annotator
+    """
+    one_of("choice", choice, [each for each in get_args(Choice) if each != "own"])
+    if choice == "version":
+        labels.check_annotators("annotator", [text_of("annotator", annotator)])
+    opened = objects_to_decide(labels, gold, (ObjectId(found.sample_id),))
+    rule, whose = Rule(objects=frozenset([found.unit])), annotator if choice == "version" else None
+    return decide_on(opened, rule, choice, annotator=whose, by=by, again=seen)
+
+
 #: values of a decision that the decision on its edited label takes over
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
 
@@ -333,12 +362,12 @@ def edit_object(
     *,
     by: str,
     class_names: Sequence[str],
-    again: bool = False,
+    again: bool | str | None = False,
 ) -> LabelToEdit | None:
     """Prepare a label of an object for editing in the App: the decided one, else the consensus or best version.
 
     Nothing is decided until somebody edits the label. :func:`close_unedited` deletes a label that nobody edited. With
-    ``again`` there is also a label if it was decided before that there is no object.
+    ``again``, or the id of that decision, there is also a label if it was decided before that there is no object.
 
     Returns:
         the label; None if the object is gone, or somebody decided meanwhile that there is none

@@ -502,7 +502,8 @@ def _with_the_others(
     if new is not None:
         compared = new if compared is None else Compared(compared.records + new.records, new.codes)
     if compared is None:
-        raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
+        none = "the view of the run shows none any more" if source.is_view else "all of them were deleted"
+        raise AgreementInputError(f"Agreement needs samples, but {none}; compute it again on others, or delete the run")
     if dict(family.context(RunFacts()).details) != dict(loaded.context.details):
         raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if source.config.attribute_mode and not source.config.annotators:

@@ -288,6 +288,11 @@ def test_objects_are_decided_by_keyboard(app: AppPage, dataset: Any, report: Any
     deciding = _Deciding(app, sum(value or 0 for value in dataset.values("agreement_n_disputed")))
     deciding.decide("version", "consensus", "none", "skip", "version")
     assert Counter(each.choice for each in list_decisions(dataset)) == Counter(deciding.made)
+    # as if the panel were shown in the browser of somebody else
+    app.page.evaluate("localStorage.setItem('annotator-agreement-name', 'noa')")
+    deciding.press("none")
+    expect(app.panel).to_contain_text("as noa")
+    assert [each.decided_by for each in list_decisions(dataset)] == [*["mia"] * 5, "noa"]
     expect(app.errors).to_have_count(0)
 
 

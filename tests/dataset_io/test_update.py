@@ -129,6 +129,20 @@ def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
     assert_like_a_new_run(dataset, updated, view, ANNOTATORS, resamples=0)
 
 
+def test_a_run_without_samples_says_why(make_dataset):
+    dataset = make_dataset(random_annotators(4))
+    dataset.add_sample_field("checked", fo.BooleanField)
+    dataset.set_values("checked", [True] * 4)
+    compute_quickly(dataset.exists("checked"), ANNOTATORS)
+    dataset.delete_sample_field("checked")
+    with pytest.raises(AgreementInputError, match="but the view of the run shows none any more; compute it again on"):
+        update_agreement(dataset, progress=False)
+    compute_quickly(dataset, ANNOTATORS, run_key="all")
+    dataset.delete_samples(dataset.values("id"))
+    with pytest.raises(AgreementInputError, match="but all of them were deleted; compute it again on others, or del"):
+        update_agreement(dataset, "all", progress=False)
+
+
 @pytest.mark.long
 def test_runs_on_frames_compare_whole_videos_again(make_videos, no_whole_run):
     rng = np.random.default_rng(2)

@@ -20,7 +20,14 @@ from tests.dataset_io.masked import masked_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
-from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, list_decisions, update_agreement
+from annotator_agreement.dataset_io import (
+    apply_decisions,
+    compute_agreement,
+    decide,
+    delete_agreement,
+    list_decisions,
+    update_agreement,
+)
 
 ANNOTATORS = ["alice", "bob", "carol"]
 #: the state of a panel on the tab, of somebody whose name is known
@@ -65,11 +72,13 @@ def button(sent, name):
     return found[0]
 
 
-def press(event, dataset, state, sent, name, **options):
+def press(event, dataset, state, sent, label, **options):
     """Press a button by the beginning of its label."""
-    view = button(sent, name)
+    view = button(sent, label)
     assert not view.get("disabled")
-    return event(view["operator"].rsplit("#", 1)[-1], dataset, state, **options, **(view.get("params") or {}))
+    params = dict(view.get("params") or {})
+    handler = params.pop("event", view["operator"])  # of buttons with which the browser sends its name
+    return event(handler.rsplit("#", 1)[-1], dataset, state, **options, **params)
 
 
 def show(event, dataset, state=MIA):
@@ -159,6 +168,71 @@ def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset
     assert sample["agreement_gold"] is None
 
 
+def _opened_form(event, dataset):
+    """The state of a panel in which somebody opened a form, and a function that edits the label as the App does."""
+    sent = show(event, dataset)
+    document = button(sent, "Edit")["params"]["document"]
+    form = press(event, dataset, sent.state, sent, "Edit")
+
+    def edit():
+        sample = dataset[document]
+        sample.reload()
+        sample.agreement_gold.detections[0].label = "edited"
+        sample.save()
+
+    return form.state, edit
+
+
+def _recorded(dataset):
+    return [(each.choice, each.decided_by, each.edited) for each in list_decisions(dataset)]
+
+
+def test_an_edit_is_recorded_under_the_name_of_who_made_it_though_the_panel_asks_for_a_name(event, make_dataset):
+    dataset = computed(make_dataset(EXAMPLE))
+    state, edit = _opened_form(event, dataset)
+    asked = event("ask_name", dataset, state)
+    edit()
+    asked = event("refresh", dataset, asked.state)
+    assert "Your name" in asked.said
+    assert _recorded(dataset) == [("own", "mia", False)]
+    typed = event("start_deciding", dataset, {**asked.state, "decider": "noa"})
+    press(event, dataset, typed.state, typed, "Done")
+    assert _recorded(dataset) == [("own", "mia", False)]
+    assert fo.load_dataset(dataset.name).active_label_schemas == []
+
+
+def test_an_edit_waits_for_a_name_and_for_a_run_that_is_computed_again(event, make_dataset):
+    dataset = computed(make_dataset(EXAMPLE))
+    state, edit = _opened_form(event, dataset)
+    edit()
+    nobody = {**state, "decide": {**state["decide"], "by": None, "editor": None}}
+    waits = event("refresh", dataset, nobody)
+    assert waits.state["decide"]["watched"] == state["decide"]["watched"]
+    config = dataset.get_run_info("agreement").config
+    for status in ("running", "completed"):
+        assert _recorded(dataset) == [("skip", "mia", True)]
+        config.status = status
+        dataset.update_run_config("agreement", config)
+        state = event("refresh", dataset, state).state
+    assert _recorded(dataset) == [("own", "mia", False)]
+
+
+def test_the_label_schemas_are_put_back_when_the_run_is_gone_in_which_a_form_was_opened(event, make_dataset):
+    dataset = computed(make_dataset(EXAMPLE))
+    state, edit = _opened_form(event, dataset)
+    edit()
+    delete_agreement(dataset)
+    left = event("refresh", dataset, state)
+    assert "is gone" in left.text
+    assert not left.of("notify")
+    assert not left.state["decide"]["watched"]
+    assert fo.load_dataset(dataset.name).active_label_schemas == []
+    fo.delete_dataset(dataset.name)
+    gone = event("refresh", dataset.name, state)
+    assert "The dataset was deleted" in gone.text
+    assert not gone.of("notify")
+
+
 @pytest.mark.long
 def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset):
     dataset = computed(make_dataset(EXAMPLE))
@@ -210,8 +284,8 @@ def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, 
     assert not late.of("patch_panel_state")
     assert "Your name" not in str(late.requests)
     first = press(event, dataset, started.state, started, "bob: dog", **beside)
-    press(event, dataset, started.state, first, "Skip", **beside)
-    undone = press(event, dataset, first.state, first, "Undo", **beside)
+    second = press(event, dataset, started.state, first, "Skip", **beside)
+    undone = press(event, dataset, first.state, second, "Undo", **beside)
     assert [each.choice for each in list_decisions(dataset)] == ["version"]
     assert "1 of 3 decided" in undone.said
     assert "Your name" not in event("refresh", dataset, heard.state, **beside).said
@@ -228,6 +302,75 @@ def test_two_people_never_decide_on_one_object(event, dataset, named):
     assert [each["message"] for each in late.of("notify")] == ["Somebody decided on this object meanwhile"]
     assert [each.decided_by for each in list_decisions(dataset)] == ["noa"]
     assert button(late, "No object")["params"]["unit"] != params["unit"]
+
+
+def test_a_decision_is_stored_under_the_name_that_the_browser_keeps_whoever_s_panel_it_shows(event, dataset):
+    """FiftyOne gives a second browser the panel and state of the first; so does a workspace that somebody saved."""
+    annas = event("hear_browser", dataset, event("on_load", dataset, {"tab": "decide"}).state, name="anna", colours=[])
+    for panel in (None, "of a workspace"):
+        shown = event("on_load", dataset, annas.state, panel=panel)
+        assert "as anna" in shown.said
+        bens = event("hear_browser", dataset, shown.state, panel=panel, name="ben ", colours=[])
+        assert "as ben" in bens.said
+        next_one = press(event, dataset, bens.state, bens, "No object", panel=panel, name="ben")
+    # by now the panel that both see has Ben's name
+    mine = press(event, dataset, next_one.state, next_one, "Skip", panel=panel, name="anna")
+    assert [each["message"] for each in mine.of("notify")] == ["You decide as anna, the name that this browser keeps"]
+    assert [each.decided_by for each in list_decisions(dataset)] == ["ben", "ben", "anna"]
+    nobody = press(event, dataset, mine.state, mine, "No object", panel=panel, name=None)
+    assert "Say your name first" in str(nobody.of("notify"))
+    assert "Your name" in nobody.said
+    assert len(list_decisions(dataset)) == 3
+    # what is typed as another name holds
+    typed = event("start_deciding", dataset, {**nobody.state, "decider": "noa"}, panel=panel)
+    assert [each for each in typed.of("ask_browser") if "name" in each] == [{"name": "noa"}]
+    press(event, dataset, typed.state, typed, "No object", panel=panel, name="noa")
+    assert list_decisions(dataset)[-1].decided_by == "noa"
+    asked = event("on_load", dataset, typed.state, panel="of nobody")
+    assert "Your name" in event("hear_browser", dataset, asked.state, panel="of nobody", name=None).said
+
+
+def test_a_click_never_replaces_a_decision_that_its_window_did_not_show(event, dataset, named):
+    sent = show(event, dataset, named)
+    old = press(event, dataset, sent.state, sent, "No object")  # what the other window of this panel goes on to show
+    back = press(event, dataset, old.state, old, "Previous")
+    here, there = (button(each, "No object")["params"]["unit"] for each in (back, old))
+    assert here != there
+    for unit in (here, there):
+        decide(dataset, objects=unit, choice="none", by="ben", overwrite=True)
+    for window, label in ((back, "Skip"), (back, "Edit"), (old, "Skip"), (old, "Edit")):
+        late = press(event, dataset, back.state, window, label)
+        assert "meanwhile" in str(late.of("notify"))
+    assert [(each.unit, each.choice, each.decided_by) for each in list_decisions(dataset)] == [
+        (here, "none", "ben"),
+        (there, "none", "ben"),
+    ]
+    now = event("previous_object", dataset, {**back.state, "decide": {"by": "mia", "past": [_place(old)]}})
+    assert "ben decided: no object" in now.text
+    press(event, dataset, now.state, now, "Skip")  # of whom sees it
+    assert [(each.unit, each.choice, each.decided_by) for each in list_decisions(dataset)] == [
+        (here, "none", "ben"),
+        (there, "skip", "mia"),
+    ]
+
+
+def _place(sent):
+    """The document and the unit of the object that is shown."""
+    params = button(sent, "Skip")["params"]
+    return [params["document"], params["unit"]]
+
+
+def test_undo_takes_back_what_its_button_says_whatever_was_decided_in_another_window(event, dataset):
+    one, other = (event("on_load", dataset, MIA, panel=panel) for panel in ("one", "other"))
+    first = press(event, dataset, one.state, one, "No object", panel="one")
+    shown = event("refresh", dataset, other.state, panel="other")
+    press(event, dataset, shown.state, shown, "Skip", panel="other")
+    undone = press(event, dataset, first.state, first, "Undo: no object", panel="one")
+    assert [each.choice for each in list_decisions(dataset)] == ["skip"]
+    late = press(event, dataset, undone.state, first, "Undo: no object", panel="one")
+    assert "taken back, or decided again, meanwhile" in str(late.of("notify"))
+    assert [each.choice for each in list_decisions(dataset)] == ["skip"]
+    assert button(late, "Undo")["label"] == "Undo: skipped"
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import fiftyone as fo
 import fiftyone.core.odm as odm
 import psutil
 import pytest
@@ -50,6 +51,32 @@ def test_without_a_run_a_button_opens_the_form(event, make_dataset):
     assert "cards" not in sent.parts
     (prompted,) = event("compute", dataset, sent.state).of("prompt_user_for_operation")
     assert prompted["operator_uri"] == "@annotator/agreement/compute_agreement"
+
+
+def _values(sent, name):
+    """The values of a choice."""
+    return [each["value"] for each in sent.parts[name]["view"]["choices"]]
+
+
+def test_a_run_whose_view_names_a_deleted_field_is_shown_and_others_can_be_chosen(event, make_dataset):
+    dataset = _made(make_dataset)
+    dataset.add_sample_field("checked", fo.BooleanField)
+    dataset.clone_sample_field("alice", "before")
+    of_view = dataset.filter_labels("before", fo.ViewField("label") != "nothing", only_matches=False)
+    compute_agreement(of_view, ANNOTATORS, run_key="on_view", resamples=0, progress=False)
+    dataset.delete_sample_field("before")
+    dataset.set_values("checked", [True] * len(dataset))
+    tabs = _values(event("on_load", dataset), "tabs")
+    for tab in tabs:
+        sent = event("on_load", dataset, {**of_tab({}, tab), "decide": {"by": "mia"}})
+        assert sent.state["run_key"] == "on_view"
+        assert "has no field 'before'" in sent.text
+        assert "what was changed since is not known" in sent.text
+        assert _values(sent, "run") == ["on_view", "agreement"]
+        assert _values(sent, "tabs") == tabs
+    assert "decide" in tabs
+    other = event("choose_run", dataset, sent.state, value="agreement")
+    assert "has no field" not in other.text
 
 
 def test_a_run_without_numbers_says_why_and_what_to_do(event, dataset):
