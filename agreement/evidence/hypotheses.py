@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.numeric.rate_tests import ROUNDING, RateMoments, false_discoveries, rate_tests
+from ...metrics.numeric.rate_tests import N_COLUMNS, ROUNDING, RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, in_order, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
-#: of every row the group ``(T,)``, the sample ``(T,)``, and count and denominator, own and of the others ``(4, T)``
+#: of every row the group ``(T,)``, the sample ``(T,)``, and count and denominator, own and of the others ``(4, T)``; or
+#: these and the labels of the others ``(5, T)``, see :func:`on_equal_images`
 Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: most classes, or tags, that are tested one by one
@@ -78,8 +79,9 @@ KINDS = (
     Kind("misses_class", "the same of objects of one class", subjects=("annotator", "class")),
     Kind("lone", "labels of an annotator that nobody else drew, against the other annotators"),
     Kind("conflicts", "labels of an annotator with another class than the other label of the object, against pairs of "
-         "others"),
-    Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others"),
+         "others, on images of three annotators or more"),
+    Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others, on images of three annotators "
+         "or more"),
     Kind("twice", "labels of an annotator that draw an object again, against the other annotators"),
     Kind("box_size", "side of the boxes relative to the median box, against the median annotator (of two, the other)",
          True, MARGIN_OF_BOXES, of_median=True, is_share=False),
@@ -93,7 +95,8 @@ KINDS = (
          "other classes evenly, or as often as these occur, whichever is larger", of_others=False,
          subjects=("class", "class")),
     Kind("size_missed", "annotators who missed objects of a size, against the other sizes", subjects=("size",)),
-    Kind("close", "score of a pair, against the other pairs of either, whichever is closer",
+    Kind("close", "score of a pair, against the other pairs of either, whichever is closer, on images of three "
+         "annotators or more",
          subjects=("annotator", "annotator")),
     Kind("class_used", "ratings (tagged images) of an annotator with a class (tag), minus the share of all annotators "
          "on the same image, against the median annotator (of two, the other)", True, of_median=True,
@@ -141,6 +144,29 @@ def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntA
     return effect_groups(kind, subject, annotator + 1)
 
 
+def on_equal_images(own: Column, whole: Column, others: Column, others_whole: Column, times: Column) -> FloatArray:
+    """Columns of annotators against the others, in which an image weighs as much for the others as for the annotator.
+
+    Without this, images of many annotators would weigh more for the others than for any of them, so that all would
+    differ from the others where they err alike. Images without a comparison of the others are left out.
+
+    Args:
+        own: count of the annotator on every image, shape ``(...)``
+        whole: its denominator
+        others: count of the others
+        others_whole: their denominator
+        times: how often the others have the comparisons of one of them: their number; for the ``(n - 1)(n - 2) / 2``
+            pairs of others, against ``n - 1`` own ones, ``(n - 2) / 2``
+
+    Returns:
+        shape ``(5, ...)``, for :class:`~.hypotheses.EffectRows`
+    """
+    kept = np.asarray(times) > 0
+    columns = np.stack([np.where(kept, each, 0.0) for each in (own, whole, others, others_whole, others_whole)])
+    columns[2:4] /= np.where(kept, times, 1.0)
+    return columns
+
+
 class EffectRows:
     """Sums over images of the counts of all groups.
 
@@ -163,6 +189,8 @@ class EffectRows:
             n_samples: number of new samples
         """
         for group, sample, columns in effects:
+            if len(columns) == N_COLUMNS:
+                columns = np.concatenate([columns, columns[-1:]])
             kept = np.flatnonzero(columns.any(axis=0))
             group, sample, columns = group[kept], sample[kept], columns[:, kept]
             if self._clusters is None:
@@ -176,14 +204,19 @@ class EffectRows:
         self._n_samples += n_samples
 
     def add_table(
-        self, kind: str, first: Sequence[int] | IntArray, columns: Sequence[Column | BoolArray], second: int = 0
+        self,
+        kind: str,
+        first: Sequence[int] | IntArray,
+        columns: FloatArray | Sequence[Column | BoolArray],
+        second: int = 0,
     ) -> None:
         """Add groups that have a row for every sample.
 
         Args:
             kind: see :data:`KINDS`
             first: shape ``(G,)``, first codes of the groups, ascending
-            columns: own count and denominator, and those of the others; shape ``(S, G)`` each
+            columns: own count and denominator, and those of the others; shape ``(S, G)`` each; or what
+                :func:`on_equal_images` gives
             second: second code of the groups
         """
         table = np.stack([np.asarray(column, np.float64) for column in columns])
@@ -281,7 +314,7 @@ def findings_of(
     if n_labels:
         whole = np.array([n_labels.get(group, n) for group, n in zip(moments.group.tolist(), whole, strict=True)])
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
-    enough &= (moments.sums[:, 3] >= MIN_LABELS) | ~np.isnan(known) | by_image
+    enough &= (moments.n_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(two_sided, found.p_different, found.p_greater)
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
     # a pair is close only if it is so for both annotators: the larger p-value counts, in the row of the first one
@@ -488,8 +521,7 @@ def findings_and_confusions(
     chance = dict(zip(moments.group[row].tolist(), by_chance.tolist(), strict=True))
     found = findings_of(moments, annotators, classes, sizes, expected={**(expected or {}), **chance}, n_labels=n_labels)
 
-    of_pairs = RateMoments(moments.group[row], moments.n[row], moments.sums[row], moments.products[row])
-    tested = rate_tests(of_pairs, by_chance, limits=(-by_chance, 1.0 - by_chance))
+    tested = rate_tests(moments.only(row), by_chance, limits=(-by_chance, 1.0 - by_chance))
     columns = (n, n_images, tested.rate, by_chance + tested.low, by_chance + tested.high, by_chance)
     pairs = [
         Confused(in_order([classes[first], classes[second]]), *values)

@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.alpha import alpha_of
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
+from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask, on_equal_images
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of, sample_numbers
@@ -384,8 +384,10 @@ def pixel_effects(agreement: PixelAgreement, values: IntArray, background: int |
     whole = np.bincount(ends, minlength=n_samples * n).reshape(n_samples, n)
     others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
     of_sample, annotator = np.nonzero(whole)
-    columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
-    yield effect_groups("loose", annotator), of_sample, np.stack(columns)
+    # an annotator has a score with every other one, or with none
+    both = (own, whole, others[0] - own, others[1] - whole, (whole - 1) / 2)
+    columns = on_equal_images(*(column[of_sample, annotator] for column in both))
+    yield effect_groups("loose", annotator), of_sample, columns
     # classes with low agreement
     drawn = are_classes(agreement.values, background)
     code, sample = np.searchsorted(values, agreement.values[drawn]), agreement.sample[drawn]
