@@ -79,7 +79,7 @@ def _against_others(group: IntArray, sample: IntArray, own: Column, whole: Colum
 def _against_annotators(group: IntArray, sample: IntArray, own: Column, whole: Column, beside: IntArray) -> Effects:
     """As :func:`_against_others` for annotators, who have a row each: the others weigh as much as one of them."""
     n_others = np.bincount(beside)[beside] - 1
-    return group, sample, on_equal_images(own, whole, *_sums_of_others(own, whole, beside), n_others)
+    return group, sample, on_equal_images((own, whole, *_sums_of_others(own, whole, beside)), n_others)
 
 
 def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
@@ -105,10 +105,10 @@ def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
         distance = sums_by(ends, np.tile(values, 2), n)
         gathered = sums_by(t.pair_sample, values, t.n_samples)[seats.sample] - distance
         times = (t.n_assigned[seats.sample] - 2) / 2
-        table = on_equal_images(distance, n_pairs, gathered, of_sample - n_pairs, times)
+        table = on_equal_images((distance, n_pairs, gathered, of_sample - n_pairs), times)
         yield effect_groups(kind, seats.annotator), seats.sample, table
-    # bias of boxes in size and position; of two annotators, the first against the second
-    labels, offsets = t.offsets
+    # bias of boxes in size and position, from the others; of two annotators, the first against the second
+    labels, offsets = t.offsets_from_others if t.n_annotators > 2 else t.offsets
     of_box, (size, left, top, right, bottom) = seats.own[labels], offsets.T / 100.0
     n_boxes, kept = np.bincount(of_box, minlength=n), (seats.annotator == 0) | (t.n_annotators > 2)
     for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
@@ -127,7 +127,7 @@ def _closeness(t: Tables) -> Effects:
     often = np.flatnonzero(np.tile((t.pairs_met.n_shared >= MIN_IMAGES)[t.meeting_pair[scored]], 2))
     first, second = rows[often], np.concatenate(both[::-1])[often]
     group = effect_groups("close", t.seats.annotator[first], t.seats.annotator[second])
-    columns = on_equal_images(score, np.ones(len(score)), total, count, count)
+    columns = on_equal_images((score, np.ones(len(score)), total, count), count)
     return group, t.seats.sample[first], columns[:, often]
 
 

@@ -232,7 +232,7 @@ def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
         rates["misses"] = missed, missed + count(t.votes >= 3)
     for kind, both in rates.items():
         others = (np.where(t.assigned, each.sum(axis=1, keepdims=True) - each, 0.0) for each in both)
-        effects.add_table(kind, who, on_equal_images(*both, *others, t.n_annotators[:, None] - 1))
+        effects.add_table(kind, who, on_equal_images((*both, *others), t.n_annotators[:, None] - 1))
 
     # annotators' rates of each tag against the others', and tags that are missed more than other tags. With two
     # annotators no two others gave a tag: then it is missed if only one of them gave it

@@ -68,8 +68,16 @@ class RateMoments:
 
     def only(self, groups: BoolArray | IntArray) -> RateMoments:
         """The moments of the groups in a mask ``(G,)``, or in these rows."""
-        parts = (self.group, self.n, self.sums, self.products, self.n_others)
-        return RateMoments(*(part[groups] for part in parts))
+        sums, products = self.sums[groups], self.products[groups]
+        return RateMoments(self.group[groups], self.n[groups], sums, products, self.n_others[groups])
+
+    def times(self, factor: FloatArray) -> RateMoments:
+        """The moments with the numerators of all groups multiplied, by factors of shape ``(G,)``."""
+        sums, products = self.sums.copy(), self.products.copy()
+        sums[:, 0] *= factor
+        products[:, :N_COLUMNS] *= factor[:, None]
+        products[:, 0] *= factor
+        return RateMoments(self.group, self.n, sums, products, self.n_others)
 
     @classmethod
     def added(cls, parts: Sequence[RateMoments]) -> RateMoments:
@@ -80,8 +88,8 @@ class RateMoments:
         sums, products, n_others = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("sums", "products", "n_others")
         )
-        columns = (_sums(place, each.T, len(group)) for each in (sums, products))
-        return cls(group, n, *columns, sums_by(place, n_others, len(group)))
+        sums, products = (_sums(place, each.T, len(group)) for each in (sums, products))
+        return cls(group, n, sums, products, sums_by(place, n_others, len(group)))
 
 
 def _sums(place: IntArray, columns: Iterable[FloatArray], n: int) -> FloatArray:

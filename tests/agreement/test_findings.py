@@ -291,7 +291,7 @@ def test_shares_of_classes_are_those_of_counting() -> None:
     rows += [("dog", "dog", "dog", "dog")] * 50
     report = report_of(rows, make_config(["alice", "bob", "carol", "dave"], resamples=0))
     found = {(each.kind, *each.annotators, *each.classes): each for each in report.findings}
-    # minus the mean of all on the image: 0.75 of 30 images for bob, -0.25 for each of the others
+    # minus the mean of the others on the image, times 3/4, their share: 0.75 of 30 images for bob, -0.25 for each other
     bob = found["class_used", "bob", "dog"]
     assert (bob.value, bob.others, bob.difference) == pytest.approx((22.5 / 150, -7.5 / 150, 30 / 150))
     assert (bob.n_labels, bob.n_images) == (150, 150)
@@ -350,11 +350,13 @@ def test_moments_are_those_of_videos() -> None:
     habits.add_deviations("rates", values, given)
     moments = habits.moments()
     for r in range(3):
-        own = [values[k, r] - values[k][given[k]].mean() if given[k, r] else 0.0 for k in range(40)]
+        of_others = given & (np.arange(3) != r)
+        compared = given[:, r] & of_others.any(axis=1)
+        own = [values[k, r] - values[k][of_others[k]].mean() if compared[k] else 0.0 for k in range(40)]
         frames = [np.flatnonzero(clusters == v) for v in range(10)]
-        by_video = [(sum(own[k] for k in video), given[video, r].sum()) for video in frames]
+        by_video = [(sum(own[k] for k in video), compared[video].sum()) for video in frames]
         assert moments.n[r] == sum(n > 0 for _, n in by_video)
-        assert moments.sums[r, :2] == pytest.approx([sum(own), given[:, r].sum()])
+        assert moments.sums[r, :2] == pytest.approx([sum(own), compared.sum()])
         products = [sum(x * x for x, _ in by_video), sum(x * n for x, n in by_video), sum(n * n for _, n in by_video)]
         assert moments.products[r, [0, 1, 4]] == pytest.approx(products)
 
@@ -517,3 +519,104 @@ def test_rates_of_the_others_are_means_over_them_of_ratings_tags_and_masks(momen
     found = _rates(masks, "loose")
     for r in range(3):
         assert found[r] == pytest.approx(_against_pairs_of_others(of_images, r))
+
+
+#: who is asked on every image: two of six by chance, all six, and the first with one of the others
+DESIGNS = ("two", "all", "first and one")
+
+
+def _design(design: str, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+    if design == "first and one":
+        asked = np.zeros((n_samples, 6), bool)
+        asked[:, 0] = True
+        asked[np.arange(n_samples), rng.integers(1, 6, n_samples)] = True
+        return asked
+    return _asked(0, n_samples, 6, rng, 6 if design == "all" else 2)
+
+
+def _to_median_annotator(values: np.ndarray, given: np.ndarray, weights: np.ndarray | None = None) -> list[np.ndarray]:
+    """Rates of the annotators and of the median one, by loops: own minus mean of the others, times their share."""
+    weights = np.ones(len(values)) if weights is None else weights
+    sums = np.zeros((2, values.shape[1]))
+    for row, asked, weight in zip(values, given, weights, strict=True):
+        who = np.flatnonzero(asked)
+        for r in who:
+            others = [row[k] for k in who if k != r]
+            if others:
+                sums[:, r] += row[r] - np.mean(others), weight
+    rates, shares = sums[0] / sums[1], 1 - sums[1] / sums[1].sum()
+    return [shares * rates, shares * np.median(rates)]
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_habit_has_its_size_whoever_is_asked_on_an_image(design: str) -> None:
+    """The first of six gives a class 20 points more often, rates 10 % of the scale higher, draws 10 % larger."""
+    rng = np.random.default_rng(7)
+    asked = _design(design, 900, rng)
+    truth, rate = rng.random(900) < 0.4, rng.integers(0, 11, 900) / 10.0
+    gave = np.tile(truth[:, None], 6)
+    gave[:, 0] |= rng.random(900) < 1 / 3
+    numbers = rate[:, None] + rng.normal(0, 0.05, asked.shape) + 0.1 * (np.arange(6) == 0)
+    names = make_config([f"w{k}" for k in range(6)], resamples=0)
+    rows = [["x" if yes else "y" for yes in row] for row in gave]
+    size = 0.08 * np.where(np.arange(6) == 0, 1.1, 1.0) * np.exp(rng.normal(0, 0.03, (900, 6)))
+    reports = {
+        "class_used": report_of(_of_asked(rows, asked), names),
+        "rates": report_of(_of_asked(numbers.tolist(), asked), names, numbers=True),
+        "box_size": _sized(size[:300], asked[:300]),
+    }
+    planted = {"class_used": (gave[:, 0] & ~truth).mean(), "rates": 0.1 / np.ptp(numbers[asked]), "box_size": 0.1}
+    for kind, report in reports.items():
+        found = [each for each in report.findings if each.kind == kind and each.classes in ([], ["x"])]
+        assert [each.annotators for each in found if each.difference > 0] == [[report.annotators[0].name]]
+        assert len(found) == 1
+        assert found[0].difference == pytest.approx(planted[kind], rel=0.12), kind
+        # seen from the others, who is 10 % larger makes them 9 % smaller
+        assert found[0].low - 0.005 < planted[kind] < found[0].high + 0.005
+    shown = [_to_median_annotator(gave, asked), _to_median_annotator(numbers / np.ptp(numbers[asked]), asked)]
+    for kind, (own, median) in zip(("class_used", "rates"), shown, strict=True):
+        (found,) = [each for each in reports[kind].findings if each.kind == kind and each.classes in ([], ["x"])]
+        assert (found.value, found.others) == pytest.approx((own[0], median[0]))
+
+
+def _of_asked(rows: list[list], asked: np.ndarray) -> list[list]:
+    return [[v if ok else None for v, ok in zip(*each, strict=True)] for each in zip(rows, asked, strict=True)]
+
+
+def _sized(side: np.ndarray, asked: np.ndarray) -> ObjectReport:
+    """The report on one object with its centre in the middle of every image, drawn with these sides ``(S, R)``."""
+    sample, annotator = np.nonzero(asked)
+    size = side[sample, annotator]
+    xywh = np.column_stack([0.5 - size / 2, 0.5 - size / 2, size, size])
+    return report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, *asked.shape, asked))
+
+
+def test_boxes_are_compared_with_the_mean_box_of_the_others() -> None:
+    rng = np.random.default_rng(4)
+    asked = _asked(40, 60, 4, rng)
+    side = np.array([0.1, 0.1, 0.1, 0.12]) * rng.uniform(0.95, 1.05, (100, 4))
+    (found,) = [each for each in _sized(side, asked).findings if each.kind == "box_size"]
+    relative = np.zeros_like(side)
+    for image, r in zip(*np.nonzero(asked), strict=True):
+        relative[image, r] = side[image, r] / np.mean([side[image, k] for k in np.flatnonzero(asked[image]) if k != r])
+    n = asked.sum(axis=0)
+    rates, shares = np.where(asked, relative - 1, 0).sum(axis=0) / n, 1 - n / n.sum()
+    assert found.annotators == ["worker 4"]
+    assert (found.value, found.others) == pytest.approx((shares[3] * rates[3], shares[3] * np.median(rates)))
+
+
+def test_areas_are_compared_with_the_mean_of_the_others() -> None:
+    """alice paints a fifth more; every image is painted by two of three."""
+    rng = np.random.default_rng(5)
+    area, given = rng.integers(20, 60, 90)[:, None] + np.zeros((90, 3), int), _asked(0, 90, 3, rng)
+    area[:, 0] = np.round(1.2 * area[:, 0])
+    area += rng.integers(-1, 2, area.shape)
+    samples = [
+        {r: (np.arange(100).reshape(10, 10) < area[k, r]).astype(int) for r in np.flatnonzero(given[k]).tolist()}
+        for k in range(90)
+    ]
+    (found,) = [each for each in KINDS["masks"].report(samples).findings if each.kind == "class_area"]
+    assert found.annotators == ["alice"]
+    mean = np.array([row[asked].mean() for row, asked in zip(area, given, strict=True)])
+    own, median = _to_median_annotator(area * 1.0, given, mean)
+    assert (found.value, found.others) == pytest.approx((own[0], median[0]))
