@@ -178,7 +178,7 @@ def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     yield matrix_item("pairs", ordered, ordered, cells, two_digits, choices, behind, **options)
 
 
-def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
+def _bias(report: Any, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
     """Table of the annotators' bias of boxes."""
     entries = [entry for entry in shown if getattr(entry, "bias", None) is not None and entry.bias.n]
     if not entries:
@@ -196,6 +196,8 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
         # both rows would say the same: the edges of the other are off by as much, the other way
         entries, other = entries[:1], entries[1].name
         note += f" The median of two boxes lies halfway: the edges of {other} are off by as much the other way."
+    elif any(entry["votes"] == 2 for entry in report.existence.votes):
+        note += " Where two drew it, each shows half of their difference."
     columns = [named("Annotator", "name"), *edges, Column("Objects", "bias.n")]
     yield table_item("bias", columns, entries, choices, title="How they draw", note=note, per_page=_PER_PAGE_BELOW)
 

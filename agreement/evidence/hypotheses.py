@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.numeric.rate_tests import ROUNDING, RateMoments, false_discoveries, rate_tests
+from ...metrics.numeric.rate_tests import N_COLUMNS, ROUNDING, RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, in_order, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
-#: of every row the group ``(T,)``, the sample ``(T,)``, and count and denominator, own and of the others ``(4, T)``
+#: of every row the group ``(T,)``, the sample ``(T,)``, and count and denominator, own and of the others ``(4, T)``; or
+#: these and the labels of the others ``(5, T)``, see :func:`on_equal_images`
 Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: most classes, or tags, that are tested one by one
@@ -78,32 +79,37 @@ KINDS = (
     Kind("misses_class", "the same of objects of one class", subjects=("annotator", "class")),
     Kind("lone", "labels of an annotator that nobody else drew, against the other annotators"),
     Kind("conflicts", "labels of an annotator with another class than the other label of the object, against pairs of "
-         "others"),
-    Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others"),
+         "others, on images of three annotators or more"),
+    Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others, on images of three annotators "
+         "or more"),
     Kind("twice", "labels of an annotator that draw an object again, against the other annotators"),
-    Kind("box_size", "side of the boxes relative to the median box, against the median annotator (of two, the other)",
+    Kind("box_size", "side of the boxes relative to the mean box of the others who drew the object, against the median "
+         "annotator (of two, to the median box, against the other)",
          True, MARGIN_OF_BOXES, of_median=True, is_share=False),
-    Kind("box_right", "centre of the boxes to the right of that of the median box, in widths, against the median "
-         "annotator (of two, the other)", True, MARGIN_OF_BOXES, of_median=True, is_share=False),
-    Kind("box_down", "centre of the boxes below that of the median box, in heights, against the median annotator "
-         "(of two, the other)", True, MARGIN_OF_BOXES, of_median=True, is_share=False),
+    Kind("box_right", "centre of the boxes to the right of that of the mean box of the others, in widths, against the "
+         "median annotator (of two, of the median box, against the other)",
+         True, MARGIN_OF_BOXES, of_median=True, is_share=False),
+    Kind("box_down", "centre of the boxes below that of the mean box of the others, in heights, against the median "
+         "annotator (of two, of the median box, against the other)",
+         True, MARGIN_OF_BOXES, of_median=True, is_share=False),
     Kind("class_missed", "annotators who missed objects of a class, against the other classes", subjects=("class",)),
     Kind("class_conflicts", "labels of a class that met another class, against the other classes", subjects=("class",)),
     Kind("confused", "share of all conflicts that are between two classes, against the share if conflicts fell on all "
          "other classes evenly, or as often as these occur, whichever is larger", of_others=False,
          subjects=("class", "class")),
     Kind("size_missed", "annotators who missed objects of a size, against the other sizes", subjects=("size",)),
-    Kind("close", "score of a pair, against the other pairs of either, whichever is closer",
+    Kind("close", "score of a pair, against the other pairs of either, whichever is closer, on images of three "
+         "annotators or more",
          subjects=("annotator", "annotator")),
-    Kind("class_used", "ratings (tagged images) of an annotator with a class (tag), minus the share of all annotators "
-         "on the same image, against the median annotator (of two, the other)", True, of_median=True,
+    Kind("class_used", "ratings (tagged images) of an annotator with a class (tag), minus the share of the others on "
+         "the same image, against the median annotator (of two, the other)", True, of_median=True,
          subjects=("annotator", "class")),
     Kind("rates", "ratings of an annotator as shares of the scale from the lowest to the highest, minus the mean of "
-         "all annotators on the same image, against the median annotator (of two, the other)", True, of_median=True),
+         "the others on the same image, against the median annotator (of two, the other)", True, of_median=True),
     Kind("class_confused", "conflicts in which a class is one of the two among all conflicts, against chance as of two "
          "classes", of_others=False, subjects=("class",)),
-    Kind("class_area", "area that an annotator gives a class, relative to the mean of all annotators on the image, "
-         "against the median annotator (of two, the other)", True, by_image=True, of_median=True,
+    Kind("class_area", "area that an annotator gives a class, minus the mean of the others on the image, as a share of "
+         "the mean of all, against the median annotator (of two, the other)", True, by_image=True, of_median=True,
          is_share=False, subjects=("annotator", "class")),
     Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True,
          subjects=("class",)),
@@ -141,6 +147,40 @@ def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntA
     return effect_groups(kind, subject, annotator + 1)
 
 
+def on_equal_images(columns: Sequence[Column], times: Column) -> FloatArray:
+    """Columns of annotators against the others, in which an image weighs as much for the others as for the annotator.
+
+    Without this, images of many annotators would weigh more for the others than for any of them, so that all would
+    differ from the others where they err alike. Images without a comparison of the others are left out.
+
+    Args:
+        columns: own count and denominator, and those of the others, on every image; four of shape ``(...)``
+        times: how often the others have the comparisons of one of them: their number; for the ``(n - 1)(n - 2) / 2``
+            pairs of others, against ``n - 1`` own ones, ``(n - 2) / 2``
+
+    Returns:
+        shape ``(5, ...)``, for :class:`~.hypotheses.EffectRows`
+    """
+    kept = np.asarray(times) > 0
+    table = np.stack([np.where(kept, each, 0.0) for each in (*columns, columns[-1])])
+    table[2:4] /= np.where(kept, times, 1.0)
+    return table
+
+
+def minus_others(values: FloatArray | BoolArray, given: BoolArray) -> FloatArray:
+    """Values of annotators minus the mean of the others on the image, ``(S, R)``; 0 without a value or without others.
+
+    Args:
+        values: shape ``(S, R)``
+        given: shape ``(S, R)``, whether there is a value
+    """
+    kept = np.where(given, values, 0.0)
+    n_others = given.sum(axis=1, keepdims=True) - given
+    mean = (kept.sum(axis=1, keepdims=True) - kept) / np.maximum(n_others, 1)
+    deviations: FloatArray = np.where(given & (n_others > 0), kept - mean, 0.0)
+    return deviations
+
+
 class EffectRows:
     """Sums over images of the counts of all groups.
 
@@ -163,6 +203,8 @@ class EffectRows:
             n_samples: number of new samples
         """
         for group, sample, columns in effects:
+            if len(columns) == N_COLUMNS:
+                columns = np.concatenate([columns, columns[-1:]])
             kept = np.flatnonzero(columns.any(axis=0))
             group, sample, columns = group[kept], sample[kept], columns[:, kept]
             if self._clusters is None:
@@ -176,14 +218,19 @@ class EffectRows:
         self._n_samples += n_samples
 
     def add_table(
-        self, kind: str, first: Sequence[int] | IntArray, columns: Sequence[Column | BoolArray], second: int = 0
+        self,
+        kind: str,
+        first: Sequence[int] | IntArray,
+        columns: FloatArray | Sequence[Column | BoolArray],
+        second: int = 0,
     ) -> None:
         """Add groups that have a row for every sample.
 
         Args:
             kind: see :data:`KINDS`
             first: shape ``(G,)``, first codes of the groups, ascending
-            columns: own count and denominator, and those of the others; shape ``(S, G)`` each
+            columns: own count and denominator, and those of the others; shape ``(S, G)`` each; or what
+                :func:`on_equal_images` gives
             second: second code of the groups
         """
         table = np.stack([np.asarray(column, np.float64) for column in columns])
@@ -191,7 +238,7 @@ class EffectRows:
         self._moments.append(RateMoments.of_table(group, table, self._clusters))
 
     def add_deviations(self, kind: str, values: FloatArray | BoolArray, given: BoolArray, second: int = 0) -> None:
-        """Add values of annotators minus the mean of all on the image; of two annotators, the first against the second.
+        """Add values of annotators minus the mean of the others on the image; of two, the first against the second.
 
         Args:
             kind: see :data:`KINDS`
@@ -204,9 +251,8 @@ class EffectRows:
             first, other = np.split(np.where(n == 2, values, 0.0), 2, axis=1)
             self.add_table(kind, [0], (first, n == 2, other, n == 2), second)
         else:
-            total = np.where(given, values, 0.0).sum(axis=1, keepdims=True)
-            own = np.where(given, values - total / np.maximum(n, 1), 0.0)
-            self.add_table(kind, range(given.shape[1]), (own, given, *np.zeros((2, *own.shape))), second)
+            own, compared = minus_others(values, given), given & (n > 1)
+            self.add_table(kind, range(given.shape[1]), (own, compared, *np.zeros((2, *own.shape))), second)
 
     def moments(self) -> RateMoments:
         """The sums over all images."""
@@ -270,7 +316,7 @@ def findings_of(
         for name in ("margin", "two_sided", "of_others", "by_image", "of_median", "is_share")
     )
     if len(annotators) > 2:
-        _compare_with_median_annotator(moments, of_median, known, error_of_known)
+        moments = _compare_with_median_annotator(moments, of_median, known, error_of_known)
     # the smallest and the largest possible difference: of shares -1 and 1, or what an expected share leaves
     chance = np.where(of_others | np.isnan(known), np.nan, known)
     lowest = np.where(is_share, np.where(np.isnan(chance), -1.0, -chance), -np.inf)
@@ -281,7 +327,7 @@ def findings_of(
     if n_labels:
         whole = np.array([n_labels.get(group, n) for group, n in zip(moments.group.tolist(), whole, strict=True)])
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
-    enough &= (moments.sums[:, 3] >= MIN_LABELS) | ~np.isnan(known) | by_image
+    enough &= (moments.n_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(two_sided, found.p_different, found.p_greater)
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
     # a pair is close only if it is so for both annotators: the larger p-value counts, in the row of the first one
@@ -343,8 +389,13 @@ def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
 
 def _compare_with_median_annotator(
     moments: RateMoments, of_median: BoolArray, known: FloatArray, error_of_known: FloatArray
-) -> None:
+) -> RateMoments:
     """Write the rate of the median annotator, to compare with: one annotator moves it less than the mean.
+
+    Rates are deviations from the mean of the others on the image. Who deviates moves that mean for all others: with a
+    share ``s`` of all values, the others deviate to the other side by ``s / (1 - s)`` of it, the median annotator too.
+    The difference to the median annotator would be ``1 / (1 - s)`` of the deviation, so both are multiplied by
+    ``1 - s``. Where everybody is on every image, this gives deviations from the mean of all.
 
     The rate of the median annotator is estimated, too. Of ``R`` annotators with equal errors, the difference to it has
     ``R / (R - 1)`` times the error of one annotator. Annotators with larger errors count less.
@@ -354,17 +405,27 @@ def _compare_with_median_annotator(
         of_median: shape ``(G,)``, the groups whose others are the median annotator
         known: shape ``(G,)``, where the rates of the median annotator are written
         error_of_known: shape ``(G,)``, where their standard errors are written
+
+    Returns:
+        the moments with these multiplied deviations
     """
+    among = np.flatnonzero(of_median)
+    _, place = np.unique(moments.group[among] >> _WIDTH, return_inverse=True)
+    n_values, share_of_others = moments.sums[among, 1], np.ones(len(known))
+    n_of_all = sums_by(place, n_values, int(place.max(initial=-1)) + 1)[place]
+    share_of_others[among] = 1.0 - n_values / np.where(n_of_all > 0, n_of_all, 1.0)
     chosen = np.flatnonzero(of_median & (moments.n >= MIN_IMAGES))
     own = rate_tests(moments, np.zeros(len(known)))
     _, place = np.unique(moments.group[chosen] >> _WIDTH, return_inverse=True)
     for k in range(int(place.max(initial=-1)) + 1):
         rows = chosen[place == k]
-        known[rows] = np.median(own.rate[rows])
+        known[rows] = share_of_others[rows] * np.median(own.rate[rows])
         weights = 1.0 / np.maximum(own.error[rows], ROUNDING)
-        error_of_known[rows] = np.sqrt(2 * len(rows) - 1) / np.maximum(weights.sum() - weights, ROUNDING)
+        error = np.sqrt(2 * len(rows) - 1) / np.maximum(weights.sum() - weights, ROUNDING)
+        error_of_known[rows] = share_of_others[rows] * error
         if len(rows) == 1:
             error_of_known[rows] = 0.0
+    return moments.times(share_of_others)
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
@@ -488,8 +549,7 @@ def findings_and_confusions(
     chance = dict(zip(moments.group[row].tolist(), by_chance.tolist(), strict=True))
     found = findings_of(moments, annotators, classes, sizes, expected={**(expected or {}), **chance}, n_labels=n_labels)
 
-    of_pairs = RateMoments(moments.group[row], moments.n[row], moments.sums[row], moments.products[row])
-    tested = rate_tests(of_pairs, by_chance, limits=(-by_chance, 1.0 - by_chance))
+    tested = rate_tests(moments.only(row), by_chance, limits=(-by_chance, 1.0 - by_chance))
     columns = (n, n_images, tested.rate, by_chance + tested.low, by_chance + tested.high, by_chance)
     pairs = [
         Confused(in_order([classes[first], classes[second]]), *values)

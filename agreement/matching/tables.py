@@ -318,12 +318,19 @@ class Tables:
             return np.empty(0, np.int64), np.empty((0, len(MEASURES)))
         rows = np.flatnonzero(self.units.votes[self.unit] >= 2)
         own, unit = boxes[rows], self.unit[rows]
-        median = medians_by_group(unit, own, len(self.units.votes))[unit]
-        sides = median[:, [2, 3, 2, 3]] - median[:, [0, 1, 0, 1]]
-        kept = (sides > 0).all(axis=1)  # False for nan
-        own, median, sides = own[kept], median[kept], sides[kept]
-        size = np.sqrt(box_area(own) / box_area(median)) - 1.0
-        return rows[kept], 100.0 * np.column_stack([size, (own - median) / sides])
+        return _offsets(rows, own, medians_by_group(unit, own, len(self.units.votes))[unit])
+
+    @cached_property
+    def offsets_from_others(self) -> tuple[IntArray, FloatArray]:
+        """As :attr:`offsets`, from the mean box of the others who drew the object, which has the mean of every edge."""
+        boxes = self.boxes_xyxy
+        if boxes is None:
+            return np.empty(0, np.int64), np.empty((0, len(MEASURES)))
+        votes = self.units.votes
+        rows = np.flatnonzero(votes[self.unit] >= 2)
+        own, unit = boxes[rows], self.unit[rows]
+        sums = np.column_stack([sums_by(unit, edge, len(votes)) for edge in own.T])
+        return _offsets(rows, own, (sums[unit] - own) / (votes[unit] - 1)[:, None])
 
     # ---- units ----
 
@@ -385,6 +392,15 @@ class Tables:
     def meeting_pair(self) -> IntArray:
         """Pair of annotators of every meeting, shape ``(Q,)``."""
         return self.pairs_met.rows(self.sample_pairs.a, self.sample_pairs.b)
+
+
+def _offsets(rows: IntArray, own: FloatArray, reference: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The rows ``(M,)`` whose reference box has a width and height, and offsets from it in per cent, ``(M, 5)``."""
+    sides = reference[:, [2, 3, 2, 3]] - reference[:, [0, 1, 0, 1]]
+    kept = (sides > 0).all(axis=1)  # False for nan
+    own, reference, sides = own[kept], reference[kept], sides[kept]
+    size = np.sqrt(box_area(own) / box_area(reference)) - 1.0
+    return rows[kept], 100.0 * np.column_stack([size, (own - reference) / sides])
 
 
 def pairs_of_units(unit: IntArray) -> tuple[IntArray, IntArray]:

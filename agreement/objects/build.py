@@ -317,7 +317,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         tracks = track_consistency(records, context.clusters)
     pairs = pair_summaries(fields, of_pairs, gathered, pairs_met, tracks, context)
     classes, n_classes_unlisted = class_summaries(fields, gathered, own.n_labels, confused, class_names)
-    tested = findings_on_objects(effects, of_rated, own.n_labels, pairs_met, of_pairs["n_a"] + of_pairs["n_b"])
+    tested = findings_on_objects(effects, of_rated, own.n_labels, pairs_met, of_pairs["n_beside_others"])
     joint = joined.sums["joint"]
     drawn = np.unique(records.column("category")).tolist()
     n_hard, n_inexact, n_crowded, n_repaired, n_points = (

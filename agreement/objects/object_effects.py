@@ -17,6 +17,7 @@ from ..evidence.hypotheses import (
     findings_and_confusions,
     group_subjects,
     kind_mask,
+    on_equal_images,
     part_groups,
 )
 from ..evidence.ranking import MIN_IMAGES
@@ -43,7 +44,7 @@ def findings_on_objects(
         rows: the counts on all rated samples
         n_labels: shape ``(K,)``, labels of every class
         pairs_met: the pairs of annotators
-        n_of_pairs: shape ``(M,)``, labels of every pair of annotators on the samples that they share
+        n_of_pairs: shape ``(M,)``, labels of every pair of annotators on the samples that they share with others
     """
     moments = rows.moments()
     close = moments.group[kind_mask(moments.group, "close")]
@@ -63,11 +64,22 @@ def object_effects(t: Tables) -> Iterator[Effects]:
     yield from _effects_of_classes(t)
 
 
-def _against_others(group: IntArray, sample: IntArray, own: Column, whole: Column, beside: IntArray) -> Effects:
-    """Count and denominator of groups on samples, and their sums over the other rows with the same ``beside``."""
+def _sums_of_others(own: Column, whole: Column, beside: IntArray) -> list[FloatArray]:
+    """The sums of count and denominator over the other rows with the same ``beside``."""
     n = int(beside.max(initial=-1)) + 1
-    others = [sums_by(beside, column, n)[beside] - column for column in (own, whole)]
-    return group, sample, np.stack([own, whole, *others]).astype(np.float64, copy=False)
+    return [sums_by(beside, column, n)[beside] - column for column in (own, whole)]
+
+
+def _against_others(group: IntArray, sample: IntArray, own: Column, whole: Column, beside: IntArray) -> Effects:
+    """Count and denominator of groups on samples, and those of the other rows with the same ``beside``."""
+    columns = np.stack([own, whole, *_sums_of_others(own, whole, beside)])
+    return group, sample, columns.astype(np.float64, copy=False)
+
+
+def _against_annotators(group: IntArray, sample: IntArray, own: Column, whole: Column, beside: IntArray) -> Effects:
+    """As :func:`_against_others` for annotators, who have a row each: the others weigh as much as one of them."""
+    n_others = np.bincount(beside)[beside] - 1
+    return group, sample, on_equal_images((own, whole, *_sums_of_others(own, whole, beside)), n_others)
 
 
 def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
@@ -85,17 +97,18 @@ def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
         ]
     for kind, second, own, whole in rates:
         group = effect_groups(kind, seats.annotator, second)
-        yield _against_others(group, seats.sample, own, whole, seats.sample)
+        yield _against_annotators(group, seats.sample, own, whole, seats.sample)
     # distance from the others in class and extent, against that of the others among themselves
     ends, of_sample = seats.own[t.pair_ends], t.n_matched[seats.sample]
     n_pairs = np.bincount(ends, minlength=n)
     for kind, values in (("conflicts", (~pairs.same_class).astype(np.float64)), ("loose", 1.0 - pairs.iou)):
         distance = sums_by(ends, np.tile(values, 2), n)
         gathered = sums_by(t.pair_sample, values, t.n_samples)[seats.sample] - distance
-        table = np.stack([distance, n_pairs, gathered, of_sample - n_pairs])
+        times = (t.n_assigned[seats.sample] - 2) / 2
+        table = on_equal_images((distance, n_pairs, gathered, of_sample - n_pairs), times)
         yield effect_groups(kind, seats.annotator), seats.sample, table
-    # bias of boxes in size and position; of two annotators, the first against the second
-    labels, offsets = t.offsets
+    # bias of boxes in size and position, from the others; of two annotators, the first against the second
+    labels, offsets = t.offsets_from_others if t.n_annotators > 2 else t.offsets
     of_box, (size, left, top, right, bottom) = seats.own[labels], offsets.T / 100.0
     n_boxes, kept = np.bincount(of_box, minlength=n), (seats.annotator == 0) | (t.n_annotators > 2)
     for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
@@ -114,7 +127,8 @@ def _closeness(t: Tables) -> Effects:
     often = np.flatnonzero(np.tile((t.pairs_met.n_shared >= MIN_IMAGES)[t.meeting_pair[scored]], 2))
     first, second = rows[often], np.concatenate(both[::-1])[often]
     group = effect_groups("close", t.seats.annotator[first], t.seats.annotator[second])
-    return group, t.seats.sample[first], np.stack([score, np.ones(len(score)), total, count])[:, often]
+    columns = on_equal_images((score, np.ones(len(score)), total, count), count)
+    return group, t.seats.sample[first], columns[:, often]
 
 
 def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
@@ -178,7 +192,7 @@ def _effects_of_classes(t: Tables) -> Iterator[Effects]:
             if kind == "class_missed":  # misses of a class by an annotator, against the other annotators
                 group = effect_groups("misses_class", seats.annotator[seat], code)
                 beside = distinct(sample * t.n_categories + code, t.n_samples * t.n_categories)[1]
-                yield _against_others(group, sample, missed, could_miss, beside)
+                yield _against_annotators(group, sample, missed, could_miss, beside)
             yield parts(kind, seat, code, missed, assigned)
     # labels that met another class
     apart, sample = ~pairs.same_class, t.pair_sample

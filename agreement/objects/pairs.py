@@ -123,6 +123,7 @@ def pair_numbers(
     also: dict[str, FloatArray | IntArray] = {
         "n_a": meetings.n_a,
         "n_b": meetings.n_b,
+        "n_beside_others": (meetings.n_a + meetings.n_b) * (t.n_assigned[meetings.sample] > 2),
         "iou_same_class": sums_by(row[same], t.pairs.iou[same], n),
     }
     if "aligned" in t.part:

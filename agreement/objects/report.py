@@ -200,7 +200,7 @@ class Bias(WithIntervals):
     (area / area of the median box), minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges
     divided by the median box's width or height. ``mean``, ``std`` and ``intervals`` (of the means) have these keys.
 
-    The median includes the annotator's own box: with two annotators, each shows half of their difference.
+    The median includes the annotator's own box: where two drew the object, each shows half of their difference.
     """
 
     n: int

@@ -251,7 +251,7 @@ def _tested(
     one, products, n_draws = np.ones(values.size), np.zeros((values.size, 10)), np.maximum(n, 2)
     products[:, 0] = (np.where(np.isnan(error), 0.0, error) ** 2 * (n_draws - 1) / n_draws).ravel()
     sums = np.stack([values.ravel(), one, rest.ravel(), one], axis=1)
-    moments = RateMoments(np.arange(values.size), n_draws.ravel(), sums, products)
+    moments = RateMoments(np.arange(values.size), n_draws.ravel(), sums, products, sums[:, 3])
     tests = rate_tests(moments, margin=MARGIN)
     enough = (n >= MIN_IMAGES) & ~np.isnan(error) & ~np.isnan(values - rest)
     n_labels = np.array([part.n_objects for part in parts])

@@ -11,7 +11,15 @@ import numpy as np
 from ...metrics.alpha import alpha_of
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
+from ..evidence.hypotheses import (
+    EffectRows,
+    Effects,
+    effect_groups,
+    findings_of,
+    kind_mask,
+    minus_others,
+    on_equal_images,
+)
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of, sample_numbers
@@ -384,8 +392,10 @@ def pixel_effects(agreement: PixelAgreement, values: IntArray, background: int |
     whole = np.bincount(ends, minlength=n_samples * n).reshape(n_samples, n)
     others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
     of_sample, annotator = np.nonzero(whole)
-    columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
-    yield effect_groups("loose", annotator), of_sample, np.stack(columns)
+    # an annotator has a score with every other one, or with none
+    every = [each[of_sample, annotator] for each in (own, whole, others[0] - own, others[1] - whole)]
+    columns = on_equal_images(every, (every[1] - 1) / 2)
+    yield effect_groups("loose", annotator), of_sample, columns
     # classes with low agreement
     drawn = are_classes(agreement.values, background)
     code, sample = np.searchsorted(values, agreement.values[drawn]), agreement.sample[drawn]
@@ -398,7 +408,7 @@ def pixel_effects(agreement: PixelAgreement, values: IntArray, background: int |
     share = agreement.area[drawn] / np.maximum(agreement.n_pixels[sample], 1)[:, None]
     mean = np.where(assigned, share, 0.0).sum(axis=1) / np.maximum(assigned.sum(axis=1), 1)
     # of two annotators the difference between them, counted once
-    of_annotators = share[:, :1] - share[:, 1:] if n == 2 else share - mean[:, None]
+    of_annotators = share[:, :1] - share[:, 1:] if n == 2 else minus_others(share, assigned)
     row, annotator = np.nonzero(assigned[:, : of_annotators.shape[1]] & (mean > 0)[:, None])
     areas = np.zeros((4, len(row)))
     areas[:2] = of_annotators[row, annotator], mean[row]

@@ -31,6 +31,7 @@ from ..evidence.hypotheses import (
     effect_groups,
     findings_and_confusions,
     often_given,
+    on_equal_images,
 )
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
@@ -236,7 +237,8 @@ def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]
     n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
     differ = np.where(given, n_others + 1 - n_agreeing(ratings, table.tolerance), 0)
     rest = [np.where(n_others > 0, each.sum(axis=1, keepdims=True) // 2 - each, 0) for each in (differ, n_others)]
-    effects.add_table("conflicts", range(ratings.shape[1]), (differ, n_others, *rest))
+    compared = on_equal_images((differ, n_others, *rest), (n_others - 1) / 2)
+    effects.add_table("conflicts", range(ratings.shape[1]), compared)
     if table.level != "nominal" and given.any() and (low := np.nanmin(values)) < (high := np.nanmax(values)):
         effects.add_deviations("rates", (values - low) / (high - low), ~np.isnan(values))
     expected: dict[int, float] = {}

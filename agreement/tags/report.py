@@ -12,7 +12,7 @@ from ...metrics.alpha import alpha_of
 from ...metrics.alpha.sets import TagSets, expected_disagreement_of_sets, set_distance
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import FloatArray, sums_by
-from ..evidence.hypotheses import EffectRows, findings_of, often_given
+from ..evidence.hypotheses import EffectRows, findings_of, often_given, on_equal_images
 from ..matching.verdicts import AGREED, LONE
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, other_reading, rated_only, report_estimates, report_of, sample_numbers
@@ -232,7 +232,7 @@ def tag_effects(t: TagAgreement, context: ReportContext) -> dict[str, Any]:
         rates["misses"] = missed, missed + count(t.votes >= 3)
     for kind, both in rates.items():
         others = (np.where(t.assigned, each.sum(axis=1, keepdims=True) - each, 0.0) for each in both)
-        effects.add_table(kind, who, (*both, *others))
+        effects.add_table(kind, who, on_equal_images((*both, *others), t.n_annotators[:, None] - 1))
 
     # annotators' rates of each tag against the others', and tags that are missed more than other tags. With two
     # annotators no two others gave a tag: then it is missed if only one of them gave it

@@ -116,6 +116,8 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     notes += ["Draws: against the median box of the object."] * has_bias
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
+    elif has_bias and any(entry["votes"] == 2 for entry in report.existence.votes):
+        notes.append("Where two drew it, each shows half of their difference.")
     shown = shortlist_annotators(report)
     words = [" ".join(notes)] if shown.entries else []
     parts = [*shortlist_parts(columns, shown), *words]

@@ -11,8 +11,8 @@ from ...agreement.statistics.main_numbers import QUESTIONS
 from ..text.advice import (
     Phrase,
     against,
-    against_median_box,
     class_conflicts,
+    drawn_otherwise,
     loose,
     merge_effect,
     stands_out,
@@ -131,9 +131,9 @@ OBJECT_PHRASES: dict[str, Phrase] = {
     "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone labels", against(finding)),
     "twice": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels twice", against(finding)),
     "loose": loose("mean {report.localisation.measure}"),
-    "box_size": against_median_box("larger", "smaller"),
-    "box_right": against_median_box("further right", "further left"),
-    "box_down": against_median_box("lower", "higher"),
+    "box_size": drawn_otherwise("larger", "smaller"),
+    "box_right": drawn_otherwise("further right", "further left"),
+    "box_down": drawn_otherwise("lower", "higher"),
     "class_missed": lambda finding, report: (
         f"Of {finding.classes[0]!r} {_left_out(finding, report)}",
         against(finding, "other classes"),

@@ -191,20 +191,23 @@ def by_share(more: str, less: str) -> Phrase:
     return said
 
 
-def against_median_box(more: str, less: str) -> Phrase:
-    """Phrase on boxes that differ from the median box by a share, as in the tables, and on those of the others."""
+def drawn_otherwise(more: str, less: str) -> Phrase:
+    """Phrase on boxes that differ from those of the others by a share; of two annotators, how both differ from the
+    median box, as in the tables."""
+    of_several = by_share(*(f"draws boxes {{share}} {each} than the others" for each in (more, less)))
 
     def offset(value: float, than: str = "") -> str:
         share = f"{100.0 * abs(value):.0f} %"
         return "like the median box" if share == "0 %" else f"{share} {more if value > 0 else less}{than}"
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
-        who = "the median annotator" if len(report.annotators) > 2 else "the other"
+        if len(report.annotators) > 2:
+            return of_several(finding, report)
         low, high = sorted((abs(finding.low), abs(finding.high)))
         apart = f"{100.0 * abs(finding.difference):.0f} % apart [{100.0 * low:.0f}, {100.0 * high:.0f}]"
         return (
             f"draws boxes {offset(finding.value, ' than the median box')}",
-            f"({who}: {offset(finding.others)}; {apart})",
+            f"(the other: {offset(finding.others)}; {apart})",
         )
 
     return said

@@ -29,6 +29,7 @@ class RateMoments:
     n: IntArray  #: shape ``(G,)``, images on which the denominator of the group is not 0
     sums: FloatArray  #: shape ``(G, 4)``
     products: FloatArray  #: shape ``(G, 10)``, of the columns (0, 0), (0, 1) … (3, 3)
+    n_others: FloatArray  #: shape ``(G,)``, labels of the others
 
     @classmethod
     def of(cls, group: IntArray, columns: FloatArray) -> RateMoments:
@@ -36,14 +37,16 @@ class RateMoments:
 
         Args:
             group: shape ``(T,)``, group of every row
-            columns: shape ``(4, T)``, a row for every image of a group: numerator, denominator, those of the others
+            columns: shape ``(4, T)``, a row for every image of a group: numerator, denominator, those of the others;
+                or ``(5, T)``, if the labels of the others, the last column, are not their denominator
         """
         lowest = group.min(initial=np.iinfo(np.int64).max)
         different, place = distinct(group - lowest, int((group - lowest).max(initial=-1)) + 1)
         n = len(different)
         products = (columns[k] * columns[m] for k, m in zip(*_UPPER, strict=True))
         n_observed = np.bincount(place[columns[1] != 0], minlength=n)
-        return cls(different + lowest, n_observed, _sums(place, columns, n), _sums(place, products, n))
+        sums = _sums(place, columns, n)
+        return cls(different + lowest, n_observed, sums[:, :N_COLUMNS], _sums(place, products, n), sums[:, -1])
 
     @classmethod
     def of_table(cls, group: IntArray, columns: FloatArray, clusters: IntArray | None = None) -> RateMoments:
@@ -51,20 +54,30 @@ class RateMoments:
 
         Args:
             group: shape ``(G,)``, ascending, each once
-            columns: shape ``(4, S, G)``
+            columns: shape ``(4, S, G)`` or ``(5, S, G)``, as of :meth:`of`
             clusters: shape ``(S,)``, number of the video or group of every image, which counts as one image; None: none
         """
         if clusters is not None:
-            added = np.zeros((int(clusters.max(initial=-1)) + 1, N_COLUMNS, len(group)))
+            added = np.zeros((int(clusters.max(initial=-1)) + 1, len(columns), len(group)))
             np.add.at(added, clusters, columns.swapaxes(0, 1))
             columns = added.swapaxes(0, 1)
         products = [(columns[i] * columns[j]).sum(axis=0) for i, j in zip(*_UPPER, strict=True)]
         n = np.count_nonzero(columns[1], axis=0)
-        return cls(group, n, columns.sum(axis=1).T, np.stack(products, axis=1))
+        sums = columns.sum(axis=1).T
+        return cls(group, n, sums[:, :N_COLUMNS], np.stack(products, axis=1), sums[:, -1])
 
-    def only(self, groups: BoolArray) -> RateMoments:
-        """The moments of the groups in a mask ``(G,)``."""
-        return RateMoments(self.group[groups], self.n[groups], self.sums[groups], self.products[groups])
+    def only(self, groups: BoolArray | IntArray) -> RateMoments:
+        """The moments of the groups in a mask ``(G,)``, or in these rows."""
+        sums, products = self.sums[groups], self.products[groups]
+        return RateMoments(self.group[groups], self.n[groups], sums, products, self.n_others[groups])
+
+    def times(self, factor: FloatArray) -> RateMoments:
+        """The moments with the numerators of all groups multiplied, by factors of shape ``(G,)``."""
+        sums, products = self.sums.copy(), self.products.copy()
+        sums[:, 0] *= factor
+        products[:, :N_COLUMNS] *= factor[:, None]
+        products[:, 0] *= factor
+        return RateMoments(self.group, self.n, sums, products, self.n_others)
 
     @classmethod
     def added(cls, parts: Sequence[RateMoments]) -> RateMoments:
@@ -72,8 +85,11 @@ class RateMoments:
         parts = [cls.of(np.empty(0, np.int64), np.empty((N_COLUMNS, 0))), *parts]
         group, place = np.unique(np.concatenate([part.group for part in parts]), return_inverse=True)
         n = sums_by(place, np.concatenate([part.n for part in parts]), len(group)).astype(np.int64)
-        sums, products = (np.concatenate([getattr(part, name) for part in parts]) for name in ("sums", "products"))
-        return cls(group, n, _sums(place, sums.T, len(group)), _sums(place, products.T, len(group)))
+        sums, products, n_others = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("sums", "products", "n_others")
+        )
+        sums, products = (_sums(place, each.T, len(group)) for each in (sums, products))
+        return cls(group, n, sums, products, sums_by(place, n_others, len(group)))
 
 
 def _sums(place: IntArray, columns: Iterable[FloatArray], n: int) -> FloatArray:

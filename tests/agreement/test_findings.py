@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from tests.agreement.agreement_oracle import object_report
-from tests.agreement.families import KINDS
+from tests.agreement.families import KINDS, measured_masks
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.agreement.rating_oracle import report_of
 from tests.chance import few, seeds, some_seeds
@@ -289,7 +291,7 @@ def test_shares_of_classes_are_those_of_counting() -> None:
     rows += [("dog", "dog", "dog", "dog")] * 50
     report = report_of(rows, make_config(["alice", "bob", "carol", "dave"], resamples=0))
     found = {(each.kind, *each.annotators, *each.classes): each for each in report.findings}
-    # minus the mean of all on the image: 0.75 of 30 images for bob, -0.25 for each of the others
+    # minus the mean of the others on the image, times 3/4, their share: 0.75 of 30 images for bob, -0.25 for each other
     bob = found["class_used", "bob", "dog"]
     assert (bob.value, bob.others, bob.difference) == pytest.approx((22.5 / 150, -7.5 / 150, 30 / 150))
     assert (bob.n_labels, bob.n_images) == (150, 150)
@@ -348,10 +350,273 @@ def test_moments_are_those_of_videos() -> None:
     habits.add_deviations("rates", values, given)
     moments = habits.moments()
     for r in range(3):
-        own = [values[k, r] - values[k][given[k]].mean() if given[k, r] else 0.0 for k in range(40)]
+        of_others = given & (np.arange(3) != r)
+        compared = given[:, r] & of_others.any(axis=1)
+        own = [values[k, r] - values[k][of_others[k]].mean() if compared[k] else 0.0 for k in range(40)]
         frames = [np.flatnonzero(clusters == v) for v in range(10)]
-        by_video = [(sum(own[k] for k in video), given[video, r].sum()) for video in frames]
+        by_video = [(sum(own[k] for k in video), compared[video].sum()) for video in frames]
         assert moments.n[r] == sum(n > 0 for _, n in by_video)
-        assert moments.sums[r, :2] == pytest.approx([sum(own), given[:, r].sum()])
+        assert moments.sums[r, :2] == pytest.approx([sum(own), compared.sum()])
         products = [sum(x * x for x, _ in by_video), sum(x * n for x, n in by_video), sum(n * n for _, n in by_video)]
         assert moments.products[r, [0, 1, 4]] == pytest.approx(products)
+
+
+def _asked(n_of_all: int, n_of_two: int, n: int, rng: np.random.Generator, few_asked: int = 2) -> np.ndarray:
+    """Who is asked on every image, ``(S, n)``: all on the first ones, two (or so many) on the others."""
+    asked = np.zeros((n_of_all + n_of_two, n), bool)
+    asked[:n_of_all] = True
+    for row in asked[n_of_all:]:
+        row[rng.choice(n, few_asked, replace=False)] = True
+    return asked
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_who_errs_alike_does_not_differ_where_images_have_different_numbers_of_annotators(seed: int) -> None:
+    """A label is lone more often where fewer could draw the object, and classes differ where images are hard."""
+    rng = np.random.default_rng(seed)
+    asked = _asked(40, 300, 8, rng)
+    drew = rng.random((*asked.shape, 6)) < np.r_[np.full(5, 0.9), 0.3]
+    report = _slots_report(drew & asked[..., None], np.ones(drew.shape, int), asked)
+    assert report.n_tested > 20
+    assert report.findings == []
+    asked = _asked(50, 500, 8, rng, 3)
+    rows = []
+    for number, row in enumerate(asked):
+        right, truth = rng.random(8) < (0.96 if number < 50 else 0.8), rng.integers(4)
+        given = np.where(right, truth, rng.integers(0, 4, 8))
+        rows.append(["cdow"[given[k]] if row[k] else None for k in range(8)])
+    report = report_of(rows, make_config([f"w{k}" for k in range(8)], resamples=0))
+    assert [each for each in report.findings if each.kind == "conflicts"] == []
+
+
+def _slots_report(drew: np.ndarray, category: np.ndarray, asked: np.ndarray, larger: float = 0.0) -> ObjectReport:
+    """The report on objects in fixed places: who drew which ``(S, R, places)``, with which class.
+
+    Boxes of every annotator are larger by this than those of the one before.
+    """
+    sample, annotator, place = np.nonzero(drew)
+    size = 0.08 * (1 + larger * annotator)
+    xywh = np.column_stack([0.02 + 0.12 * place, 0.02 + 0.12 * place, size, size])
+    label = category[sample, annotator, place]
+    return report_on(GeneratedBoxes(sample, annotator, label, xywh, *asked.shape, asked))
+
+
+def _mean_of_others(rows: list[list[tuple[float, float] | None]], who: int) -> tuple[float, float]:
+    """Rate of an annotator, and of the mean of the others, from count and denominator by image and annotator."""
+    sums = np.zeros(4)
+    for row in rows:
+        others = [each for number, each in enumerate(row) if number != who and each is not None]
+        if row[who] is not None and others:
+            sums += [*row[who], *np.mean(others, axis=0)]
+    return sums[0] / sums[1], sums[2] / sums[3]
+
+
+def _rates(moments: RateMoments, kind: str, second: int = 0) -> dict[int, tuple[float, float]]:
+    rows = np.flatnonzero(hypotheses.kind_mask(moments.group, kind))
+    first, of_rows = hypotheses.group_subjects(moments.group[rows])
+    return {
+        int(who): (own / whole, others / of_others)
+        for who, of, (own, whole, others, of_others) in zip(first, of_rows, moments.sums[rows], strict=True)
+        if of == second and of_others
+    }
+
+
+@pytest.fixture
+def moments_of(monkeypatch: pytest.MonkeyPatch) -> list[RateMoments]:
+    seen: list[RateMoments] = []
+    real = hypotheses._due_to_one
+    monkeypatch.setattr(hypotheses, "_due_to_one", lambda moments: seen.append(moments) or real(moments))
+    return seen
+
+
+def test_rates_of_the_others_are_means_over_them_on_every_image(moments_of: list[RateMoments]) -> None:
+    """Objects, counted by loops: of the annotator and of every other one; pairs with the annotator and without."""
+    rng, n = np.random.default_rng(2), 4
+    asked = rng.random((60, n)) < 0.7
+    drew = (rng.random((60, n, 6)) < 0.7) & asked[..., None]
+    category = rng.integers(1, 3, drew.shape)
+    _slots_report(drew, category, asked, 0.01)
+    (moments,) = moments_of
+    lone, missed = [], []
+    pairs: dict[str, list[dict[tuple[int, int], tuple[float, float]]]] = {"conflicts": [], "loose": [], "close": []}
+    for image, of in enumerate(drew):
+        votes = of.sum(axis=0)
+        who = np.flatnonzero(asked[image])
+        rated = len(who) > 1
+        lone.append([((of[r] & (votes == 1)).sum(), of[r].sum()) if rated and r in who else None for r in range(n)])
+        by_two = [(votes - of[r] >= 2) for r in range(n)]
+        missed.append([((by_two[r] & ~of[r]).sum(), by_two[r].sum()) if rated and r in who else None for r in range(n)])
+        for each in pairs.values():
+            each.append({})
+        for a, b in combinations(who, 2):
+            both = np.flatnonzero(of[a] & of[b])
+            same = category[image, a, both] == category[image, b, both]
+            iou = ((1 + 0.01 * a) / (1 + 0.01 * b)) ** 2
+            pairs["conflicts"][-1][a, b] = (~same).sum(), len(both)
+            pairs["loose"][-1][a, b] = (1 - iou) * len(both), len(both)
+            if of.any():
+                n_drawn = of[a].sum() + of[b].sum()
+                pairs["close"][-1][a, b] = (2 * iou * same.sum() / n_drawn if n_drawn else 1.0), 1
+    for kind, rows in (("lone", lone), ("misses", missed)):
+        found = _rates(moments, kind)
+        for r in range(n):
+            assert found[r] == pytest.approx(_mean_of_others(rows, r), abs=1e-6), kind
+    for kind in ("conflicts", "loose"):
+        found = _rates(moments, kind)
+        for r in range(n):
+            assert found[r] == pytest.approx(_against_pairs_of_others(pairs[kind], r), abs=1e-6), kind
+    for b in (1, 3):
+        own, others = [], []
+        for of_image in pairs["close"]:
+            beside = [value for ends, (value, _) in of_image.items() if 0 in ends and b not in ends]
+            if (0, b) in of_image and beside:
+                own.append(of_image[0, b][0])
+                others.append(np.mean(beside))
+        assert _rates(moments, "close", b)[0] == pytest.approx((np.mean(own), np.mean(others)), abs=1e-6)
+
+
+def _against_pairs_of_others(images: list[dict[tuple[int, int], tuple[float, float]]], who: int) -> tuple[float, float]:
+    """Rate of the pairs of an annotator, and of the mean of pairs without, of images that have both."""
+    sums = np.zeros(4)
+    for pairs in images:
+        own = [each for ends, each in pairs.items() if who in ends]
+        others = [each for ends, each in pairs.items() if who not in ends]
+        if own and len({r for ends in pairs for r in ends}) > len(own) and others:
+            sums += [*np.sum(own, axis=0), *(len(own) * np.mean(others, axis=0))]
+    return sums[0] / sums[1], sums[2] / sums[3]
+
+
+def test_rates_of_the_others_are_means_over_them_of_ratings_tags_and_masks(moments_of: list[RateMoments]) -> None:
+    for kind in ("classes", "tags", "masks"):
+        samples = [sample for sample in KINDS[kind].samples(3, 60) if len(sample) > 1]
+        KINDS[kind].report(samples, resamples=0)
+    classes, tags, masks = moments_of
+    samples = [sample for sample in KINDS["classes"].samples(3, 60) if len(sample) > 1]
+    pairs = [{(a, b): (float(each[a] != each[b]), 1.0) for a, b in combinations(sorted(each), 2)} for each in samples]
+    found = _rates(classes, "conflicts")
+    for r in range(3):
+        assert found[r] == pytest.approx(_against_pairs_of_others(pairs, r))
+    samples = [sample for sample in KINDS["tags"].samples(3, 60) if len(sample) > 1]
+    rows, missed = [], []
+    for sample in samples:
+        votes = Counter(tag for tags in sample.values() for tag in set(tags))
+        rows.append([(sum(votes[tag] == 1 for tag in set(sample[r])), len(set(sample[r]))) if r in sample else None
+                     for r in range(3)])  # fmt: skip
+        by_two = [{tag for tag, n in votes.items() if n - (tag in sample.get(r, ())) >= 2} for r in range(3)]
+        missed.append([(len(by_two[r] - set(sample[r])), len(by_two[r])) if r in sample else None for r in range(3)])
+    for kind, counts in (("lone", rows), ("misses", missed)):
+        found = _rates(tags, kind)
+        for r in range(3):
+            assert found[r] == pytest.approx(_mean_of_others(counts, r)), kind
+    samples = [sample for sample in KINDS["masks"].samples(3, 60) if len(sample) > 1]
+    agreement = measured_masks(samples, make_config(NAMES[:3]))
+    of_images: list[dict[tuple[int, int], tuple[float, float]]] = [{} for _ in samples]
+    for image, (a, b), score in zip(
+        agreement.pair_sample.tolist(), agreement.pair.tolist(), agreement.pair_numbers[:, 0].tolist(), strict=True
+    ):
+        if not np.isnan(score):
+            of_images[image][a, b] = 1 - score, 1.0
+    found = _rates(masks, "loose")
+    for r in range(3):
+        assert found[r] == pytest.approx(_against_pairs_of_others(of_images, r))
+
+
+#: who is asked on every image: two of six by chance, all six, and the first with one of the others
+DESIGNS = ("two", "all", "first and one")
+
+
+def _design(design: str, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+    if design == "first and one":
+        asked = np.zeros((n_samples, 6), bool)
+        asked[:, 0] = True
+        asked[np.arange(n_samples), rng.integers(1, 6, n_samples)] = True
+        return asked
+    return _asked(0, n_samples, 6, rng, 6 if design == "all" else 2)
+
+
+def _to_median_annotator(values: np.ndarray, given: np.ndarray, weights: np.ndarray | None = None) -> list[np.ndarray]:
+    """Rates of the annotators and of the median one, by loops: own minus mean of the others, times their share."""
+    weights = np.ones(len(values)) if weights is None else weights
+    sums = np.zeros((2, values.shape[1]))
+    for row, asked, weight in zip(values, given, weights, strict=True):
+        who = np.flatnonzero(asked)
+        for r in who:
+            others = [row[k] for k in who if k != r]
+            if others:
+                sums[:, r] += row[r] - np.mean(others), weight
+    rates, shares = sums[0] / sums[1], 1 - sums[1] / sums[1].sum()
+    return [shares * rates, shares * np.median(rates)]
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_habit_has_its_size_whoever_is_asked_on_an_image(design: str) -> None:
+    """The first of six gives a class 20 points more often, rates 10 % of the scale higher, draws 10 % larger."""
+    rng = np.random.default_rng(7)
+    asked = _design(design, 900, rng)
+    truth, rate = rng.random(900) < 0.4, rng.integers(0, 11, 900) / 10.0
+    gave = np.tile(truth[:, None], 6)
+    gave[:, 0] |= rng.random(900) < 1 / 3
+    numbers = rate[:, None] + rng.normal(0, 0.05, asked.shape) + 0.1 * (np.arange(6) == 0)
+    names = make_config([f"w{k}" for k in range(6)], resamples=0)
+    rows = [["x" if yes else "y" for yes in row] for row in gave]
+    size = 0.08 * np.where(np.arange(6) == 0, 1.1, 1.0) * np.exp(rng.normal(0, 0.03, (900, 6)))
+    reports = {
+        "class_used": report_of(_of_asked(rows, asked), names),
+        "rates": report_of(_of_asked(numbers.tolist(), asked), names, numbers=True),
+        "box_size": _sized(size[:300], asked[:300]),
+    }
+    planted = {"class_used": (gave[:, 0] & ~truth).mean(), "rates": 0.1 / np.ptp(numbers[asked]), "box_size": 0.1}
+    for kind, report in reports.items():
+        found = [each for each in report.findings if each.kind == kind and each.classes in ([], ["x"])]
+        assert [each.annotators for each in found if each.difference > 0] == [[report.annotators[0].name]]
+        assert len(found) == 1
+        assert found[0].difference == pytest.approx(planted[kind], rel=0.12), kind
+        # seen from the others, who is 10 % larger makes them 9 % smaller
+        assert found[0].low - 0.005 < planted[kind] < found[0].high + 0.005
+    shown = [_to_median_annotator(gave, asked), _to_median_annotator(numbers / np.ptp(numbers[asked]), asked)]
+    for kind, (own, median) in zip(("class_used", "rates"), shown, strict=True):
+        (found,) = [each for each in reports[kind].findings if each.kind == kind and each.classes in ([], ["x"])]
+        assert (found.value, found.others) == pytest.approx((own[0], median[0]))
+
+
+def _of_asked(rows: list[list], asked: np.ndarray) -> list[list]:
+    return [[v if ok else None for v, ok in zip(*each, strict=True)] for each in zip(rows, asked, strict=True)]
+
+
+def _sized(side: np.ndarray, asked: np.ndarray) -> ObjectReport:
+    """The report on one object with its centre in the middle of every image, drawn with these sides ``(S, R)``."""
+    sample, annotator = np.nonzero(asked)
+    size = side[sample, annotator]
+    xywh = np.column_stack([0.5 - size / 2, 0.5 - size / 2, size, size])
+    return report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, *asked.shape, asked))
+
+
+def test_boxes_are_compared_with_the_mean_box_of_the_others() -> None:
+    rng = np.random.default_rng(4)
+    asked = _asked(40, 60, 4, rng)
+    side = np.array([0.1, 0.1, 0.1, 0.12]) * rng.uniform(0.95, 1.05, (100, 4))
+    (found,) = [each for each in _sized(side, asked).findings if each.kind == "box_size"]
+    relative = np.zeros_like(side)
+    for image, r in zip(*np.nonzero(asked), strict=True):
+        relative[image, r] = side[image, r] / np.mean([side[image, k] for k in np.flatnonzero(asked[image]) if k != r])
+    n = asked.sum(axis=0)
+    rates, shares = np.where(asked, relative - 1, 0).sum(axis=0) / n, 1 - n / n.sum()
+    assert found.annotators == ["worker 4"]
+    assert (found.value, found.others) == pytest.approx((shares[3] * rates[3], shares[3] * np.median(rates)))
+
+
+def test_areas_are_compared_with_the_mean_of_the_others() -> None:
+    """alice paints a fifth more; every image is painted by two of three."""
+    rng = np.random.default_rng(5)
+    area, given = rng.integers(20, 60, 90)[:, None] + np.zeros((90, 3), int), _asked(0, 90, 3, rng)
+    area[:, 0] = np.round(1.2 * area[:, 0])
+    area += rng.integers(-1, 2, area.shape)
+    samples = [
+        {r: (np.arange(100).reshape(10, 10) < area[k, r]).astype(int) for r in np.flatnonzero(given[k]).tolist()}
+        for k in range(90)
+    ]
+    (found,) = [each for each in KINDS["masks"].report(samples).findings if each.kind == "class_area"]
+    assert found.annotators == ["alice"]
+    mean = np.array([row[asked].mean() for row, asked in zip(area, given, strict=True)])
+    own, median = _to_median_annotator(area * 1.0, given, mean)
+    assert (found.value, found.others) == pytest.approx((own[0], median[0]))

@@ -135,12 +135,10 @@ def test_a_run_without_samples_says_why(make_dataset):
     dataset.set_values("checked", [True] * 4)
     compute_quickly(dataset.exists("checked"), ANNOTATORS)
     dataset.delete_sample_field("checked")
-    with pytest.raises(AgreementInputError, match="but the view of the run shows none any more; compute it again on"):
-        update_agreement(dataset, progress=False)
+    refused("but the view of the run shows none any more; compute it again on", update_agreement, dataset)
     compute_quickly(dataset, ANNOTATORS, run_key="all")
     dataset.delete_samples(dataset.values("id"))
-    with pytest.raises(AgreementInputError, match="but all of them were deleted; compute it again on others, or del"):
-        update_agreement(dataset, "all", progress=False)
+    refused("but all of them were deleted; compute it again on others, or del", update_agreement, dataset, "all")
 
 
 @pytest.mark.long
