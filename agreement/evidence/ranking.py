@@ -115,7 +115,8 @@ def ends_of_ranking(entries: Sequence[E], at_most: int, whole: float | None, num
     Args:
         entries: annotators, pairs, classes or tags
         at_most: maximum number of each
-        whole: the number of all together, None where undefined
+        whole: the number of all together, None where undefined: of scores ``score.of_meetings``, the mean over the
+            meetings of which entries have theirs
         number: the number to rank by
     """
     known = [(entry, interval) for entry in entries if (interval := supported(entry, number)) is not None]

@@ -45,7 +45,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     everybody: Sequence[Any] = report.annotators
     annotators = [entry for entry in everybody if entry.score is not None]
     theme.require(annotators, "no annotator has a score")
-    ends = ends_of_ranking(annotators, len(annotators), report.score.mean)
+    ends = ends_of_ranking(annotators, len(annotators), report.score.of_meetings)
     colours = {entry.name: theme.RED for entry in ends.least} | {entry.name: theme.GREEN for entry in ends.most}
     named = {entry.name for entry in (*ends.least[:AT_EACH_END], *ends.most[:AT_EACH_END])}
     points = go.Scatter(
@@ -77,8 +77,8 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     drawn = theme.figure([points], finding, height=320, above=10)
     drawn.update_xaxes(title_text="labels", rangemode="tozero")
     drawn.update_yaxes(title_text="score with the others")
-    if report.score.mean is not None:
-        drawn.add_hline(y=report.score.mean, line={"color": theme.LINE, "width": 1})
+    if report.score.of_meetings is not None:
+        drawn.add_hline(y=report.score.of_meetings, line={"color": theme.LINE, "width": 1})
     return drawn
 
 

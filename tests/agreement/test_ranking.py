@@ -25,6 +25,7 @@ from tests.agreement.agreement_oracle import (
     records_of,
 )
 from tests.agreement.habits import CLASSES, Habits, simulate
+from tests.agreement.rating_oracle import report_of as rating_report_of
 from tests.chance import seeds
 from tests.charts.filled import filled_report, filled_values, interval
 
@@ -59,6 +60,7 @@ from annotator_agreement.charts.figures import annotator_order
 from annotator_agreement.charts.objects import class_sentence
 from annotator_agreement.charts.reports import object_reasons
 from annotator_agreement.charts.text import clearly_confused, confusions_section, unclear_conflicts
+from annotator_agreement.charts.text.shortlists import shortlist_annotators
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
 
@@ -83,6 +85,25 @@ def test_a_ranking_goes_by_the_conservative_end_of_the_interval() -> None:
     assert ends.n_supported == 4
     # an interval that ends at the number of all is not clearly off it
     assert (ends_of_ranking(entries, 4, 0.3).least, ends_of_ranking(entries, 4, 0.7).most) == ([], [])
+
+
+def test_annotators_who_meet_mostly_on_hard_images_are_not_below_all_together() -> None:
+    """14 alike rate 40 hard images, two of them each of 300 easy ones; of its meetings 19 of 20 are on hard images."""
+    rng, names = np.random.default_rng(3), [f"worker {k}" for k in range(14)]
+    rows: list[list[str | None]] = []
+    for chance, n_images, n_raters in ((0.7, 40, 14), (0.97, 300, 2)):
+        for _ in range(n_images):
+            truth, who = rng.integers(4), rng.choice(14, n_raters, replace=False)
+            said = np.where(rng.random(14) < chance, truth, rng.integers(4, size=14))
+            rows.append(["abcd"[said[k]] if k in who else None for k in range(14)])
+    report = rating_report_of(rows, make_config(names, resamples=200))
+    n_meetings = [sum(sum(each is not None for each in row) - 1 for row in rows if row[k]) for k in range(14)]
+    scores = [entry.score for entry in report.annotators]
+    assert report.score.of_meetings == pytest.approx(np.average(scores, weights=n_meetings), abs=1e-12)
+    assert report.score.mean > max(entry.intervals["score"].high for entry in report.annotators)
+    shown = shortlist_annotators(report)
+    assert (shown.entries, shown.title) == ([], "Annotators: of 14 none agrees clearly less or more than all")
+    assert f"the mean over all meetings of two annotators ({report.score.of_meetings:.2f})" in shown.rest
 
 
 @pytest.mark.parametrize(
