@@ -58,7 +58,7 @@ def worst(*values: float) -> list[dict[str, Any]]:
 def _confused(a: str, b: str, n: int, low: float, by_chance: float) -> dict[str, Any]:
     share = n / 100
     ends = {"share": share, "low": low, "high": 2 * share - low, "by_chance": by_chance}
-    return {"classes": [a, b], "n": n, "n_images": min(n, 40), **ends}
+    return {"classes": [a, b], "n": n, "n_images": min(n, 40), **ends, "is_clear": low > by_chance}
 
 
 def _finding(
