@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.agreement.families import KINDS
 from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
@@ -40,6 +41,7 @@ from annotator_agreement.charts.objects import (
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports import person_sentence, report_markdown, report_text
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
+from annotator_agreement.charts.reports.tags import tag_outcome
 from annotator_agreement.charts.text import grade_of, interval_notes
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
 
@@ -172,9 +174,20 @@ def test_without_labels_to_compare_nothing_is_said_of_agreement_and_one_category
         assert "No two annotators have labels to compare, so nothing can be said" in text
         assert "gave the same" not in text
     text = report_text(report_from_dict({**values, "tags": []}))
-    assert "Nobody gave a tag; all gave the same tags on" in text
+    assert f"Nobody gave a tag on {values['n_rated']} samples." in text
     one = report_from_dict({**OTHERS["ratings"]().to_dict(), "categories": ["cat"]})
     assert "Coefficients over 1 category:" in report_text(one)
+
+
+def test_samples_without_a_tag_are_not_said_to_be_tags_in_common() -> None:
+    """Nobody gave a tag on 90 of 100 images, on 10 each another one: they share none of 20 tags, and agree on 90."""
+    samples = [{0: [], 1: []}] * 90 + [{0: [1], 1: [2]}] * 10
+    report = KINDS["tags"].report(samples, resamples=0)
+    assert report.score.mean == pytest.approx(0.9)
+    assert tag_outcome(report) == (
+        "The tags of two annotators have a mean Jaccard index of 0.900 over samples (tags that both gave / tags that "
+        "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90 %)."
+    )
 
 
 GRADES = [
