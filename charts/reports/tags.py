@@ -46,7 +46,7 @@ def tag_outcome(report: TagReport) -> str:
     # a mean over samples: no share of tags, since samples without a tag count as much as those with many
     mean = f"mean Jaccard index of {shown_number(report.score.mean)} over {documents(report)}"
     meaning = "tags that both gave / tags that either gave; 1 where neither gave one"
-    return f"The tags of two annotators have a {mean} ({meaning}); {all_agree(report, 'tags, or none,')}."
+    return f"The tags of two annotators have a {mean} ({meaning}); {all_agree(report, 'gave the same tags, or none,')}."
 
 
 def tag_findings(report: TagReport) -> list[str]:

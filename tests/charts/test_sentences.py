@@ -41,8 +41,10 @@ from annotator_agreement.charts.objects import (
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports import person_sentence, report_markdown, report_text
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
+from annotator_agreement.charts.reports.ratings import RATING_PHRASES, rating_outcome
 from annotator_agreement.charts.reports.tags import tag_outcome
 from annotator_agreement.charts.text import grade_of, interval_notes
+from annotator_agreement.charts.text.advice import finding_text
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
@@ -186,8 +188,23 @@ def test_samples_without_a_tag_are_not_said_to_be_tags_in_common() -> None:
     assert report.score.mean == pytest.approx(0.9)
     assert tag_outcome(report) == (
         "The tags of two annotators have a mean Jaccard index of 0.900 over samples (tags that both gave / tags that "
-        "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90 %)."
+        "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90.0 %)."
     )
+
+
+def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> None:
+    samples = [{0: float(k % 5), 1: float(k % 5 + (1 if k % 2 else -1))} for k in range(60)]
+    report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
+    assert rating_outcome(report) == (
+        "Two annotators give ratings that differ by at most 1 in 100.0 % of cases; their ratings differ by 1.000 on "
+        "average; all gave ratings that differ by at most 1 on 60 of 60 samples (100.0 %)."
+    )
+    assert "the same rating in 0.0 % of cases" in rating_outcome(KINDS["numbers"].report(samples, resamples=0))
+    # the first is two off where the two others agree: every pair with the first differs by more than 1
+    samples = [{0: float(k % 5 + 2 * (k % 3 == 0)), 1: float(k % 5), 2: float(k % 5 + k % 2)} for k in range(60)]
+    report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
+    (found,) = [each for each in report.findings if each.kind == "conflicts"]
+    assert "differs in rating by more than 1 in" in finding_text(found, report, RATING_PHRASES)
 
 
 GRADES = [
