@@ -476,7 +476,8 @@ class Confused:
 
     ``n`` pairs of labels have these classes, on ``n_images`` images. That is a ``share`` of all pairs of labels with
     different classes, with its 95 % interval from ``low`` to ``high``. ``by_chance`` is the share if conflicts fell on
-    all other classes evenly, or as often as these occur, whichever is larger.
+    all other classes evenly, or as often as these occur, whichever is larger. ``is_clear`` if that the two are confused
+    is among the findings of the report: of many pairs, some intervals are above chance by chance.
     """
 
     classes: list[str]
@@ -486,11 +487,7 @@ class Confused:
     low: float
     high: float
     by_chance: float
-
-    @property
-    def is_clear(self) -> bool:
-        """True if the whole interval is above the share by chance."""
-        return self.low > self.by_chance
+    is_clear: bool = False
 
 
 def conflict_rows(
@@ -551,8 +548,9 @@ def findings_and_confusions(
 
     tested = rate_tests(moments.only(row), by_chance, limits=(-by_chance, 1.0 - by_chance))
     columns = (n, n_images, tested.rate, by_chance + tested.low, by_chance + tested.high, by_chance)
+    clear = [each.classes for each in found["findings"] if each.kind == "confused"]
     pairs = [
-        Confused(in_order([classes[first], classes[second]]), *values)
+        Confused(both := in_order([classes[first], classes[second]]), *values, is_clear=both in clear)
         for first, second, *values in zip(a.tolist(), b.tolist(), *(each.tolist() for each in columns), strict=True)
     ]
     pairs.sort(key=lambda pair: (-round(pair.low, 9), [natural_key(name) for name in pair.classes]))

@@ -3,7 +3,8 @@
 One rule for text, page, panel and tables. An annotator, a pair or a class has evidence if its number has an interval
 (10 images or more) and rests on 20 labels or more. Rankings go by the conservative end of the interval: who agrees most
 by the lower end, who agrees least by the upper end. Hence an entry with few labels, whose interval is wide, is at
-neither end. What has no evidence comes last, in the order of names.
+neither end. What has no evidence comes last, in the order of names. Of many numbers some lie off by chance: those that
+are called least or most, or an offset, are selected at a false discovery rate (:func:`far_from`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
 from ...metrics.bootstrap.confidence import MIN_SAMPLES
+from ...metrics.numeric.arrays import BoolArray
+from ...metrics.numeric.rate_tests import ROUNDING, false_discoveries
 
 
 class Limits(Protocol):
@@ -104,23 +110,64 @@ def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]
 class Ends(Generic[E]):
     """The entries that agree least and most, as far as their intervals support it."""
 
-    least: list[E]  #: those whose whole interval is below the number of all together; the clearest first
-    most: list[E]  #: those whose whole interval is above it; the clearest first
+    least: list[E]  #: those that are below the number of all together beyond chance; the clearest first
+    most: list[E]  #: those that are above it beyond chance; the clearest first
     n_supported: int  #: entries with enough evidence
 
 
+def far_from(
+    whole: float, values: Sequence[float], intervals: Sequence[Limits], ends: tuple[float, float] | None = None
+) -> BoolArray:
+    """Which of several numbers are not ``whole``, at a false discovery rate of 5 % among all of them.
+
+    The p-value of a number is the one of Student's t that its 95 % interval stands for: the end nearer to ``whole`` is
+    ``t(0.975; n - 1)`` errors from the number. What is found has ``whole`` outside its interval; of many, far outside.
+
+    Of many annotators who seldom err some did not err at all. Their intervals are narrow, as resampling cannot see what
+    did not occur. So the error includes what one more sample at the other end of the scale would change.
+
+    Args:
+        whole: the number to compare with
+        values: ``N`` numbers
+        intervals: their intervals
+        ends: the smallest and the largest value of one sample, where numbers are means on a scale; None: they are not
+
+    Returns:
+        shape ``(N,)``
+
+    References:
+        D. G. Altman, J. M. Bland, "How to obtain the P value from a confidence interval", 2011; Y. Benjamini, Y.
+        Hochberg, "Controlling the false discovery rate", 1995
+    """
+    value = np.array(values, np.float64)
+    low, high, n = np.array([(each.low, each.high, each.n) for each in intervals], np.float64).reshape(-1, 3).T
+    reach = np.where(value < whole, high - value, value - low)
+    # a number may lie outside its interval, if few samples are far from the others
+    reach = np.maximum(np.where(reach > ROUNDING, reach, high - low), ROUNDING)
+    df = np.maximum(n - 1.0, 1.0)
+    error = reach / stdtrit(df, 0.975)
+    if ends is not None:
+        error = np.hypot(error, np.where(value < whole, ends[1] - value, value - ends[0]) / (n + 1.0))
+    return false_discoveries(2.0 * stdtr(df, -np.abs(value - whole) / error))
+
+
 def ends_of_ranking(entries: Sequence[E], at_most: int, whole: float | None, number: str = "score") -> Ends[E]:
-    """The entries that agree clearly less, and clearly more, than all together.
+    """The entries that agree clearly less, and clearly more, than all together; see :func:`far_from`.
 
     Args:
         entries: annotators, pairs, classes or tags
         at_most: maximum number of each
-        whole: the number of all together, None where undefined
+        whole: the number of all together, None where undefined: of scores ``score.of_meetings``, the mean over the
+            meetings of which entries have theirs
         number: the number to rank by
     """
     known = [(entry, interval) for entry in entries if (interval := supported(entry, number)) is not None]
     if whole is None:
         return Ends([], [], len(known))
-    below = [entry for entry, interval in known if interval.high < whole]
-    above = [entry for entry, interval in known if interval.low > whole]
+    far = far_from(
+        whole, [getattr(entry, number) for entry, _ in known], [interval for _, interval in known], (0.0, 1.0)
+    )
+    found = [each for each, is_far in zip(known, far.tolist(), strict=True) if is_far]
+    below = [entry for entry, interval in found if interval.high < whole]
+    above = [entry for entry, interval in found if interval.low > whole]
     return Ends(least_first(below, number)[:at_most], most_first(above, number)[:at_most], len(known))

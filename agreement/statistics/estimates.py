@@ -47,6 +47,7 @@ P = TypeVar("P", bound=AgreementReport)
 _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
     "share_full_agreement": ("agreed", "rated"),
+    "score.of_meetings": ("score_of_meetings", "n_meetings"),
 }
 #: shares of cases (yes or no), by the last part of their name; unlike means of similarities, they are binomial
 _SHARES = {
@@ -105,7 +106,11 @@ def sample_numbers(records: Records) -> Numbers:
     rated = values.n_annotators >= 2
     scored = rated & ~np.isnan(values.score)
     agreed = rated & (values.n_disputed == 0)
-    found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored, "agreed": agreed, "rated": rated}
+    score = np.where(scored, values.score, 0.0)
+    # on a scored sample every two annotators have a score
+    n_meetings = np.where(scored, values.n_annotators * (values.n_annotators - 1) // 2, 0)
+    found = {"score": score, "n_scored": scored, "score_of_meetings": score * n_meetings, "n_meetings": n_meetings}
+    found |= {"agreed": agreed, "rated": rated}
     columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
     keys = tuple((name,) for name in _OF_SAMPLES)
     below = 2 * np.arange(len(keys)) + 1
@@ -287,7 +292,7 @@ def is_share_name(name: str) -> bool:
 
 
 def _is_binomial(name: str, scores_are_shares: bool) -> bool:
-    is_score = scores_are_shares and (name == "score.mean" or _last_part(name) == "score")
+    is_score = scores_are_shares and (name.startswith("score.") or _last_part(name) == "score")
     return is_score or _last_part(name) in _SHARES or name.startswith(_OF_SHARES)
 
 
@@ -380,7 +385,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     names = list(context.annotators)
     if names == sorted(names):  # by name, not an order that the user gave
         parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
-    mean, intervals = own.pop("score")["mean"], own.pop("intervals")
+    scores, intervals = own.pop("score"), own.pop("intervals")
     of_kind: Any = kind
     of_parts = part_types(of_kind)
     numbers = {
@@ -393,7 +398,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
         config=config.to_dict(),
         label_types=list(context.label_types),
         n_samples=records.n_samples,
-        score=ScoreSummary(mean, int(np.count_nonzero(~np.isnan(records.column("score"))))),
+        score=ScoreSummary(**scores, n=int(np.count_nonzero(~np.isnan(records.column("score"))))),
         worst_samples=context.worst_samples,
         run=context.run,
         intervals=intervals,

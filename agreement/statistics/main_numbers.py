@@ -200,7 +200,7 @@ RATING_NUMBERS = (
     dataclasses.replace(_ALPHA, is_judged=True),
     PERCENT_AGREEMENT,
 )
-TAG_NUMBERS = (score("tags in common (Jaccard index)"), NOTHING_DISPUTED, _ALPHA, PERCENT_AGREEMENT)
+TAG_NUMBERS = (score("Jaccard index of the tags of two annotators"), NOTHING_DISPUTED, _ALPHA, PERCENT_AGREEMENT)
 PIXEL_NUMBERS = (
     score("overlap of the classes without background (IoU)"),
     MainNumber(

@@ -101,10 +101,15 @@ class ImageAlpha:
 
 @dataclass(frozen=True, slots=True)
 class ScoreSummary:
-    """Mean of the scores of samples, None without a scored sample."""
+    """Mean of the scores of the ``n`` scored samples, None without one.
+
+    ``of_meetings`` is the mean over meetings (a sample and two annotators), as the scores of annotators and pairs are:
+    a sample counts as often as two annotators met on it. Rankings compare with it.
+    """
 
     mean: float | None
     n: int
+    of_meetings: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

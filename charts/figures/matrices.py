@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.graph_objects as go
 
-from ...agreement.evidence.ranking import in_order, least_first, most_first, natural_key, supported
+from ...agreement.evidence.ranking import ends_of_ranking, in_order, natural_key, supported
 from ...agreement.settings.arguments import count_of, one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..reports.families import family_of
@@ -70,12 +71,13 @@ def _number(pair: Any, value: str) -> float | None:
 
 
 def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
-    """Sentence on the pairs that agree least and most, if their intervals do not overlap; else on the range."""
+    """Sentence on the pairs that agree least and most, if both are far from the middle of all; else on the range."""
     if len(pairs) == 1:
         return f"{pairs[0].a} and {pairs[0].b}: {title} {_number(pairs[0], value):.2f}"
-    low, high = (first[0] for first in (least_first(pairs, value), most_first(pairs, value)))
-    below, above = supported(low, value), supported(high, value)
-    if below is not None and above is not None and below.high < above.low:
+    numbers = [number for pair in pairs if supported(pair, value) and (number := _number(pair, value)) is not None]
+    ends = ends_of_ranking(pairs, 1, float(np.median(numbers)) if numbers else None, value)
+    if ends.least and ends.most:
+        (low,), (high,) = ends.least, ends.most
         least, most = (f"({title} {_number(low, value):.2f})", f"({_number(high, value):.2f})")
         return f"{low.a} and {low.b} agree least {least}, {high.a} and {high.b} most {most}"
     values = [_number(pair, value) or 0.0 for pair in pairs]

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from ...agreement.evidence.ranking import ends_of_ranking, most_first, supported
 from ...agreement.settings.errors import AgreementInputError
-from ..objects.annotators import bias_in_words, has_evidence
+from ..objects.annotators import bias_in_words, has_evidence, told_offsets
 from ..reports.families import family_of
 from ..text.shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
 from ..text.words import percent, shortened, shown_share
@@ -45,7 +45,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     everybody: Sequence[Any] = report.annotators
     annotators = [entry for entry in everybody if entry.score is not None]
     theme.require(annotators, "no annotator has a score")
-    ends = ends_of_ranking(annotators, len(annotators), report.score.mean)
+    ends = ends_of_ranking(annotators, len(annotators), report.score.of_meetings)
     colours = {entry.name: theme.RED for entry in ends.least} | {entry.name: theme.GREEN for entry in ends.most}
     named = {entry.name for entry in (*ends.least[:AT_EACH_END], *ends.most[:AT_EACH_END])}
     points = go.Scatter(
@@ -77,8 +77,8 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     drawn = theme.figure([points], finding, height=320, above=10)
     drawn.update_xaxes(title_text="labels", rangemode="tozero")
     drawn.update_yaxes(title_text="score with the others")
-    if report.score.mean is not None:
-        drawn.add_hline(y=report.score.mean, line={"color": theme.LINE, "width": 1})
+    if report.score.of_meetings is not None:
+        drawn.add_hline(y=report.score.of_meetings, line={"color": theme.LINE, "width": 1})
     return drawn
 
 
@@ -213,13 +213,15 @@ def plot_bias(report: AgreementReport) -> go.Figure:
                 hovertemplate=f"%{{hovertext}}<br>{title} %{{x:+.1f}} %<extra></extra>",
             )
         )
-    told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in bias_in_words(bias, 1))]
+    offsets = told_offsets(objects.annotators)
+    said = {name: bias_in_words(bias, offsets[name], 1) for name, bias in biased}
+    told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in said[name])]
     finding = "Everybody draws about the same: no annotator's boxes differ on average"
     if not any(has_evidence(bias) for _, bias in biased):
         finding = "Too few labels to say whether anybody draws boxes otherwise"
     elif told:
-        name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
-        finding = f"{name} draws boxes {bias_in_words(bias, 1)}"
+        name, _ = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
+        finding = f"{name} draws boxes {said[name]}"
     drawn = theme.figure(traces, finding, height=80 + 80 * len(biased), above=52)
     drawn.add_vline(x=0, line={"color": theme.LINE, "width": 1})
     drawn.update_xaxes(title_text="of the median box (positive: larger, right, lower)")

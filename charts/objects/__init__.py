@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .annotators import bias_in_words
+from .annotators import bias_in_words, told_offsets
 from .questions import (
     OBJECT_PHRASES,
     cause_sentence,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, most_first
+from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, far_from, most_first
 from ...agreement.statistics.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
 from ..text.headline import FORMS
 from ..text.sections import Cell, Column, Part, Section, Table, other_class_column, share_of, table, verdict_column
@@ -44,21 +44,25 @@ _EDGES = {
 }
 
 
-def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
+def bias_in_words(bias: Bias | None, told: Collection[str], at_most: int = 2) -> str:
     """``12 % larger, lower edge 9 % lower``: the size first, then the edges that the size does not explain.
 
-    A box that is 12 % larger on all sides has its edges 6 % further out, which is not mentioned. Only offsets whose
-    interval excludes 0 are mentioned, and none without intervals or on fewer than 20 labels.
+    A box that is 12 % larger on all sides has its edges 6 % further out, which is not mentioned.
+
+    Args:
+        bias: that of an annotator
+        told: the offsets that may be mentioned, see :func:`told_offsets`
+        at_most: number of edges that are mentioned
     """
     if bias is None or not has_evidence(bias):
         return UNDEFINED
-    words = []
-    size = _told(bias, "size")
+    words, mean = [], {name: value for name, value in bias.mean.items() if name in told}
+    size = mean.get("size")
     if size is not None and abs(size) >= _SLIGHT:
         words.append(f"{abs(size):.0f} % {'larger' if size > 0 else 'smaller'}")
     odd = []  # edges whose offset the size does not explain, the largest unexplained offset first
     for name, (title, positive, negative, share) in _EDGES.items():
-        value = _told(bias, name)
+        value = mean.get(name)
         unexplained = abs((value or 0.0) - share * (bias.mean.get("size") or 0.0))
         if value is not None and min(abs(value), unexplained) >= _SLIGHT:
             odd.append((-unexplained, f"{title} {abs(value):.0f} % {positive if value > 0 else negative}"))
@@ -71,12 +75,24 @@ def has_evidence(bias: Bias) -> bool:
     return bias.n >= MIN_LABELS and any(interval.n >= MIN_IMAGES for interval in bias.intervals.values())
 
 
-def _told(bias: Bias, name: str) -> float | None:
-    """The mean of an offset; None if it has no interval, or one that contains 0."""
-    value, interval = bias.mean.get(name), bias.intervals.get(name)
-    if value is None or interval is None:
-        return None
-    return value if interval.low > 0.0 or interval.high < 0.0 else None
+def told_offsets(annotators: Sequence[Any]) -> dict[str, set[str]]:
+    """The offsets of every annotator that are not 0, at a false discovery rate of 5 % among those of all.
+
+    None of annotators with fewer than 20 labels, or without intervals.
+    """
+    known = [
+        (entry.name, side, value, entry.bias.intervals[side])
+        for entry in annotators
+        if entry.bias is not None and has_evidence(entry.bias)
+        for side, value in entry.bias.mean.items()
+        if value is not None and side in entry.bias.intervals
+    ]
+    far = far_from(0.0, [value for *_, value, _ in known], [interval for *_, interval in known])
+    told: dict[str, set[str]] = {entry.name: set() for entry in annotators}
+    for (name, side, *_), is_far in zip(known, far.tolist(), strict=True):
+        if is_far:
+            told[name].add(side)
+    return told
 
 
 def offset_cell(value: float | None, interval: Interval | None) -> Cell:
@@ -90,7 +106,6 @@ _RARE = ("attribute_conflict", "split", "duplicate")
 #: titles of the verdicts on the labels of an annotator, beside what the annotator missed
 _OF_LABELS = {**VERDICTS, "missed": "missed by others"}
 _NAME = Column("annotator", "name")
-_DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 
 
 def missed(entry: Any) -> Cell:
@@ -103,12 +118,13 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     """Table of the annotators: labels, missed and lone objects, other classes, bias; of many a shortlist."""
     has_bias = any(entry.bias is not None for entry in report.annotators)
     # with two annotators nobody can miss what two others drew
-    has_missed = len(report.annotators) > 2
+    has_missed, told = len(report.annotators) > 2, told_offsets(report.annotators)
+    draws = Column("draws", lambda entry: bias_in_words(entry.bias, told[entry.name]))
     columns = [
         *(_NAME, Column("labels", "n_objects")),
         *([Column("missed", missed)] if has_missed else []),
         *(verdict_column("lone", VERDICTS["lone"]), other_class_column()),
-        *([_DRAWS] if has_bias else []),
+        *([draws] if has_bias else []),
     ]
     notes = ["Missed: of the objects that two others drew."] * has_missed + [
         "Lone: nobody else drew the object. " + other_class(report)

@@ -53,12 +53,13 @@ def rating_outcome(report: RatingReport) -> str:
     """What annotators have in common, in words and numbers."""
     if report.score.mean is None:
         return NOT_COMPARED
-    what = "class" if report.level == "nominal" else "rating"
-    said = [f"two annotators give the same {what} in {shown_share(report.score.mean)} of cases"]
+    tolerance = report.config["tolerance"]
+    same = f"ratings that differ by at most {tolerance:g}" if tolerance else f"the same {_what(report)}"
+    said = [f"two annotators give {same} in {shown_share(report.score.mean)} of cases"]
     apart = [(pair.mean_distance, pair.n_samples) for pair in report.pairs if pair.mean_distance is not None]
     if n := sum(n for _, n in apart):
         said.append(f"their ratings differ by {shown_number(sum(d * n for d, n in apart) / n)} on average")
-    said.append(all_agree(report, what))
+    said.append(all_agree(report, f"gave {same}"))
     return f"{capitalised('; '.join(said))}."
 
 
@@ -67,8 +68,14 @@ def _what(report: RatingReport) -> str:
     return "class" if report.level == "nominal" else "rating"
 
 
+def _by_more(report: RatingReport) -> str:
+    """How far two numbers that disagree are apart, if they may differ a little."""
+    tolerance = report.config["tolerance"]
+    return f" by more than {tolerance:g}" if tolerance else ""
+
+
 RATING_PHRASES: dict[str, Phrase] = {
-    "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
+    "conflicts": lambda finding, report: conflicts(finding, report, f"{_what(report)}{_by_more(report)}"),
     "class_used": used,
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
 }
@@ -76,7 +83,7 @@ RATING_PHRASES: dict[str, Phrase] = {
 
 #: glossary of the sections on ratings
 RATING_WORDS = (
-    ("score", "share of the pairs of annotators who agree on a sample"),
+    ("score", "share of the pairs of annotators who agree on a sample (numbers: up to the tolerance of the run)"),
     ("disputed", "any two annotators disagree"),
 )
 

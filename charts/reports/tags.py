@@ -8,7 +8,7 @@ from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, against, stands_out, used
 from ..text.sections import Column, Section, part_of, table, verdict_column
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
-from ..text.words import NOT_COMPARED, all_agree, counted, shown_number, shown_share
+from ..text.words import NOT_COMPARED, all_agree, counted, documents, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.tags.report import TagReport, TagSummary
@@ -39,13 +39,14 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
 
 def tag_outcome(report: TagReport) -> str:
     """What annotators have in common, in words and numbers."""
-    said = all_agree(report, "tags")
     if report.score.mean is None:
         return NOT_COMPARED
     if not report.tags:
-        return f"Nobody gave a tag; {said}."
-    common = f"Two annotators have {shown_share(report.score.mean)} of their tags in common (mean Jaccard index)"
-    return f"{common}; {said}."
+        return f"Nobody gave a tag on {counted(report.n_rated, documents(report)[:-1])}."
+    # a mean over samples: no share of tags, since samples without a tag count as much as those with many
+    mean = f"mean Jaccard index of {shown_number(report.score.mean)} over {documents(report)}"
+    meaning = "tags that both gave / tags that either gave; 1 where neither gave one"
+    return f"The tags of two annotators have a {mean} ({meaning}); {all_agree(report, 'gave the same tags, or none,')}."
 
 
 def tag_findings(report: TagReport) -> list[str]:
@@ -75,7 +76,7 @@ TAG_PHRASES: dict[str, Phrase] = {
 
 #: glossary of the sections on tags
 TAG_WORDS = (
-    ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
+    ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave; 1 where neither gave one"),
     ("lone", "only one annotator gave the tag"),
     ("missed", "two or more gave the tag, and somebody assigned did not"),
 )

@@ -281,7 +281,7 @@ def all_findings(report: Any) -> list[Section]:
 
 
 def clearly_confused(report: Any) -> list[Confused]:
-    """The pairs of classes that are confused more often than by chance, the surest first."""
+    """The pairs of classes that are confused more often than by chance by test, the surest first."""
     return [each for each in getattr(report, "confused", []) if each.is_clear]
 
 

@@ -35,7 +35,7 @@ def shortlist_annotators(report: Any) -> Shortlist:
     """All annotators by name; of many those who agree least with the others, then those who agree most."""
     if len(report.annotators) <= MOST_ANNOTATORS:
         return Shortlist(list(report.annotators), "Annotators")
-    return _ends(report.annotators, report.score.mean, "Annotators", "annotators")
+    return _ends(report.annotators, report.score.of_meetings, "Annotators", "annotators")
 
 
 def annotators_by_evidence(report: Any) -> list[Any]:
@@ -47,7 +47,7 @@ def shortlist_pairs(report: Any) -> Shortlist:
     """All pairs of annotators, those who agree most first; of many those who agree least, then those who agree most."""
     pairs: Sequence[Any] = report.pairs
     if len(pairs) > MOST_PAIRS:
-        return _ends(pairs, report.score.mean, "Pairs of annotators", "pairs")
+        return _ends(pairs, report.score.of_meetings, "Pairs of annotators", "pairs")
     known = any(supported(pair) is not None for pair in pairs)
     return Shortlist(most_first(pairs), f"Pairs of annotators{', best first' if known and len(pairs) > 1 else ''}")
 
@@ -68,7 +68,8 @@ def spread(entries: Sequence[Any], whole: float | None, what: str) -> str:
     n_few = sum(supported(entry) is None for entry in entries)
     said = f"Score of all {len(scores):,} {what}: {low} to {high} for the middle 80 %, half have {middle} or more"
     few = f", but {n_few:,} with {NOT_ENOUGH} or without an interval" if n_few else ""
-    return f"{said}. Ranked by the end of the interval nearer to all together ({shown_number(whole, 2)}){few}."
+    mean = f"the mean over all meetings of two annotators ({shown_number(whole, 2)})"
+    return f"{said}. Ranked by the end of the interval nearer to {mean}{few}."
 
 
 def ranked_title(title: str, entries: Sequence[Any], number: str) -> str:

@@ -116,10 +116,14 @@ def documents(report: AgreementReport) -> str:
 NOT_COMPARED = "No two annotators have labels to compare, so nothing can be said of how far they agree."
 
 
-def all_agree(report: Any, what: str) -> str:
-    """On how many samples all agree, as a clause: ``all gave the same tags on 3 of 4 samples (75 %)``."""
+def all_agree(report: Any, said: str) -> str:
+    """On how many samples all agree, as a clause: ``all gave the same tags on 3 of 4 samples (75 %)``.
+
+    Args:
+        said: what all do there: ``gave the same tags``
+    """
     n_agreed, n_rated = report.n_rated - report.n_disputed, counted(report.n_rated, documents(report)[:-1])
-    return f"all gave the same {what} on {n_agreed:,} of {n_rated} ({percent(n_agreed, report.n_rated)})"
+    return f"all {said} on {n_agreed:,} of {n_rated} ({percent(n_agreed, report.n_rated)})"
 
 
 def end_of_path(path: str | None, length: int = 48) -> str:

@@ -11,13 +11,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.agreement.families import CASES, KINDS, NAMES, Sample, each_case, each_case_and_method, each_kind
+from tests.agreement.families import (
+    CASES,
+    KINDS,
+    NAMES,
+    Sample,
+    each_case,
+    each_case_and_method,
+    each_kind,
+    measured_masks,
+)
 from tests.agreement.interval_oracle import check_intervals, interval_keys
 from tests.chance import few
 from tests.dataset_io import same_values
 
 from annotator_agreement.agreement import AgreementReport, make_config
 from annotator_agreement.agreement.families import FAMILIES, report_from_dict
+from annotator_agreement.agreement.pixels.compute import NUMBERS as PIXEL_NUMBERS
 from annotator_agreement.agreement.statistics import Records
 from annotator_agreement.charts.reports import report_markdown, report_text
 
@@ -153,6 +163,29 @@ def _floats(value: Any, name: str = "") -> set[str]:
     return {name} if isinstance(value, float) else set()
 
 
+@pytest.mark.parametrize("kind", ["classes", "numbers", "tags"])
+def test_the_mean_over_meetings_is_that_of_samples_of_two_annotators_each(kind: str) -> None:
+    samples = KINDS[kind].samples(12, N)
+    meetings = [{r: sample[r] for r in two} for sample in samples for two in itertools.combinations(sample, 2)]
+    report, of_two = (KINDS[kind].report(each, resamples=0) for each in (samples, meetings))
+    assert of_two.score.mean == of_two.score.of_meetings == pytest.approx(report.score.of_meetings, abs=1e-12)
+    assert abs(report.score.of_meetings - report.score.mean) > 0.001
+    # the same where all are asked for all samples
+    everywhere = KINDS[kind].report([sample for sample in samples if len(sample) == 3], resamples=0).score
+    assert everywhere.mean == pytest.approx(everywhere.of_meetings, abs=1e-12)
+
+
+@pytest.mark.parametrize("empty", ["skip", "agree"])
+def test_the_mean_over_meetings_of_masks_is_that_of_all_scores_of_two_masks(empty: str) -> None:
+    config, nothing = make_config(NAMES, empty=empty), np.zeros((4, 5), np.int64)
+    left_empty: list[Sample] = [{0: nothing, 1: nothing, 2: nothing}, {0: nothing, 1: nothing, 2: nothing + 1}]
+    samples = [*KINDS["masks"].samples(12, 15), *left_empty]
+    scores = measured_masks(samples, config).pair_numbers[:, PIXEL_NUMBERS.index("score")]
+    assert np.isnan(scores).any() == (empty == "skip")
+    report = KINDS["masks"].report(samples, resamples=0, empty=empty)
+    assert report.score.of_meetings == pytest.approx(np.nanmean(scores), abs=1e-12)
+
+
 @each_kind
 @pytest.mark.few(2)
 def test_intervals_need_resamples_and_two_samples_and_follow_from_the_seed(kind: str) -> None:
@@ -166,7 +199,7 @@ def test_intervals_need_resamples_and_two_samples_and_follow_from_the_seed(kind:
 
 
 #: numbers with an interval: of the whole, of pairs, of annotators, of tags
-N_INTERVALS = {"classes": 3 + 3 * 2 + 3 * 2, "numbers": 3 + 3 * 2 + 3 * 2, "tags": 4 + 3 * 2 + 3 + 4 * 2}
+N_INTERVALS = {"classes": 4 + 3 * 2 + 3 * 2, "numbers": 4 + 3 * 2 + 3 * 2, "tags": 5 + 3 * 2 + 3 + 4 * 2}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +224,7 @@ def test_intervals_are_those_of_reports_on_resampled_samples(kind: str, options:
     family = FAMILIES[records.family]
     keys = check_intervals(records, context, family.build, family.contents)
     n_masks = 10 if "boundaries" in options else 7
-    expected = {**N_INTERVALS, "masks": (n_masks + 4) + 3 * (n_masks + 2) + 5 * 4 + 3}
+    expected = {**N_INTERVALS, "masks": (n_masks + 5) + 3 * (n_masks + 2) + 5 * 4 + 3}
     assert len(keys) == expected[kind] if kind in expected else len(keys) > 50
     attributes = {tuple(key[0].split(".")[1:]) for key in keys if key[0].startswith("attributes.")}
     numbers = ("alpha", "percent_agreement")

@@ -25,6 +25,7 @@ from tests.agreement.agreement_oracle import (
     records_of,
 )
 from tests.agreement.habits import CLASSES, Habits, simulate
+from tests.agreement.rating_oracle import report_of as rating_report_of
 from tests.chance import seeds
 from tests.charts.filled import filled_report, filled_values, interval
 
@@ -45,6 +46,8 @@ from annotator_agreement.agreement.evidence import (
     most_first,
     supported,
 )
+from annotator_agreement.agreement.evidence.hypotheses import EffectRows, conflict_rows, findings_and_confusions
+from annotator_agreement.agreement.evidence.ranking import far_from
 from annotator_agreement.agreement.families import FAMILIES
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
 from annotator_agreement.agreement.objects import (
@@ -55,17 +58,22 @@ from annotator_agreement.agreement.objects import (
     similar_spellings,
     synonyms,
 )
+from annotator_agreement.agreement.statistics import Interval
 from annotator_agreement.charts.figures import annotator_order
 from annotator_agreement.charts.objects import class_sentence
 from annotator_agreement.charts.reports import object_reasons
 from annotator_agreement.charts.text import clearly_confused, confusions_section, unclear_conflicts
+from annotator_agreement.charts.text.shortlists import shortlist_annotators
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
 
 
 def _annotators(**intervals: tuple[float, float]) -> list:
     one = filled_values()["annotators"][0]
-    entries = [{**one, "name": name, "intervals": {"score": interval(*ends)}} for name, ends in intervals.items()]
+    entries = [
+        {**one, "name": name, "score": sum(ends) / 2, "intervals": {"score": interval(*ends)}}
+        for name, ends in intervals.items()
+    ]
     return filled_report(annotators=entries).annotators
 
 
@@ -83,6 +91,25 @@ def test_a_ranking_goes_by_the_conservative_end_of_the_interval() -> None:
     assert ends.n_supported == 4
     # an interval that ends at the number of all is not clearly off it
     assert (ends_of_ranking(entries, 4, 0.3).least, ends_of_ranking(entries, 4, 0.7).most) == ([], [])
+
+
+def test_annotators_who_meet_mostly_on_hard_images_are_not_below_all_together() -> None:
+    """14 alike rate 40 hard images, two of them each of 300 easy ones; of its meetings 19 of 20 are on hard images."""
+    rng, names = np.random.default_rng(3), [f"worker {k}" for k in range(14)]
+    rows: list[list[str | None]] = []
+    for chance, n_images, n_raters in ((0.7, 40, 14), (0.97, 300, 2)):
+        for _ in range(n_images):
+            truth, who = rng.integers(4), rng.choice(14, n_raters, replace=False)
+            said = np.where(rng.random(14) < chance, truth, rng.integers(4, size=14))
+            rows.append(["abcd"[said[k]] if k in who else None for k in range(14)])
+    report = rating_report_of(rows, make_config(names, resamples=200))
+    n_meetings = [sum(sum(each is not None for each in row) - 1 for row in rows if row[k]) for k in range(14)]
+    scores = [entry.score for entry in report.annotators]
+    assert report.score.of_meetings == pytest.approx(np.average(scores, weights=n_meetings), abs=1e-12)
+    assert report.score.mean > max(entry.intervals["score"].high for entry in report.annotators)
+    shown = shortlist_annotators(report)
+    assert (shown.entries, shown.title) == ([], "Annotators: of 14 none agrees clearly less or more than all")
+    assert f"the mean over all meetings of two annotators ({report.score.of_meetings:.2f})" in shown.rest
 
 
 @pytest.mark.parametrize(
@@ -198,6 +225,75 @@ def test_shares_and_intervals_are_those_of_counting_by_image(n_of_cluster: int) 
         assert (each.share, each.low, each.high) == pytest.approx((share, share - reach, share + reach))
     assert [each.low for each in report.confused] == sorted((each.low for each in report.confused), reverse=True)
     assert clearly_confused(report)[0].classes == ["bus", "coach"]
+
+
+def test_classes_that_are_confused_by_chance_are_seldom_listed() -> None:
+    """Conflicts fall on all classes alike: of 45 pairs of ten classes one is clearly above chance by its interval."""
+    n_listed = n_above = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        sample = np.repeat(np.arange(300), rng.poisson(3, 300))
+        a = rng.integers(0, 10, len(sample))
+        effects = EffectRows()
+        effects.add([conflict_rows(a, (a + rng.integers(1, 10, len(a))) % 10, sample, 300)], 300)
+        names = [str(k) for k in range(10)]
+        found = findings_and_confusions(effects.moments(), ["x", "y"], names, of_classes=np.full(10, 1000))["confused"]
+        n_above += any(each.low > each.by_chance for each in found)
+        n_listed += any(each.is_clear for each in found)
+    assert n_above > 15
+    assert n_listed <= 8  # of 60 at 5 %; 9 or more have a probability of 0.4 %
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+def test_of_many_numbers_those_that_are_off_by_chance_are_seldom_named(odd: int) -> None:
+    """90 numbers that are 0.7: four or five are beyond their 95 % intervals; one that is 0.4 is named all the same."""
+    rng, n_beyond, named = np.random.default_rng(8), 0, []
+    for _ in range(100):
+        of_images = rng.normal(np.r_[np.full(odd, 0.4), np.full(90 - odd, 0.7)], 0.4, (60, 90))
+        mean, error = of_images.mean(axis=0), of_images.std(axis=0, ddof=1) / 60**0.5
+        reach = stats.t.ppf(0.975, 59) * error
+        ends = [Interval(*each, 60) for each in zip(mean - reach, mean + reach, error, strict=True)]
+        beyond, far = np.abs(mean - 0.7) > reach, far_from(0.7, mean.tolist(), ends)
+        p_values = 2 * stats.t.sf(np.abs(mean - 0.7) / error, 59)
+        assert far.tolist() == (stats.false_discovery_control(p_values) <= 0.05).tolist()
+        assert not (far & ~beyond).any()
+        n_beyond += int(beyond[odd:].sum())
+        named.append((far[:odd].any(), far[odd:].any()))
+    assert n_beyond > 300
+    found, wrong = np.sum(named, axis=0)
+    assert found >= 95 * odd
+    assert wrong <= 11  # of 100 at 5 %; 12 or more have a probability of 0.4 %
+
+
+def test_who_did_not_err_by_chance_is_not_said_to_agree_most() -> None:
+    """14 alike err on 1 of 20 images, and so 1 of 22 nowhere on 60 images: their scores vary very little there."""
+    n_named, n_beyond, n_found = 0, 0, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        right = rng.random((60, 14)) < 0.95
+        for odd in (False, True):
+            if odd:  # the first errs on half of the images
+                right[::2, 0] = False
+            n_right = right.sum(axis=1, keepdims=True)
+            score = np.where(right, n_right - 1, 0) / 13.0  # no two wrong classes are the same
+            mean, error = score.mean(axis=0), score.std(axis=0, ddof=1) / 60**0.5
+            reach = stats.t.ppf(0.975, 59) * error
+            ends = [Interval(*each, 60) for each in zip(mean - reach, mean + reach, error, strict=True)]
+            far = far_from(mean.mean(), mean.tolist(), ends, (0.0, 1.0))
+            if odd:
+                n_found += bool(far[0])
+            else:
+                n_named += bool(far.any())
+                n_beyond += bool(far_from(mean.mean(), mean.tolist(), ends).any())
+    assert n_beyond > 50
+    assert n_named <= 11  # of 100 at 5 %; 12 or more have a probability of 0.4 %
+    assert n_found == 100
+
+
+def test_a_number_that_is_outside_its_interval_or_does_not_vary_is_compared_too() -> None:
+    whole = [Interval(0.4, 0.4, 0.0, 20), Interval(0.5, 0.5, 0.0, 20), Interval(0.3, 0.45, 0.04, 20)]
+    assert far_from(0.5, [0.4, 0.5, 0.46], whole).tolist() == [True, False, False]
+    assert far_from(0.5, [], []).tolist() == []
 
 
 def _spelled(n_images: int, of_image: int) -> Batch:

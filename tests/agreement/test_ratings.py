@@ -98,6 +98,8 @@ def test_the_report_counts_what_loops_count(seed: int) -> None:
     assert report.n_disputed == sum(len(set(row) - {None}) > 1 for row in rated)
     assert report.score.mean == pytest.approx(mean(scores), abs=1e-12)
     assert report.alpha.percent_agreement == report.score.mean
+    meetings = [a == b for row in rated for a, b in combinations(given(row), 2)]
+    assert report.score.of_meetings == pytest.approx(mean(meetings), abs=1e-12)
     full = [len(set(given(row))) == 1 for row in rated]
     assert report.share_full_agreement == pytest.approx(mean(full), abs=1e-12)
     assert report.alpha.undefined == {"one_annotator": len(rows) - len(rated)}
@@ -281,7 +283,7 @@ def test_the_level_follows_from_the_ratings_unless_it_is_given_and_what_does_not
 
 OF_NUMBERS = KINDS["numbers"]
 #: numbers that have an interval where alpha has none
-OF_SAMPLES = {"score.mean", "share_full_agreement"}
+OF_SAMPLES = {"score.mean", "score.of_meetings", "share_full_agreement"}
 
 
 def _of_table(table: np.ndarray) -> list[Sample]:
@@ -433,7 +435,7 @@ def test_too_many_different_sets_are_not_compared(monkeypatch: pytest.MonkeyPatc
     report.print_report()
 
 
-ALWAYS = {"score.mean", "share_full_agreement", "alpha.percent_agreement"}
+ALWAYS = {"score.mean", "score.of_meetings", "share_full_agreement", "alpha.percent_agreement"}
 
 
 def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -443,6 +445,7 @@ def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: p
 
 def test_no_tags_have_intervals_too() -> None:
     report = OF_TAGS.report([dict.fromkeys(sample, ()) for sample in _random(4, 70)])
-    assert set(report.intervals) == ALWAYS - {"score.mean"}  # it is no share of things, and never varies
+    # scores are no shares of things here, and never vary
+    assert set(report.intervals) == ALWAYS - {"score.mean", "score.of_meetings"}
     for each in report.intervals.values():
         assert (each.low, each.high) == pytest.approx((1 - proportion_of_none(report.n_rated), 1), abs=1e-12)

@@ -74,6 +74,12 @@ def _check_dataset(case: Found) -> None:
     scores = [score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]
     _same(report.score.mean, mean(scores))
     assert report.score.n == sum(not math.isnan(score) for score in scores)
+    meetings = [
+        pair_score(sample, own[s], a, b, config.empty)
+        for s, sample in enumerate(samples)
+        for a, b in combinations(sorted(sample), 2)
+    ]
+    _same(report.score.of_meetings, mean(meetings))
 
     alphas = [sample_alpha(sample, own[s], config) for s, sample in enumerate(samples)]
     table = table_of(samples, units, len(config.fields), config)

@@ -58,7 +58,7 @@ def worst(*values: float) -> list[dict[str, Any]]:
 def _confused(a: str, b: str, n: int, low: float, by_chance: float) -> dict[str, Any]:
     share = n / 100
     ends = {"share": share, "low": low, "high": 2 * share - low, "by_chance": by_chance}
-    return {"classes": [a, b], "n": n, "n_images": min(n, 40), **ends}
+    return {"classes": [a, b], "n": n, "n_images": min(n, 40), **ends, "is_clear": low > by_chance}
 
 
 def _finding(
@@ -82,7 +82,7 @@ def filled_values() -> dict[str, Any]:
         },
         "label_types": ["Detections"], "n_samples": 214, "n_rated": 200, "n_units": 1000, "n_objects": 3100,
         "n_empty": 12, "n_hard_components": 40, "n_inexact_components": 2, "n_repaired": 0, "n_points": 0,
-        "track_consistency": None, "score": {"mean": 0.612, "n": 188},
+        "track_consistency": None, "score": {"mean": 0.612, "n": 188, "of_meetings": 0.607},
         "image_alpha": {
             "value": 0.594, "observed": 0.388, "expected": 0.956, "sigma": 0.91, "ks": 0.884, "n_images": 200,
             "n_expected": 20_000,

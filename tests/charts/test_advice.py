@@ -67,7 +67,7 @@ def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_co
     (_, said) = object_findings(filled_report(findings=[finding], n_tested=50))
     assert f"[50.1, 67.3]), {most}: talk to alice." in said
     clear = filled_values()["confused"][0]
-    for confused in ([], [{**clear, "low": clear["by_chance"]}], [{**clear, "classes": ["bus", "tram"]}]):
+    for confused in ([], [{**clear, "is_clear": False}], [{**clear, "classes": ["bus", "tram"]}]):
         (_, said) = object_findings(filled_report(findings=[finding], n_tested=50, confused=confused))
         assert said.endswith("[50.1, 67.3]): talk to alice.")
 

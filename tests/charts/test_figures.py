@@ -87,6 +87,18 @@ def test_the_title_of_the_matrix_names_who_agrees_least_and_most_unless_all_agre
     assert _title(filled_report(pairs=pairs).plot_pairs()) == "All pairs agree equally (alpha 1.00)"
 
 
+def test_of_many_pairs_that_agree_alike_none_is_named_in_the_title() -> None:
+    """The ends of 90 numbers with errors of 0.04 are farther apart than two intervals, though all pairs are alike."""
+    one, rng = filled_values()["pairs"][0], np.random.default_rng(2)
+    pairs = []
+    for k, value in enumerate(rng.normal(0.7, 0.04, 90).tolist()):
+        pairs.append({**one, "a": "a", "b": f"b {k}", "alpha": value, "intervals": {"alpha": around(value, 0.08)}})
+    values = sorted(pair["alpha"] for pair in pairs)
+    assert values[0] + 0.08 < values[-1] - 0.08
+    title = _title(filled_report(pairs=pairs, clusters=[]).plot_pairs())
+    assert title == f"Alpha of two annotators: {values[0]:.2f} to {values[-1]:.2f}"
+
+
 def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
     def title(values: dict[str, Any]) -> str:
         return report_from_dict(values).plot_annotators().layout.title.text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from tests.agreement.families import KINDS
 from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
@@ -32,11 +36,15 @@ from annotator_agreement.charts.objects import (
     object_outcome,
     share_below,
     suggested_threshold,
+    told_offsets,
 )
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports import person_sentence, report_markdown, report_text
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
+from annotator_agreement.charts.reports.ratings import RATING_PHRASES, rating_outcome
+from annotator_agreement.charts.reports.tags import tag_outcome
 from annotator_agreement.charts.text import grade_of, interval_notes
+from annotator_agreement.charts.text.advice import finding_text
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
@@ -168,9 +176,35 @@ def test_without_labels_to_compare_nothing_is_said_of_agreement_and_one_category
         assert "No two annotators have labels to compare, so nothing can be said" in text
         assert "gave the same" not in text
     text = report_text(report_from_dict({**values, "tags": []}))
-    assert "Nobody gave a tag; all gave the same tags on" in text
+    assert f"Nobody gave a tag on {values['n_rated']} samples." in text
     one = report_from_dict({**OTHERS["ratings"]().to_dict(), "categories": ["cat"]})
     assert "Coefficients over 1 category:" in report_text(one)
+
+
+def test_samples_without_a_tag_are_not_said_to_be_tags_in_common() -> None:
+    """Nobody gave a tag on 90 of 100 images, on 10 each another one: they share none of 20 tags, and agree on 90."""
+    samples = [{0: [], 1: []}] * 90 + [{0: [1], 1: [2]}] * 10
+    report = KINDS["tags"].report(samples, resamples=0)
+    assert report.score.mean == pytest.approx(0.9)
+    assert tag_outcome(report) == (
+        "The tags of two annotators have a mean Jaccard index of 0.900 over samples (tags that both gave / tags that "
+        "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90.0 %)."
+    )
+
+
+def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> None:
+    samples = [{0: float(k % 5), 1: float(k % 5 + (1 if k % 2 else -1))} for k in range(60)]
+    report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
+    assert rating_outcome(report) == (
+        "Two annotators give ratings that differ by at most 1 in 100.0 % of cases; their ratings differ by 1.000 on "
+        "average; all gave ratings that differ by at most 1 on 60 of 60 samples (100.0 %)."
+    )
+    assert "the same rating in 0.0 % of cases" in rating_outcome(KINDS["numbers"].report(samples, resamples=0))
+    # the first is two off where the two others agree: every pair with the first differs by more than 1
+    samples = [{0: float(k % 5 + 2 * (k % 3 == 0)), 1: float(k % 5), 2: float(k % 5 + k % 2)} for k in range(60)]
+    report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
+    (found,) = [each for each in report.findings if each.kind == "conflicts"]
+    assert "differs in rating by more than 1 in" in finding_text(found, report, RATING_PHRASES)
 
 
 GRADES = [
@@ -239,10 +273,17 @@ BIASES = [
     ({"size": 0.9, "top": -0.9}, {}, "like the others"),
     ({"size": None}, {}, "like the others"),
     ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "like the others"),
-    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "2 % larger"),
+    ({"size": 1.6}, {"size": interval(0.6, 2.9)}, "2 % larger"),
+    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "like the others"),  # of five offsets one is that far by chance
     ({"size": -1.6}, {"size": around(-1.6, 0.5)}, "2 % smaller"),
     ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "like the others"),
 ]  # fmt: skip
+
+
+def _drawn(bias: Bias | None) -> str:
+    """The words on the only annotator."""
+    (told,) = told_offsets([SimpleNamespace(name="alice", bias=bias)]).values()
+    return bias_in_words(bias, told)
 
 
 def test_bias_is_said_in_words_where_it_is_told_from_zero() -> None:
@@ -250,14 +291,37 @@ def test_bias_is_said_in_words_where_it_is_told_from_zero() -> None:
         means = {**NOTHING, **mean}
         ends = {side: around(value, 0.05) for side, value in means.items() if value is not None} | intervals
         found = {side: Interval(**values) for side, values in ends.items()}
-        assert bias_in_words(Bias(20, means, NOTHING, intervals=found)) == expected
-    assert bias_in_words(None) == bias_in_words(Bias(0, NOTHING, NOTHING)) == "-"  # without boxes
+        assert _drawn(Bias(20, means, NOTHING, intervals=found)) == expected
+    assert _drawn(None) == _drawn(Bias(0, NOTHING, NOTHING)) == "-"  # without boxes
+
+
+def test_offsets_of_many_annotators_are_seldom_named_by_chance() -> None:
+    """Of 40 offsets that are 0, two are beyond their 95 % intervals by chance; a real one is named all the same."""
+    rng, n_named, n_beyond, n_found = np.random.default_rng(5), 0, 0, 0
+    for _ in range(100):
+        annotators = []
+        for k in range(8):
+            of_images = rng.normal(0.0, 3.0, (15, len(NOTHING)))
+            mean, error = of_images.mean(axis=0), of_images.std(axis=0, ddof=1) / 15**0.5
+            reach = stats.t.ppf(0.975, 14) * error
+            n_beyond += int((np.abs(mean) > reach).sum())
+            of_sides = zip(NOTHING, mean - reach, mean + reach, error, strict=True)
+            ends = {side: Interval(*each, 15) for side, *each in of_sides}
+            bias = Bias(45, dict(zip(NOTHING, mean.tolist(), strict=True)), NOTHING, intervals=ends)
+            annotators.append(SimpleNamespace(name=f"a{k}", bias=bias))
+        n_named += any(told_offsets(annotators).values())
+        last = annotators[-1].bias
+        last.mean["size"], last.intervals["size"] = 6.0, Interval(4.0, 8.0, 1.0, 15)
+        n_found += "size" in told_offsets(annotators)["a7"]
+    assert n_beyond > 150
+    assert n_named <= 11  # 5 expected; 12 or more have a probability of 0.4 %
+    assert n_found == 100
 
 
 def test_no_habit_is_named_on_few_labels_or_images() -> None:
     def words(n_labels: int, n_images: int, *sides: str) -> str:
         found = {side: Interval(**around(EVENLY[side], 0.1, n_images)) for side in sides}
-        return bias_in_words(Bias(n_labels, EVENLY, NOTHING, intervals=found))
+        return _drawn(Bias(n_labels, EVENLY, NOTHING, intervals=found))
 
     assert words(20, 10, *EVENLY) == "12 % larger"
     assert words(19, 10, *EVENLY) == words(20, 9, *EVENLY) == words(200, 100) == "-"

@@ -280,7 +280,8 @@ def test_of_many_annotators_those_who_clearly_agree_least_and_most_are_listed() 
     annotators[2]["intervals"] = {"score": interval(0.01, 0.25)}
     annotators[99]["intervals"] = {"score": interval(0.6, 1.0)}
     lists = [{"name": name, "n_labels": 3, "n_empty": 0, "n_null": k} for k, name in enumerate(names)]
-    report = filled_report(annotators=annotators, clusters=[], run={**run, "lists": lists})
+    scores = {"mean": 0.9, "of_meetings": 0.495, "n": 188}
+    report = filled_report(annotators=annotators, clusters=[], run={**run, "lists": lists}, score=scores)
     text = report_text(report)
     title = "Annotators: of 100 the 3 who agree least and the 3 who agree most"
     (section,) = [part for part in text.split("\n\n") if part.startswith(title)]
