@@ -299,8 +299,8 @@ def vitality_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray, 
         columns.append(first[found.row] + found.col)
         values.append(found.data)
     if len(resampled):
-        row, column, value = (np.concatenate(entries) for entries in (rows, columns, values))
-        of_each = sparse(row, column, value, (t.n_samples, n_own * len(resampled)))
+        shape = t.n_samples, n_own * len(resampled)
+        of_each = sparse(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), shape)
         yield _numbers([annotators[k] for k in resampled.tolist()], hstack([full, of_each]), width, t.config.undefined)
     gathered = np.flatnonzero(place < 0)
     if len(gathered):

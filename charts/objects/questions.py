@@ -277,7 +277,8 @@ def class_details(report: ObjectReport) -> list[Section]:
 
 def missed_or_lone(report: ObjectReport) -> Column:
     """Column with the misses of a class or size; with its lone objects where nobody can miss what two others drew."""
-    if any(entry.miss_rate is not None for entry in (*report.classes, *report.sizes)):
+    rates = [entry.miss_rate for entry in report.classes] + [entry.miss_rate for entry in report.sizes]
+    if any(rate is not None for rate in rates):
         return Column("missed", "miss_rate", shown_share)
     return Column("lone", lambda entry: part_of(entry.n_lone, entry.n_units))
 
