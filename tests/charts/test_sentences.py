@@ -39,12 +39,16 @@ from annotator_agreement.charts.objects import (
     told_offsets,
 )
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import person_sentence, report_markdown, report_text
+from annotator_agreement.charts.reports import (
+    RATING_PHRASES,
+    person_sentence,
+    rating_outcome,
+    report_markdown,
+    report_text,
+    tag_outcome,
+)
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
-from annotator_agreement.charts.reports.ratings import RATING_PHRASES, rating_outcome
-from annotator_agreement.charts.reports.tags import tag_outcome
-from annotator_agreement.charts.text import grade_of, interval_notes
-from annotator_agreement.charts.text.advice import finding_text
+from annotator_agreement.charts.text import finding_text, grade_of, interval_notes
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
