@@ -34,6 +34,7 @@ from ..charts.text.words import (
     VERDICTS,
     capitalised,
     documents,
+    drawn_things,
     ends_of,
     listed,
     other_class,
@@ -207,7 +208,8 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
     person = model.person
     if person is None:
         return
-    first, *others = map(plain_markdown, [person_sentence(model), *test_sentences(person, documents(report))])
+    tests = test_sentences(person, documents(report), drawn_things(report))
+    first, *others = map(plain_markdown, [person_sentence(model), *tests])
     yield text_item(f"person{number}", "\n\n".join([f"**{first}**", *others]))
 
     def behind_bar(key: Any) -> Link:

@@ -547,11 +547,10 @@ def findings_and_confusions(
     found = findings_of(moments, annotators, classes, sizes, expected={**(expected or {}), **chance}, n_labels=n_labels)
 
     tested = rate_tests(moments.only(row), by_chance, limits=(-by_chance, 1.0 - by_chance))
-    columns = (n, n_images, tested.rate, by_chance + tested.low, by_chance + tested.high, by_chance)
+    both = [in_order([classes[first], classes[second]]) for first, second in zip(a.tolist(), b.tolist(), strict=True)]
     clear = [each.classes for each in found["findings"] if each.kind == "confused"]
-    pairs = [
-        Confused(both := in_order([classes[first], classes[second]]), *values, is_clear=both in clear)
-        for first, second, *values in zip(a.tolist(), b.tolist(), *(each.tolist() for each in columns), strict=True)
-    ]
+    is_clear = np.array([each in clear for each in both], np.bool_)
+    columns = (n, n_images, tested.rate, by_chance + tested.low, by_chance + tested.high, by_chance, is_clear)
+    pairs = [Confused(*values) for values in zip(both, *(each.tolist() for each in columns), strict=True)]
     pairs.sort(key=lambda pair: (-round(pair.low, 9), [natural_key(name) for name in pair.classes]))
     return {**found, "confused": pairs[:MAX_LISTED]}

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from ...metrics.bootstrap.confidence import MIN_SAMPLES
 from ...metrics.numeric.arrays import BoolArray
-from ...metrics.numeric.rate_tests import ROUNDING, false_discoveries
+from ...metrics.numeric.rate_tests import ROUNDING, false_discoveries, p_values_of_reach
 
 
 class Limits(Protocol):
@@ -144,11 +143,8 @@ def far_from(
     reach = np.where(value < whole, high - value, value - low)
     # a number may lie outside its interval, if few samples are far from the others
     reach = np.maximum(np.where(reach > ROUNDING, reach, high - low), ROUNDING)
-    df = np.maximum(n - 1.0, 1.0)
-    error = reach / stdtrit(df, 0.975)
-    if ends is not None:
-        error = np.hypot(error, np.where(value < whole, ends[1] - value, value - ends[0]) / (n + 1.0))
-    return false_discoveries(2.0 * stdtr(df, -np.abs(value - whole) / error))
+    added = 0.0 if ends is None else np.where(value < whole, ends[1] - value, value - ends[0]) / (n + 1.0)
+    return false_discoveries(p_values_of_reach(value - whole, reach, n, added))
 
 
 def ends_of_ranking(entries: Sequence[E], at_most: int, whole: float | None, number: str = "score") -> Ends[E]:

@@ -382,7 +382,8 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     The warnings are derived from the finished report.
     """
     own, config = fields.of(), context.config
-    names = list(context.annotators)
+    names, n_clusters = list(context.annotators), np.unique(() if context.clusters is None else context.clusters).size
+    is_grouped = context.run.n_videos is None and 0 < n_clusters < records.n_samples
     if names == sorted(names):  # by name, not an order that the user gave
         parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
     scores, intervals = own.pop("score"), own.pop("intervals")
@@ -400,7 +401,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
         n_samples=records.n_samples,
         score=ScoreSummary(**scores, n=int(np.count_nonzero(~np.isnan(records.column("score"))))),
         worst_samples=context.worst_samples,
-        run=context.run,
+        run=replace(context.run, n_groups=n_clusters if is_grouped else None),
         intervals=intervals,
         **numbers,
         **parts,

@@ -116,7 +116,8 @@ class ScoreSummary:
 class RunFacts:
     """Facts of a run beside its numbers: counts of what was read, coverage, versions.
 
-    ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
+    ``n_videos`` is the number of videos if the samples are frames; else None. ``n_groups`` is the number of groups of a
+    grouped dataset if some have several samples; else None. ``n_of`` is the number of samples of the
     whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
     they are such a view. ``filtered`` names the annotators whose labels the view of the run filters while it leaves
     those of others as they are. ``lists`` counts the label lists of every annotator. ``unread`` has, by annotator, the
@@ -133,6 +134,7 @@ class RunFacts:
     n_added_assignments: int = 0
     seconds: float | None = None
     n_videos: int | None = None
+    n_groups: int | None = None
     n_of: int | None = None
     chosen_by: str | None = None
     filtered: list[str] = dataclasses.field(default_factory=list)

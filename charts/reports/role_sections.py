@@ -17,7 +17,7 @@ from ...agreement.statistics.role_reports import (
 )
 from ..objects.annotators import BOX_SIDES, OFFSETS, offset_cell
 from ..text.sections import Cell, Column, Note, Part, Section, part_of, share_of, table
-from ..text.words import counted, documents, ends_of, listed, shown_number, shown_share, signed, singular
+from ..text.words import counted, documents, drawn_things, ends_of, listed, shown_number, shown_share, signed, singular
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
@@ -66,17 +66,18 @@ def person_sentence(role: RoleReport) -> str:
     )
 
 
-def test_sentences(person: PersonComparison, what: str) -> Iterator[str]:
+def test_sentences(person: PersonComparison, what: str, drawn: str) -> Iterator[str]:
     """Sentences on the alternative annotator test, and on annotators who could not be tested.
 
     Args:
         what: word for samples, or frames
+        drawn: word for what the test counts: samples, or whole videos or groups
     """
     few = [f"{entry.name} {entry.n:,}" for entry in person.left_out if entry.p_value is None]
     if not person.tests:
         every = listed([f"{entry.name} {entry.n:,}" for entry in person.left_out])
         yield (
-            f"The alternative annotator test needs at least {MIN_ANNOTATORS} annotators with {MIN_ITEMS} {what} "
+            f"The alternative annotator test needs at least {MIN_ANNOTATORS} annotators with {MIN_ITEMS} {drawn} "
             f"each, on which another one was, too; there are {every}."
         )
         return
@@ -94,15 +95,15 @@ def test_sentences(person: PersonComparison, what: str) -> Iterator[str]:
         f"{shown_share(person.advantage_probability)} of the {what}."
     )
     if few:
-        yield f"Not tested, with fewer than {MIN_ITEMS} {what}: {listed(few)}."
+        yield f"Not tested, with fewer than {MIN_ITEMS} {drawn}: {listed(few)}."
 
 
-def person_section(model: RoleReport, what: str, *, full: bool, brief: bool) -> Section | None:
+def person_section(model: RoleReport, what: str, drawn: str, *, full: bool, brief: bool) -> Section | None:
     """The section on a model as an annotator, ``brief`` in sentences; None without two annotators on one image."""
     person = model.person
     if person is None:
         return None
-    parts: list[Part] = [person_sentence(model), *test_sentences(person, what)]
+    parts: list[Part] = [person_sentence(model), *test_sentences(person, what, drawn)]
     tested = {entry.name: entry for entry in person.left_out}
     if not brief:
         measure = measure_of(model)
@@ -230,7 +231,7 @@ def role_sections(report: AgreementReport, *, full: bool = False, brief: bool = 
     """Annotators against the reference, the worst first; models against annotators, ``brief``: shortened."""
     found = [] if report.reference is None else [_section(report, report.reference, "reference", full=full)]
     for model in report.models:
-        person = person_section(model, documents(report), full=full, brief=brief)
+        person = person_section(model, documents(report), drawn_things(report), full=full, brief=brief)
         found += [*([] if person is None else [person]), _section(report, model, "models", full=full, brief=brief)]
     return found
 

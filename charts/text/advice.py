@@ -10,7 +10,7 @@ from ...agreement.evidence.hypotheses import KINDS, by_subject
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
 from ...agreement.settings.annotators import spelt_alike
 from .sections import Cell, Column, Part, Section, table
-from .words import UNDEFINED, counted, listed, shown_number, shown_share
+from .words import UNDEFINED, counted, drawn_things, listed, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Confused, Finding
@@ -54,8 +54,8 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
         found.append(f"{n_more:,} more {who} {verb} out; {WHERE_ALL}.")
     if not groups:
         few, needed = "labels", f"{MIN_LABELS} on {MIN_IMAGES} images"
-        if report.run.n_videos is not None:
-            few, needed = "videos", f"{MIN_IMAGES} with {MIN_LABELS} labels"
+        if (drawn := drawn_things(report)) != "samples":
+            few, needed = drawn, f"{MIN_IMAGES} with {MIN_LABELS} labels"
         tests = "1 test" if report.n_tested == 1 else f"any of {report.n_tested:,} tests"
         nobody = f"No annotator, pair or class stands out beyond chance by {tests}; small differences may be missed."
         too_few = f"There are too few {few} to say who or what stands out ({needed} are needed)."

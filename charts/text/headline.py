@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from ...agreement.statistics.estimates import are_resampled
 from ...agreement.statistics.main_numbers import HEADLINE
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
-from .words import capitalised, counted, documents, ends_of, shown_interval, shown_number, shown_share, singular
+from .words import (
+    capitalised,
+    counted,
+    documents,
+    drawn_things,
+    ends_of,
+    shown_interval,
+    shown_number,
+    shown_share,
+    singular,
+)
 
 if TYPE_CHECKING:
     from ...agreement.statistics.main_numbers import MainNumber
@@ -146,8 +156,7 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     if not shown:
         return []
     n = max(entry.n for entry in shown)
-    # for videos, whole videos are resampled
-    what = "sample" if report.run.n_videos is None else "video"
+    what = drawn_things(report)[:-1]
     how = "resampled" if are_resampled(report.intervals) else "by the delta method"
     notes = [
         Note(f"[…] are 95 % confidence intervals for the population of {what}s, with these annotators ({n:,} {how}).")

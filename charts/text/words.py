@@ -112,6 +112,13 @@ def documents(report: AgreementReport) -> str:
     return "samples" if report.run.n_videos is None else "frames"
 
 
+def drawn_things(report: AgreementReport) -> str:
+    """Word for what intervals and tests take as one draw, in the plural: whole videos or groups, else samples."""
+    if report.run.n_videos is not None:
+        return "videos"
+    return "samples" if report.run.n_groups is None else "groups"
+
+
 #: sentence on annotators who share no sample with labels
 NOT_COMPARED = "No two annotators have labels to compare, so nothing can be said of how far they agree."
 

@@ -182,6 +182,31 @@ def _tail(excess: FloatArray, error: FloatArray, n: IntArray) -> FloatArray:
     return np.where(varies, tail, np.where(excess > ROUNDING, 0.0, 1.0))
 
 
+def p_values_of_reach(
+    difference: FloatArray, reach: FloatArray, n: FloatArray, added_error: FloatArray | float = 0.0
+) -> FloatArray:
+    """Two-sided p-values of differences, from their 95 % intervals.
+
+    By Student's t with ``n - 1`` degrees of freedom, of which 97.5 % are below ``reach`` / error.
+
+    Args:
+        difference: shape ``(N,)``
+        reach: shape ``(N,)``, positive: from the difference to the end of its interval that is nearer to 0
+        n: shape ``(N,)``, independent draws, such as images; fewer than 2 count as 2
+        added_error: shape ``(N,)``, an error in addition to that of the interval
+
+    Undefined:
+        never
+
+    References:
+        D. G. Altman, J. M. Bland, "How to obtain the P value from a confidence interval", BMJ 343:d2304, 2011
+    """
+    df = np.maximum(n - 1.0, 1.0)
+    error = np.hypot(reach / stdtrit(df, 0.975), added_error)
+    p_values: FloatArray = 2.0 * stdtr(df, -np.abs(difference) / error)
+    return p_values
+
+
 def false_discoveries(p_values: FloatArray, rate: float = 0.05, *, any_dependence: bool = False) -> BoolArray:
     """The hypotheses that are rejected at a false discovery rate, by the procedure of Benjamini and Hochberg.
 

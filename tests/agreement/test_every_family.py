@@ -27,7 +27,7 @@ from tests.dataset_io import same_values
 
 from annotator_agreement.agreement import AgreementReport, make_config
 from annotator_agreement.agreement.families import FAMILIES, report_from_dict
-from annotator_agreement.agreement.pixels.compute import NUMBERS as PIXEL_NUMBERS
+from annotator_agreement.agreement.pixels import NUMBERS as PIXEL_NUMBERS
 from annotator_agreement.agreement.statistics import Records
 from annotator_agreement.charts.reports import report_markdown, report_text
 

@@ -40,14 +40,16 @@ from annotator_agreement.agreement.disputes import (
 )
 from annotator_agreement.agreement.evidence import (
     Confused,
+    EffectRows,
+    conflict_rows,
     ends_of_ranking,
+    far_from,
+    findings_and_confusions,
     in_order,
     least_first,
     most_first,
     supported,
 )
-from annotator_agreement.agreement.evidence.hypotheses import EffectRows, conflict_rows, findings_and_confusions
-from annotator_agreement.agreement.evidence.ranking import far_from
 from annotator_agreement.agreement.families import FAMILIES
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
 from annotator_agreement.agreement.objects import (
@@ -62,8 +64,12 @@ from annotator_agreement.agreement.statistics import Interval
 from annotator_agreement.charts.figures import annotator_order
 from annotator_agreement.charts.objects import class_sentence
 from annotator_agreement.charts.reports import object_reasons
-from annotator_agreement.charts.text import clearly_confused, confusions_section, unclear_conflicts
-from annotator_agreement.charts.text.shortlists import shortlist_annotators
+from annotator_agreement.charts.text import (
+    clearly_confused,
+    confusions_section,
+    shortlist_annotators,
+    unclear_conflicts,
+)
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
 

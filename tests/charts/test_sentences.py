@@ -39,12 +39,16 @@ from annotator_agreement.charts.objects import (
     told_offsets,
 )
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import person_sentence, report_markdown, report_text
+from annotator_agreement.charts.reports import (
+    RATING_PHRASES,
+    person_sentence,
+    rating_outcome,
+    report_markdown,
+    report_text,
+    tag_outcome,
+)
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
-from annotator_agreement.charts.reports.ratings import RATING_PHRASES, rating_outcome
-from annotator_agreement.charts.reports.tags import tag_outcome
-from annotator_agreement.charts.text import grade_of, interval_notes
-from annotator_agreement.charts.text.advice import finding_text
+from annotator_agreement.charts.text import finding_text, grade_of, interval_notes
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
@@ -411,7 +415,7 @@ def test_the_test_names_epsilon_and_who_was_not_tested() -> None:
     tests = [AlternativeTest(0.1, 2 / 3, True), AlternativeTest(0.15, 1.0, True), AlternativeTest(0.2, 1.0, True)]
     total = SideBySide("", 40, 300)
     person = PersonComparison(total, left_out=left_out, tests=tests, advantage_probability=0.8)
-    assert list(sentences_of_test(person, "images")) == [
+    assert list(sentences_of_test(person, "images", "images")) == [
         "Alternative annotator test: of 3 annotators, it wins against 2 at epsilon 0.1, 3 at epsilon 0.15 and 3 at "
         "epsilon 0.2. It passes, winning against half of them or more, at all of 0.1, 0.15, 0.2. It is at least as "
         "good as an annotator on 80.0 % of the images.",
@@ -424,10 +428,27 @@ def test_the_test_names_epsilon_and_who_was_not_tested() -> None:
     ):
         rates = [0.4 if won < 1 else won, won, won]
         some = [AlternativeTest(each.epsilon, rate, rate >= 0.5) for each, rate in zip(tests, rates, strict=True)]
-        (sentence, _) = sentences_of_test(PersonComparison(total, left_out=left_out, tests=some), "images")
+        (sentence, _) = sentences_of_test(PersonComparison(total, left_out=left_out, tests=some), "images", "images")
         assert f"half of them or more, {said}. It is" in sentence
     few = PersonComparison(total, left_out=left_out[2:])
-    assert list(sentences_of_test(few, "images")) == [
+    assert list(sentences_of_test(few, "images", "images")) == [
         "The alternative annotator test needs at least 3 annotators with 30 images each, on which another one was, "
         "too; there are carol 70 and dave 12."
     ]
+    # clusters are counted, the advantage is over frames
+    (said,) = sentences_of_test(few, "frames", "videos")
+    assert "annotators with 30 videos each" in said
+    advantage, left = sentences_of_test(person, "frames", "groups")
+    assert advantage.endswith("80.0 % of the frames.")
+    assert left == "Not tested, with fewer than 30 groups: dave 12."
+
+
+@pytest.mark.parametrize(("n_of_group", "what"), [(None, "sample"), (1, "sample"), (4, "group")])
+def test_intervals_of_groups_are_said_to_be_of_groups(n_of_group: int | None, what: str) -> None:
+    samples = [sample for sample in KINDS["classes"].samples(1, 160) if len(sample) == 3][:60]
+    clusters = None if n_of_group is None else np.arange(60) // n_of_group
+    report = KINDS["classes"].report(samples, clusters=clusters, resamples=50)
+    n = 60 // (n_of_group or 1)
+    assert report.run.n_groups == (n if what == "group" else None)
+    (said, *_) = [note.text for note in interval_notes(report)]
+    assert said.endswith(f"for the population of {what}s, with these annotators ({n} resampled).")
