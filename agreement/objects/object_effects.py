@@ -25,7 +25,7 @@ from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.report import ReportContext
 from .annotators import missed_columns, verdict_columns
-from .classes import SIZES
+from .classes import SIZES, missed_of_units
 
 #: kinds of findings on boxes
 _BOXES = ("box_size", "box_right", "box_down")
@@ -138,7 +138,7 @@ def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
         code: shape ``(U,)``, class (size) of every unit; -1 without
 
     Returns:
-        seat, class, and numbers of objects: missed, that two others drew, and that any two drew; shapes ``(T,)``
+        seat, class, and numbers of objects: missed, and that two others drew; shapes ``(T,)``
     """
     units, unit, k = t.units, t.unit, int(code.max(initial=0)) + 1
     chosen, cell_of_unit = (units.votes >= 2) & (code >= 0), np.full(len(code), -1)
@@ -153,7 +153,7 @@ def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
         for kept in (of_cell >= 0, (of_cell >= 0) & of_three)
     )
     missed = assigned - drawn
-    return seat, cell[owner] % k, missed, missed + drawn_by_three, assigned
+    return seat, cell[owner] % k, missed, missed + drawn_by_three
 
 
 def _cells(row: IntArray, code: IntArray, own: Column, whole: Column) -> tuple[IntArray, IntArray, list[FloatArray]]:
@@ -184,16 +184,16 @@ def _effects_of_classes(t: Tables) -> Iterator[Effects]:
         code = np.where(drawn, of_unit, -1)
         kept = code >= 0
         votes, assigned = units.votes[kept], units.assigned[kept]
-        own, whole = (assigned - votes, assigned) if several else (votes == 1, np.ones(len(votes)))
+        own, whole = missed_of_units(votes, assigned) if several else (votes == 1, np.ones(len(votes)))
         yield against_the_rest(kind, units.sample[kept], code[kept], own, whole)
         if several:
-            seat, code, missed, could_miss, assigned = _missed_by(t, code)
+            seat, code, missed, could_miss = _missed_by(t, code)
             sample = seats.sample[seat]
             if kind == "class_missed":  # misses of a class by an annotator, against the other annotators
                 group = effect_groups("misses_class", seats.annotator[seat], code)
                 beside = distinct(sample * t.n_categories + code, t.n_samples * t.n_categories)[1]
                 yield _against_annotators(group, sample, missed, could_miss, beside)
-            yield parts(kind, seat, code, missed, assigned)
+            yield parts(kind, seat, code, missed, could_miss)
     # labels that met another class
     apart, sample = ~pairs.same_class, t.pair_sample
     a, b = category[pairs.i], category[pairs.j]
