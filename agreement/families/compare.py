@@ -17,9 +17,9 @@ from ..settings.options import OPTIONS
 from ..statistics.estimates import estimates
 from ..statistics.numbers import Key, Numbers, differences
 from ..statistics.presentation import ShowsItself, shown_as
-from ..statistics.records import Records
+from ..statistics.records import Records, content_ranks, mixed
 from ..statistics.report import Describe, Interval, ReportContext, number, read
-from .family import numbers_of
+from .family import FAMILIES, numbers_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -242,7 +242,7 @@ def _changes(
     Both runs yield their numbers in the same order, except for numbers that only one of them has. They are paired up by
     key and subtracted, a few columns at a time to save memory.
     """
-    ranks = np.arange(len(rows)) if clusters is None else np.unique(clusters[rows], return_inverse=True)[1].ravel()
+    ranks = _ranks(a, b, rows, None if clusters is None else clusters[rows])
     values: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
     waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
 
@@ -273,6 +273,15 @@ def _changes(
         for key, found in estimates(subtracted(), ranks, resamples=resamples, seed=seed).items()
     }
     return {key: change for key, change in changes.items() if change.a is not None or change.b is not None}
+
+
+def _ranks(a: ComparedRun, b: ComparedRun, rows: IntArray, clusters: IntArray | None) -> IntArray:
+    """Rank of the samples by their content in both runs: intervals do not depend on their order, nor which run is a."""
+    contents = FAMILIES[a.records.family].contents
+    (of_a, values_a), (of_b, values_b) = (contents(run.records.take(run.rows[rows]), run.context) for run in (a, b))
+    # after what both have together, the first run alone tells samples apart that are the other way round in it
+    first = (mixed(of_a) >> np.uint64(32)).astype(np.float64)
+    return content_ranks(mixed(of_a) + mixed(of_b), np.column_stack([first, values_a, values_b]), clusters)
 
 
 def _whole_report(changes: Mapping[Key, Change]) -> dict[str, Change]:

@@ -512,10 +512,11 @@ def own_fields(samples: SampleCollection) -> set[str]:
     return own
 
 
-def is_own_name(name: str, owners: Iterable[type] = (fo.Sample, fo.Frame)) -> bool:
+def is_own_name(name: str, owners: Iterable[type] | None = None) -> bool:
     """True if FiftyOne's samples or frames, or labels of a class, have a field or method that a field would hide."""
-    is_hidden = any(hasattr(owner, name) or name in document_fields(owner) for owner in owners)
-    return is_hidden or f"{name}." == names.FRAMES_PREFIX
+    of = (fo.Sample, fo.Frame) if owners is None else owners
+    is_frames = owners is None and f"{name}." == names.FRAMES_PREFIX
+    return is_frames or any(hasattr(owner, name) or name in document_fields(owner) for owner in of)
 
 
 def field_schema(samples: SampleCollection) -> dict[str, fo.Field]:

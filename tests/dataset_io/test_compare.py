@@ -278,6 +278,25 @@ def test_labels_set_by_decisions_are_counted_and_the_numbers_without_them_given(
     assert compare_agreement(dataset, "first", "agreement", resamples=0).decided is None
 
 
+def test_intervals_depend_neither_on_the_order_of_samples_nor_on_which_run_is_the_first(make_dataset):
+    labels, found = random_annotators(14, seed=8), []
+    for order in (range(14), range(13, -1, -1)):
+        dataset = make_dataset({name: [of_one[k] for k in order] for name, of_one in labels.items()})
+        for key, iou in (("low", 0.3), ("high", 0.8)):
+            compute_quickly(dataset, NAMES, run_key=key, iou=iou)
+        found.append({name: change.interval for name, change in
+                      compare_agreement(dataset, "low", "high", resamples=60).numbers.items()})  # fmt: skip
+    other = compare_agreement(dataset, "high", "low", resamples=60).numbers
+    assert sum(each is not None for each in found[0].values()) > 5
+    for name, interval in found[0].items():
+        again, turned = found[1][name], other[name].interval
+        if interval is None:
+            assert (again, turned) == (None, None), name
+        else:
+            wanted = pytest.approx([interval.low, interval.high], abs=1e-12)
+            assert ([again.low, again.high], [-turned.high, -turned.low]) == (wanted, wanted), name
+
+
 def test_runs_that_cannot_be_compared_are_refused(make_dataset, make_videos):
     rng = np.random.default_rng(5)
     rows = [[str(rng.choice(["a", "b"])) for _ in NAMES] for _ in range(10)]
