@@ -13,6 +13,7 @@ from .document import (
     sensitivity_sections,
 )
 from .families import family_of, object_reasons
+from .other_results import finding_sentences
 from .ratings import RATING_PHRASES, rating_outcome
 from .role_sections import person_sentence, test_sentences
 from .tags import tag_outcome

@@ -73,8 +73,14 @@ def finding_sentences(parts: AgreementParts) -> Iterator[str]:
     for part, number, found in parts.findings:
         if part.name not in said:
             show = FORMS[number.form]
-            ends = "" if found.low is None else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
-            others = f"{show(found.rest)} on all other {parts.what} ({_signed(number, found.difference)}{ends})"
+            # the difference of two shares is in percentage points
+            factor, digits, unit = (1.0, 3, "") if number.form == "number" else (100.0, 1, " points")
+            change, low, high = (
+                None if value is None else signed(factor * value, digits)
+                for value in (found.difference, found.low, found.high)
+            )
+            ends = "" if low is None else f" [{low}, {high}]"
+            others = f"{show(found.rest)} on all other {parts.what} ({change}{unit}{ends})"
             said[part.name] = f"{part.name}: {number.name(parts.measure)} {show(found.value)} against {others}."
     if not said:
         yield "No part differs from the others by test: the differences may be chance."
@@ -82,12 +88,6 @@ def finding_sentences(parts: AgreementParts) -> Iterator[str]:
     yield " ".join([*said.values()][:_MOST_NAMED])
     if len(said) > _MOST_NAMED:
         yield f"{len(said) - _MOST_NAMED:,} more parts differ."
-
-
-def _signed(number: MainNumber, value: float | None) -> str:
-    if value is None or number.form == "number":
-        return signed(value)
-    return f"{signed(100.0 * value, 1)} %"
 
 
 def arrow_of(found: PartNumber) -> str:

@@ -41,6 +41,7 @@ from annotator_agreement.charts.objects import (
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports import (
     RATING_PHRASES,
+    finding_sentences,
     person_sentence,
     rating_outcome,
     report_markdown,
@@ -209,6 +210,22 @@ def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> No
     report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
     (found,) = [each for each in report.findings if each.kind == "conflicts"]
     assert "differs in rating by more than 1 in" in finding_text(found, report, RATING_PHRASES)
+
+
+def test_differences_of_shares_are_said_in_points() -> None:
+    """0.62 against 0.5 is 12 points more, and 24 per cent more."""
+    numbers = {
+        form: next(each for each in filled_report().main_numbers if each.form == form) for form in ("share", "number")
+    }
+    for form, expected in (
+        ("share", "62.0 % against 50.0 % on all other images (+12.0 points [+4.0, +20.0])."),
+        ("number", "0.620 against 0.500 on all other images (+0.120 [+0.040, +0.200])."),
+    ):
+        found = SimpleNamespace(value=0.62, rest=0.5, difference=0.12, low=0.04, high=0.2)
+        findings = [(SimpleNamespace(name="night"), numbers[form], found)]
+        parts = SimpleNamespace(n_tested=5, findings=findings, what="images", measure="IoU")
+        (said,) = finding_sentences(parts)
+        assert said == f"night: {numbers[form].name()} {expected}"
 
 
 GRADES = [
