@@ -97,7 +97,7 @@ RENAME = ("rename_agreement", "agreement", "renamed")
 #: what is killed of a run on boxes: what was there, the call, its options, which writes are tried (first, step), the
 #: least number of them
 LIFE = {
-    "a run": (_nothing, ("compute_agreement", ANNOTATORS), QUICKLY, (1, 2), 10),  # register, declare, batches, results
+    "a run": (_nothing, ("compute_agreement", ANNOTATORS), QUICKLY, (1, 1), 10),  # register, declare, batches, results
     "overwriting": (_of_two, ("compute_agreement", ANNOTATORS), {**QUICKLY, "overwrite": True}, (1, 5), 12),
     # the record, the groups, seven indexes, the colours
     "settings": (_computed, ("configure_agreement_app",), EVERYTHING, (1, 4), 10),
