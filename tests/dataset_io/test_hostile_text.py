@@ -38,11 +38,11 @@ HOSTILE = (
 )
 
 
-def _disputed(make_dataset, names, whos, **more) -> fo.Dataset:
+def _disputed(make_dataset, names, owners, **more) -> fo.Dataset:
     """Images on which people call an object by one of the names, or the one before it; and fields by name."""
     samples = []
     for k, name in enumerate(names):
-        drawn = zip(whos(k), (name, names[k - 1], name), (0.0, 0.02, 0.01), strict=True)
+        drawn = zip(owners(k), (name, names[k - 1], name), (0.0, 0.02, 0.01), strict=True)
         labels = [fo.Detection(label=of, bounding_box=[0.1, 0.1, 0.3, 0.3 + by], who=who) for who, of, by in drawn]
         fields = {field: make(k) for field, make in more.items()}
         samples.append(fo.Sample(all=fo.Detections(detections=labels), **{"filepath": f"/images/{k}.jpg", **fields}))
