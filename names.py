@@ -13,11 +13,11 @@ RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
 VERSION = "1.1.0"
 #: version of the format in which a run is stored
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 #: version of the formulas; raise it when a number of the same labels with the same options changes, by a correction or
 #: another definition, so that a comparison of an older run with a newer one says so. Not for rounding, new numbers, or
 #: another presentation
-FORMULAS_VERSION = 1
+FORMULAS_VERSION = 2
 #: its key among the versions in the config of a run
 FORMULAS = "formulas"
 DEFAULT_RUN_KEY = "agreement"
