@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from .evaluate import keyed_numbers
+from .evaluate import check_requirements, keyed_numbers
 from .requirements import KEYS, read_requirements

@@ -185,7 +185,8 @@ def _numbers(kind: Any, value: Any, key: str = "") -> Iterator[tuple[str, float 
 def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterator[Checked]:
     """The results of a requirement: one for every annotator, class or pair that it is about."""
     roles = {"reference": report.reference, **{f"models.{role.name}": role for role in report.models}}
-    prefix = next((name for name in roles if wanted.number.startswith(f"{name}.")), "")
+    # the longest, as the name of a model may begin another: v1 and v1.2
+    prefix = max((name for name in roles if wanted.number.startswith(f"{name}.")), key=len, default="")
     path = wanted.number.removeprefix(f"{prefix}.") if prefix else wanted.number
     if prefix and roles[prefix] is None:
         yield Checked.of_requirement(wanted, {}, part, reason="the run has no reference")
@@ -252,7 +253,7 @@ def _chosen(
         return
     tables = {"annotator": ["annotators"], "class": ["classes", "tags"], "pair": ["pairs"]}[key]
     rows = next((getattr(owner, table) for table in tables if hasattr(owner, table)), None)
-    if rows is None:
+    if rows is None or isinstance(rows, Mapping):  # an annotator's classes are counts by class
         raise AgreementInputError(f"{wanted.place}: a run on {report.family} has no numbers of {tables[0]} there")
     found = {getattr(row, "names", None) or (row.name,): row for row in rows}
     known = [annotator.name for annotator in report.annotators]

@@ -60,7 +60,7 @@ from ..record.run import FAILED, Run, compared_facts, refresh, versions
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
 from ..record.run_labels import open_run_labels
 from ..record.sample_index import CHANGES_RECORD, SampleIndex, changes_since, ids_of, new_changes_record, sample_keys
-from ..record.schema import declare_fields, fields_marked, unset_values
+from ..record.schema import declare_fields, fields_marked, unset_undeclared, unset_values
 from ..record.stored_records import OpenRecords, delete_files
 from ..results.load import with_samples
 from ..results.thresholds import source_with_iou_from_data, with_thresholds
@@ -388,6 +388,8 @@ def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progres
                 named=source.run_id,
                 facts=found.facts,
             )
+            with writing(dataset):  # of fields that somebody deleted or renamed meanwhile
+                unset_undeclared(dataset, list(source.fields_written(source.config.run_key)))
     except BaseException:
         with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
             run.end_update(new_id)

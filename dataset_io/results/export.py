@@ -63,7 +63,7 @@ def export_agreement(
             pyarrow is installed; texts that a spreadsheet would run as formulas begin with an apostrophe. By default,
             the ending of the path decides
         requirements: a requirements file, or a mapping as in one: the check of the run against it is written too
-        overwrite: whether existing files may be replaced
+        overwrite: whether existing files may be replaced; tables of a folder that have no rows any more are removed
         by: fields of samples, or attributes of labels, for each of which the page, or the tables, get the main numbers
             by part, as ``run.by(field)``
 
@@ -103,8 +103,12 @@ def export_agreement(
             write_file(path, memory.getvalue())
         else:
             path.mkdir(exist_ok=True)
-            for name, text in _tables(report, parts, check).items():
+            tables = _tables(report, parts, check)
+            for name, text in tables.items():
                 write_file(path / name, text)
+            for file in _left_by_earlier(path, report) if overwrite else ():
+                if file.name not in tables:
+                    file.unlink()
     return path
 
 
@@ -162,6 +166,14 @@ def _tables(
     with contextlib.suppress(ImportError):  # pyarrow is no requirement
         files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in _AS_PARQUET if name in frames}
     return files
+
+
+def _left_by_earlier(folder: Path, report: AgreementReport) -> list[Path]:
+    """Files of a folder that hold a table of such a report, perhaps of an earlier one that had rows there."""
+    from ...charts.reports.dataframes import ON_DEMAND, STORED, table_names  # imports pandas, which a run does not need
+
+    tables = "|".join((*table_names(report), *STORED, *ON_DEMAND, "acceptance", r"by_\d+"))
+    return [file for file in folder.iterdir() if re.fullmatch(rf"({tables})\.(csv|parquet)", file.name)]
 
 
 def csv_of(frame: DataFrame) -> bytes:

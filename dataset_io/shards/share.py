@@ -154,7 +154,8 @@ def continued_run(source: Source) -> Run:
     What was edited since it was read is found by time stamps, as after any run.
 
     Raises:
-        AgreementInputError: if there is no such run, it is being computed, or has other options, annotators or software
+        AgreementInputError: if there is no such run, it is being computed, has other options, annotators or software,
+            or was cloned with its dataset
     """
     config = source.config
     run = Run(source.dataset, config.run_key)
@@ -179,6 +180,12 @@ def continued_run(source: Source) -> Run:
         raise AgreementInputError(
             f"`resume` needs the same options, annotators and software as before, got {differs} for the run "
             f"{config.run_key!r}; compute it with overwrite=True"
+        )
+    twin = {"config.results_id": run_id, "_id": {"$lt": run.reference}}
+    if database().runs.find_one(twin, {"_id": True}) is not None:  # its shards are files of the original
+        raise AgreementInputError(
+            f"`resume` needs a run of the dataset itself, got {config.run_key!r}, which is a copy of a run of the "
+            "dataset that was cloned; compute it with overwrite=True"
         )
     run = Run(source.dataset, config.run_key, run_id)
     run.update(status=RUNNING, process=this_process(), error=None)

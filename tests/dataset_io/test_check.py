@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -12,7 +13,7 @@ from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.datasets import frames_of, random_annotators
 
 import annotator_agreement as aa
-from annotator_agreement.agreement.acceptance import keyed_numbers
+from annotator_agreement.agreement.acceptance import check_requirements, keyed_numbers, read_requirements
 from annotator_agreement.dataset_io.record import Run
 from annotator_agreement.dataset_io.results import last_check
 
@@ -120,6 +121,7 @@ WRONG = {
     "pair": ({"pair": ["alice", "b"]}, r"`pair` must name annotators of the run .*, got 'b'"),
     "per cent": ({"at_least": 80}, r"the limit of 'existence.f1', a share, must be at most 1, got 80; 80 % is 0.8$"),
     "rate": ({"number": "miss_rate", "annotator": "bob", "at_most": 10}, "10 % is 0.1$"),
+    "class of an annotator": ({"annotator": "bob", "class": "cat"}, "a run on objects has no numbers of classes there"),
     "score": ({"number": "pq", "pair": ["alice", "bob"], "at_least": 95}, "a share, must be at most 1, got 95; 95 %"),
     "part": ({"by": "cameras"}, r"requirements\['one'\]: `field` must be"),
 }  # fmt: skip
@@ -163,6 +165,10 @@ def test_a_check_is_shown_everywhere(run, tmp_path, capsys):
     assert values["acceptance"]["outcome"] == "failed"
     tables = run.export(tmp_path / "tables", format="csv", requirements=asked)
     assert "too *much*" in (tables / "acceptance.csv").read_text(encoding="utf-8")
+    (tables / "tags.csv").write_text("mine")
+    run.export(tables, format="csv", overwrite=True)  # without the check, whose table would be that of another run
+    assert not (tables / "acceptance.csv").exists()
+    assert (tables / "tags.csv").read_text() == "mine"
 
 
 def test_the_labels_behind_a_failure_are_a_view(run):
@@ -200,6 +206,10 @@ def test_annotators_are_judged_against_the_reference_and_with_a_model(run):
     found = _one(model, number="models.carol.f1", annotator="bob", at_least=1)
     assert found.value == model.report.models[0].annotators[1].f1
     assert len(model.view(**found.view))
+    other = dataclasses.replace(model.report.models[0], name="carol.v2", mean={"f1": 0.25})
+    report = dataclasses.replace(model.report, models=(*model.report.models, other))
+    wanted, _ = read_requirements({"requirements": {"one": {"number": "models.carol.v2.mean.f1", "at_least": 0}}})
+    assert check_requirements(wanted, "", report, lambda field: {}).results[0].value == 0.25
 
 
 def _rated(make_dataset, kind, rows):

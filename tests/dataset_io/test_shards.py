@@ -206,7 +206,13 @@ def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_conti
     for how, what in ODD.values():
         message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
         refused(message, compute_quickly, boxes, executor=after_two(how), overwrite=True)
-    compute_quickly(boxes, executor=Faulty(), resume=True)
+    clone = boxes.clone()
+    try:
+        refused("got 'agreement', which is a copy", compute_quickly, clone, executor=Faulty(), resume=True)
+        compute_quickly(boxes, executor=Faulty(), resume=True)
+        compute_quickly(clone, executor=Faulty(), overwrite=True)
+    finally:
+        clone.delete()
     with ThreadPoolExecutor(1) as shut_down:
         pass
     for executor, message in (

@@ -279,6 +279,14 @@ def test_samples_that_somebody_keeps_on_changing_are_left_out_and_stay_changed(d
     before_each_write(lambda batch: None)
 
 
+def test_a_field_that_somebody_deletes_meanwhile_leaves_no_values(dataset, before_each_write):
+    compute_quickly(dataset)
+    _edit(dataset, bob=fo.Detections())
+    before_each_write(lambda batch: dataset.delete_sample_field("agreement_score", error_level=2))
+    update_agreement(dataset)
+    assert not dataset._sample_collection.count_documents({"agreement_score": {"$exists": True}})
+
+
 def test_unusable_labels_are_refused_and_the_run_stays_as_it_was(dataset):
     report = compute_quickly(dataset)
     _edit(dataset, bob=fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, math.nan, 0.1])]))
