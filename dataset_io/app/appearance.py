@@ -32,7 +32,12 @@ _OF_COLORS = ("colorByAttribute", "valueColors")
 
 def entries(dataset: fo.Dataset) -> list[Entry]:
     """The entry of every run with settings, oldest first."""
-    return list(_state(dataset).get("runs", []))
+    found = _state(dataset).get("runs")
+    return (
+        [entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("run_key"), str)]
+        if isinstance(found, list)
+        else []
+    )
 
 
 def set_entry(dataset: fo.Dataset, entry: Entry) -> None:
@@ -62,7 +67,8 @@ def sidebar_groups(dataset: fo.Dataset) -> list[dict[str, Any]]:
 
 
 def _state(dataset: fo.Dataset) -> dict[str, Any]:
-    return dict(dataset.app_config.plugins.get(_NAME, {}))
+    found = dataset.app_config.plugins.get(_NAME)
+    return dict(found) if isinstance(found, Mapping) else {}  # somebody may have edited it
 
 
 def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:

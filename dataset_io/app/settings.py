@@ -171,7 +171,7 @@ def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     """Undo the App settings of runs, even incomplete ones; settings of other runs stay."""
     with_runs = [entry for entry in entries(dataset) if entry["run_key"] in run_keys]
     for entry in with_runs:
-        for path in entry["indexes"]:
+        for path in entry.get("indexes") or ():
             dataset.drop_index(path)  # does nothing without an index
     if with_runs:
         remove_entries(dataset, list(run_keys))

@@ -273,7 +273,8 @@ def record_own_labels(
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run, to find the object of a drawn label
-        by: name of the person who drew; None for the name of the user
+        by: name of the person who drew; None for the name of the user. A label that somebody else opened to edit it in
+            *Decide* is recorded under that name
         gold: the field of decisions
 
     Returns:
@@ -297,7 +298,9 @@ def record_own_labels(
 
         def record(of: ObjectId, facts: Stored, label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
             choice = "none" if label is None else "own"  # without a label there is no object
-            said = {"annotator": None, "decided_by": by, "step": step, BY_RULE: False, "choice": choice}
+            # a label that is there to be edited is that of who opened its form
+            whose = next((each["decided_by"] for each in replaced if each["choice"] == "skip"), by)
+            said = {"annotator": None, "decided_by": whose, "step": step, BY_RULE: False, "choice": choice}
             new, kept = {**said, "decided_at": now()}, {name: facts[name] for name in _KEPT}
             logs[of].add(kept, label, new, choice, replaced, read=label, written=facts.get("written"))
             found[of] += 1

@@ -391,10 +391,11 @@ def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progres
             with writing(dataset):  # of fields that somebody deleted or renamed meanwhile
                 unset_undeclared(dataset, list(source.fields_written(source.config.run_key)))
     except BaseException:
-        with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
-            run.end_update(new_id)
-            if not run.is_current():  # deleted or replaced meanwhile: remove what was written since
-                run.remove_remains(record["fields_written"])
+        if not is_deleted(dataset_id(dataset)):
+            with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
+                run.end_update(new_id)
+                if not run.is_current():  # deleted or replaced meanwhile: remove what was written since
+                    run.remove_remains(record["fields_written"])
         raise
     return dataclasses.replace(report, run_key=run.key)  # FiftyOne itself may have renamed the run
 

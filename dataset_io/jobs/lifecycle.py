@@ -21,7 +21,7 @@ from ..record.lease import writing
 from ..record.run import COMPLETED, RENAMING, Run, refresh
 from ..record.run_keys import check_key_is_free, check_not_in_database
 from ..record.schema import declare, delete_fields, fields_marked, rename_in_app
-from ..views.agreement_view import check_view_names, marked_views, remove_saved_views, save_views, saved_suffixes
+from ..views.agreement_view import check_view_names, marked_views, remove_saved_views, save_views, views_of_renamed
 from .deletion import delete_with_runs, field_keys
 
 logger = logging.getLogger(__name__)
@@ -85,8 +85,8 @@ def _rename(run: Run, new_run_key: str) -> None:
         )
     renamed = check_rename(dataset, run_key, new_run_key)
     check_not_in_database(dataset, new_run_key, renamed.values())
-    saved, settings = saved_suffixes(dataset, run_key), app_settings_of(dataset, run_key)
-    check_view_names(dataset, new_run_key, saved)
+    saved, settings = views_of_renamed(dataset, run_key, new_run_key), app_settings_of(dataset, run_key)
+    check_view_names(dataset, run_key, saved)
 
     # saved views and App settings refer to the old names: remove them, and create them again at the end
     field_key = run.field_key

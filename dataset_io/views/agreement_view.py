@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -183,30 +183,37 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
     """
     with writing(dataset_of(dataset)) as stored:
         verdicts = open_run_labels(stored, run_key).family.verdicts
-        suffixes = [suffix for suffix, (verdict, _) in _VIEWS.items() if verdict is None or verdict in verdicts]
-        return save_views(stored, run_key, suffixes)
+        named = {_name(run_key, suffix): suffix for suffix, (verdict, _) in _VIEWS.items()
+                 if verdict is None or verdict in verdicts}  # fmt: skip
+        return save_views(stored, run_key, named)
 
 
-def save_views(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> list[str]:
-    """Save some of the usual views of a run; see ``run.save_views``."""
-    check_view_names(dataset, run_key, suffixes)
-    wanted = {_name(run_key, suffix): _VIEWS[suffix] for suffix in suffixes}
-    _remove([view["_id"] for view in marked_views(dataset, {run_key}) if view["name"] in wanted], dataset)
-    for name, (verdict, description) in wanted.items():
+def save_views(dataset: fo.Dataset, run_key: str, named: Mapping[str, str]) -> list[str]:
+    """Save some of the usual views of a run by their names; see ``run.save_views``."""
+    check_view_names(dataset, run_key, named)
+    _remove([view["_id"] for view in marked_views(dataset, {run_key}) if view["name"] in named], dataset)
+    for name, suffix in named.items():
+        verdict, description = _VIEWS[suffix]
         view = view_agreement(dataset, run_key, verdict=verdict, max_score=1.0)
         add_saved_view(dataset, name, view, marked(description, run_key))
-    return list(wanted)
+    return list(named)
 
 
-def saved_suffixes(dataset: fo.Dataset, run_key: str) -> list[str]:
-    """The usual views of a run that are saved under their original names."""
-    found = {view["name"] for view in marked_views(dataset, {run_key})}
-    return [suffix for suffix in _VIEWS if _name(run_key, suffix) in found]
+def views_of_renamed(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:
+    """The usual views that are saved, by their names when the run has a new key; names that the user gave stay."""
+    found: dict[str, str] = {}
+    for view in marked_views(dataset, {run_key}):
+        for suffix, (_, description) in _VIEWS.items():
+            if view["name"] == _name(run_key, suffix):
+                found[_name(new_run_key, suffix)] = suffix
+            elif view["description"] == marked(description, run_key):
+                found[view["name"]] = suffix
+    return found
 
 
-def check_view_names(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> None:
+def check_view_names(dataset: fo.Dataset, run_key: str, wanted_names: Collection[str]) -> None:
     """Refuse to replace views that the run did not save."""
-    wanted = {fou.to_slug(_name(run_key, suffix)) for suffix in suffixes}
+    wanted = set(map(fou.to_slug, wanted_names))
     own = {view["name"] for view in marked_views(dataset, {run_key})}
     reload_saved_views(dataset)
     taken = [name for name in dataset.list_saved_views() if fou.to_slug(name) in wanted and name not in own]

@@ -151,6 +151,14 @@ def test_a_run_that_fiftyone_deleted_leaves_its_own_settings_but_not_those_of_th
     assert (scheme.opacity, scheme.color_by, scheme.fields) == (0.5, None, [entry])
 
 
+@pytest.mark.parametrize("edited", ["a text", {"runs": "a text"}, {"runs": [{"run_key": "agreement"}, "a text"]}])
+def test_a_run_is_deleted_whatever_somebody_wrote_into_the_settings(computed, edited):
+    computed.app_config.plugins[names.RUN_METHOD] = edited
+    computed.save()
+    delete_agreement(computed)
+    assert not computed.has_run("agreement")
+
+
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
 @pytest.mark.few(1)
 def test_the_settings_of_two_runs_are_undone_in_any_order_and_the_users_scheme_comes_back(dataset, order):

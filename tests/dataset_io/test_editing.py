@@ -162,8 +162,8 @@ def test_a_form_that_is_left_takes_away_what_nobody_edited_and_nothing_else(of_t
         close_unedited(of_two, GOLD, found.step)
         sample.reload()
         assert (sample[GOLD] is not None) == is_edited
-    assert record_own_labels(of_two, by="mia").n_decided == 1
+    assert record_own_labels(of_two, by="the next to look at the sample").n_decided == 1
     close_unedited(of_two, GOLD, found.step)
-    assert [each.choice for each in list_decisions(of_two)] == ["own"]
+    assert [(each.choice, each.decided_by) for each in list_decisions(of_two)] == [("own", "mia")]
     assert undo_decisions(of_two) == 1  # what was there before the form was opened
     assert list_decisions(of_two) == []

@@ -296,7 +296,7 @@ def test_a_view_whose_mark_the_user_removes_or_of_the_new_name_is_the_users(comp
     save_agreement_views(computed)
     computed.save_view("renamed: lone", computed.limit(1))
     before = _everything(computed)
-    with pytest.raises(AgreementInputError, match="got 'renamed: lone', which the run 'renamed' did not save"):
+    with pytest.raises(AgreementInputError, match="got 'renamed: lone', which the run 'agreement' did not save"):
         rename_agreement(computed, "agreement", "renamed")
     assert _everything(computed) == before
     computed.update_saved_view_info("agreement: lone", {"description": "I keep this"})
@@ -317,8 +317,12 @@ def test_a_view_that_the_user_renamed_or_deleted_is_made_again_and_renamed_with_
     dataset.delete_saved_view("agreement: missed")
     rename_agreement(dataset, "agreement", "renamed")
     names = {name.replace("agreement", "renamed") for name in USUAL if "missed" not in name}
-    assert names <= set(dataset.list_saved_views())
-    view = dataset.load_saved_view("renamed: lone")
-    assert view.count("alice.detections") == report.annotators[0].verdicts["lone"]
+    assert set(dataset.list_saved_views()) == {"mine", "alone", *names}
+    for name in ("renamed: lone", "alone"):
+        view = dataset.load_saved_view(name)
+        assert view.count("alice.detections") == report.annotators[0].verdicts["lone"]
+    rename_agreement(dataset, "renamed", "re_named")
+    rename_agreement(dataset, "re_named", "re__named")  # names that FiftyOne takes for equal, but they are its own
+    rename_agreement(dataset, "re__named", "renamed")
     delete_agreement(dataset, "renamed")
     assert _everything(dataset) == before
