@@ -31,7 +31,7 @@ from .results.compare import compare_agreement
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, load_agreement
 from .results.measure_convergence import agreement_convergence
-from .results.parts import OpenParts, open_parts
+from .results.parts import open_parts
 from .results.thresholds import agreement_rules, agreement_threshold_from_data, agreement_thresholds
 from .run.read import Progress
 from .run_methods import RUN_PARTS, Method, Methods, documented
@@ -92,7 +92,6 @@ class AgreementRun(Methods):
         self.dataset, self.key = run.dataset, run.key
         self._view: SampleCollection | None = None
         self._resamples: int | None = None
-        self._parts: OpenParts | None = None
         self._report = report
         self.objects: RunObjects = RUN_PARTS["objects"](self)
         self.decisions: RunDecisions = RUN_PARTS["decisions"](self)
@@ -152,9 +151,7 @@ class AgreementRun(Methods):
             AgreementInputError: if there is no such field or view, or a run wrote the field: its numbers would choose
                 the parts
         """
-        if self._parts is None:
-            self._parts = open_parts(*self._given(False, "run.by"))
-        return self._parts.by(field, views=views)
+        return open_parts(*self._given(False, "run.by")).by(field, views=views)
 
     samples = Method(agreement_samples)
     thresholds = Method(agreement_thresholds)
@@ -211,7 +208,6 @@ class AgreementRun(Methods):
     @takes_arrays
     def update(self, *, progress: Progress = None) -> AgreementRun:
         """Compute again where samples were edited, added or deleted since; ``compare()`` then shows the differences."""
-        self._parts = None
         self._report = update_agreement(*self._given(True, "run.update"), progress=progress)
         return self
 
@@ -219,7 +215,7 @@ class AgreementRun(Methods):
     def rename(self, new_run_key: str) -> AgreementRun:
         """Rename the run and its fields."""
         rename_agreement(*self._given(True, "run.rename"), new_run_key)
-        self.key, self._report, self._parts = new_run_key, None, None
+        self.key, self._report = new_run_key, None
         return self
 
     def delete(self) -> None:
