@@ -156,6 +156,7 @@ from annotator_agreement.command_line import main
 """
 
 
+@pytest.mark.long
 def test_the_requirements_are_read_before_fiftyone_is_loaded_and_the_version_before_numpy():
     def run(missing, words):
         code = f"{START}sys.modules.update(dict.fromkeys({missing})); sys.exit(main(sys.argv[1:]))"

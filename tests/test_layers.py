@@ -89,7 +89,7 @@ def _imports(path: Path) -> list[Import]:
     def visit(node: ast.AST, function: str, typing_only: bool) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = node.name
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             typing_only = True
         for name, relative in _names(node, package):
             found.append(Import(node.lineno, name, relative, function, typing_only))
@@ -124,9 +124,10 @@ def modules_and_faces() -> dict[str, ast.Module]:
     return {file.relative_to(ROOT).as_posix(): _tree(file) for file in _source_files()}
 
 
-def imported(path: str, tree: ast.Module) -> set[str]:
+@functools.cache
+def imported(path: str, tree: ast.Module) -> frozenset[str]:
     """Modules, and faces, that a module imports, wherever in it; faces name some as texts."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = Path(path).parents[node.level - 1]
@@ -139,7 +140,7 @@ def imported(path: str, tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and path.endswith("__init__.py"):
             named = Path(path).parent.joinpath(*node.value.removeprefix(".").split(".")).as_posix()
             found |= {f"{named}.py"} & modules_and_faces().keys()
-    return found - {path}
+    return frozenset(found - {path})
 
 
 def _wrong(is_wrong: Callable[[Path, Import], bool]) -> list[str]:
@@ -236,7 +237,7 @@ CARELESS = {
 def test_the_schema_is_changed_by_our_own_means_alone() -> None:
     """``dataset_io/record/schema.py`` changes it in one write, which other processes cannot spoil."""
     for path in _source_files():
-        used = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        used = {node.attr for node in ast.walk(_tree(path)) if isinstance(node, ast.Attribute)}
         assert not used & CARELESS, path
 
 

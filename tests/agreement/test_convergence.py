@@ -189,6 +189,7 @@ def test_200_images_of_lvis_have_the_known_precision_by_the_constant_score(lvis)
     assert mean_of(found, "map_50") == pytest.approx(0.8114, abs=5e-5)
 
 
+@pytest.mark.long
 def test_intervals_are_those_of_resampled_images() -> None:
     """Beside a bootstrap that draws whole images and measures them anew, by pycocotools' rule."""
     n_images, resamples = 80, 60

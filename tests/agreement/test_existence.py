@@ -301,6 +301,7 @@ PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}
 
 @pytest.mark.parametrize("rules", [{}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"}], ids=str)
 @pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.few(2)
 def test_sessions_of_one_person_are_apart_from_different_persons(seed: int, rules: dict) -> None:
     samples = random_samples(seed, n_samples=40, n_annotators=4)
     config = make_config(NAMES, annotators=PERSONS, **rules)

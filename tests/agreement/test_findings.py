@@ -549,6 +549,7 @@ def _to_median_annotator(values: np.ndarray, given: np.ndarray, weights: np.ndar
 
 
 @pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.few(1)
 def test_a_habit_has_its_size_whoever_is_asked_on_an_image(design: str) -> None:
     """The first of six gives a class 20 points more often, rates 10 % of the scale higher, draws 10 % larger."""
     rng = np.random.default_rng(7)

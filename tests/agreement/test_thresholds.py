@@ -168,6 +168,7 @@ def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, o
         _check_rules(rules, samples, n_annotators, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(4))
 def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
     samples = random_samples(seed, n_samples=20, n_annotators=4)
@@ -226,6 +227,7 @@ def _assert_same(found: Iterator[Batch], expected: Iterator[Batch]) -> None:
     assert a == b
 
 
+@pytest.mark.long
 def test_the_first_rated_samples_are_taken() -> None:
     batch = _batch(N_SAMPLES)
     rated = batch.assigned.sum(axis=1) >= 2
@@ -239,6 +241,7 @@ def test_the_first_rated_samples_are_taken() -> None:
 
 
 @pytest.mark.parametrize("size", [1000, 2600])
+@pytest.mark.few(1)
 def test_batches_of_any_size_give_the_same_samples(size: int) -> None:
     batch = _batch(N_SAMPLES)
     _assert_same(_parts(batch, np.arange(N_SAMPLES) // size), _whole(batch))

@@ -107,6 +107,7 @@ def _annotators(report):
     return {annotator.name: annotator for annotator in report.annotators}
 
 
+@pytest.mark.long
 def test_verdicts_and_annotators_show_their_labels_and_as_many_as_the_report_counts(case):
     dataset, report, table, where = case
     for verdict in VERDICTS:

@@ -65,6 +65,7 @@ def _settings(dataset):
 # ---- undoing ----
 
 
+@pytest.mark.long
 def test_every_setting_is_undone_with_the_run_also_where_it_was_made_twice(dataset):
     before = stored(dataset)
     for setting in (*({name: value} for name, value in EVERYTHING.items()), EVERYTHING):

@@ -76,6 +76,7 @@ def small(make_dataset):
     return make_dataset(random_annotators(2, seed=4))
 
 
+@pytest.mark.long
 def test_a_changed_record_is_one_sentence_and_can_be_deleted(small) -> None:
     before = stored(small)
     for name, (change, said) in CHANGES.items():

@@ -106,7 +106,7 @@ def _at(report, path):
 
 
 @each_case
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_run_does_not_differ_from_itself_and_swapping_two_runs_negates_their_differences(make, runs):
     dataset, *_ = runs(make)
     comparison = compare_agreement(dataset, "one", "same", resamples=100)
@@ -138,7 +138,7 @@ def test_a_run_does_not_differ_from_itself_and_swapping_two_runs_negates_their_d
 
 
 @each_case
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_numbers_are_those_of_the_reports_on_the_samples_of_both(make, runs):
     dataset, fields, options, changed = runs(make)
     compute_quickly(dataset.limit(25), fields, run_key="first", **options)
@@ -297,6 +297,7 @@ def test_intervals_depend_neither_on_the_order_of_samples_nor_on_which_run_is_th
             assert ([again.low, again.high], [-turned.high, -turned.low]) == (wanted, wanted), name
 
 
+@pytest.mark.long
 def test_runs_that_cannot_be_compared_are_refused(make_dataset, make_videos):
     rng = np.random.default_rng(5)
     rows = [[str(rng.choice(["a", "b"])) for _ in NAMES] for _ in range(10)]

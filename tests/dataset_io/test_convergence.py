@@ -37,6 +37,7 @@ def run_of(make_dataset):
     return make
 
 
+@pytest.mark.long
 def test_cases_and_reasons_why_there_is_none(run_of) -> None:
     for name, alice, bob, of_alice, of_bob in CASES:
         found = run_of({"alice": alice, "bob": bob}).convergence()

@@ -107,6 +107,7 @@ def simulated(make_dataset: Any) -> fo.Dataset:
     return make_dataset(labels)
 
 
+@pytest.mark.long
 def test_it_stands_in_the_report_its_text_its_page_and_its_tables(simulated: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(simulated, ANNOTATORS, models=["copy", "hasty"])
     copy, hasty = (model.person for model in report.models)

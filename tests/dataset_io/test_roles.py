@@ -59,7 +59,7 @@ def _add_confidence(dataset: fo.Dataset) -> None:
 
 
 @pytest.mark.parametrize("kind", WITH_ROLES)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_numbers_fields_and_records_of_annotators_are_those_without_roles(make_dataset: Any, kind: str) -> None:
     dataset, fields, options = dataset_of(make_dataset, kind)
     alone = {name: value for name, value in options.items() if name not in (*ROLES, "confidence_threshold")}

@@ -91,6 +91,7 @@ def boxes(make_dataset):
     return make_dataset(random_annotators(30, seed=5))
 
 
+@pytest.mark.long
 def test_any_order_tasks_done_twice_threads_and_processes_give_the_same(boxes, processes):
     with ThreadPoolExecutor(3) as threads:
         assert_same(boxes, ANNOTATORS, Shuffled(1), threads, processes, resamples=50)
@@ -202,6 +203,7 @@ ODD = {
 }
 
 
+@pytest.mark.long
 def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes):
     for how, what in ODD.values():
         message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
@@ -328,6 +330,7 @@ def test_what_is_no_engine_is_refused_with_the_way_to_get_one(boxes):
     assert without_runs(boxes) == before
 
 
+@pytest.mark.long
 def test_workers_with_other_software_or_of_another_database_refuse(boxes, monkeypatch):
     class Elsewhere:
         datasets = get_db_conn().nothing

@@ -110,7 +110,7 @@ def _same(found: Any, expected: float | None) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_thresholds_and_rules_have_the_numbers_of_runs_with_them_also_on_a_part(make_dataset: Any, kind: str) -> None:
     dataset = KINDS[kind](make_dataset)
     run = _compute(dataset, kind, iou=0.6)
@@ -255,6 +255,7 @@ def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
     assert load(noisy, "given").threshold_from_data() == suggested
 
 
+@pytest.mark.long
 def test_a_view_decides_by_its_own_labels_and_order_and_batches_of_bounded_size_change_nothing(noisy, monkeypatch):
     together = compute_quickly(noisy, iou="auto").config["iou"]
     reverse = compute_quickly(noisy.sort_by("filepath", reverse=True), iou="auto", run_key="reverse")

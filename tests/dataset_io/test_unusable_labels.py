@@ -82,6 +82,7 @@ def _first(dataset: fo.Dataset) -> dict[str, Any]:
     return dataset._sample_collection.find_one(sort=[("_id", 1)])
 
 
+@pytest.mark.long
 def test_unreadable_masks(make_dataset) -> None:
     """Every one on a sample of its own: the check of one names it, and all of them are left out of a run."""
     n, mask = len(UNREADABLE_ARRAYS), np.eye(4, dtype=np.uint8)
@@ -109,6 +110,7 @@ def test_paths_of_masks_that_are_no_texts(make_dataset) -> None:
         _both_ways(dataset, ANNOTATORS, 1)
 
 
+@pytest.mark.long
 def test_entries_of_label_lists_that_are_no_labels(lend) -> None:
     for entry in (None, "text", 5, [1], {}, {"label": "cat"}):
         dataset = lend(run_on())
@@ -137,6 +139,7 @@ NO_TEXTS: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("kind", NO_TEXTS)
+@pytest.mark.few(1)
 def test_classes_and_tags_that_are_no_texts(make_dataset, lend, kind: str) -> None:
     path, values = NO_TEXTS[kind]
     for value in values:
@@ -209,6 +212,7 @@ def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path) 
             assert summary.changed == ()
 
 
+@pytest.mark.long
 def test_exports_leave_out_and_count_samples_without_a_file(lend, tmp_path) -> None:
     for filepath in (5, None, ["/1.jpg"]):
         dataset = _with_sizes(lend(run_on()))
@@ -223,6 +227,7 @@ def test_exports_leave_out_and_count_samples_without_a_file(lend, tmp_path) -> N
         export_agreement(dataset, path=tmp_path / "x.html", overwrite=True)
 
 
+@pytest.mark.long
 def test_exports_need_sizes_that_images_can_have_and_boxes_none(make_dataset, tmp_path) -> None:
     dataset, path = _with_sizes(make_dataset()), tmp_path / "x.json"
     export_annotations(dataset, list(EXAMPLE), path)

@@ -184,6 +184,7 @@ def test_tracks_that_keep_their_partner(make_videos, capsys):
     assert "track" not in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch):
     videos = _random_videos(3, 7)
     for frame in (frame for video in videos for frames in video.values() for frame in frames if frame is not None):

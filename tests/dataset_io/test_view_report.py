@@ -50,7 +50,7 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make_dataset, kind):
     dataset, fields, options = dataset_of(make_dataset, kind, 24)
     options = {**options, "resamples": 50}

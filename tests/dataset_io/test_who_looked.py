@@ -265,6 +265,7 @@ NOTHING = {
 }
 
 
+@pytest.mark.long
 def test_where_nothing_is_compared_every_output_begins_with_why(make_dataset):
     operator = foo.get_operator("@annotator/agreement/compute_agreement")
     for what, (labels, reason) in NOTHING.items():

@@ -178,6 +178,7 @@ def _stars(n: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.few(1)
 def test_masks_and_polygons_share_the_area_that_shapely_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     images, stars = random_images(20, seed), _stars(15, seed)
     pixels = [np.nonzero(image)[::-1] for image in images]

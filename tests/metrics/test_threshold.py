@@ -132,6 +132,7 @@ def _two_humps(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("missed", [False, True])  # half of the objects, which is the most frequent distance of all
 @pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.few(1)
 def test_the_threshold_is_where_the_densities_of_scipy_cross_and_the_separation_its_one_sided_distance(
     seed: int, missed: bool
 ) -> None:

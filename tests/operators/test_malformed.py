@@ -30,8 +30,8 @@ def _with_a_run(make_dataset: Any) -> Any:
     return dataset
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_RUNS)
-@pytest.mark.few(4)
 def test_forms_of_runs_that_are_gone(operator, context, form, lend, name: str) -> None:
     dataset, asked = lend(_with_a_run), operator(name)
     for key in ("gone", "", 5, ["agreement"], "a" * 100_000):

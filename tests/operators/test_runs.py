@@ -147,6 +147,7 @@ def test_a_run_is_updated_from_its_form_and_compared_with_what_is_now(operator, 
 
 @pytest.mark.parametrize("name", ["delete_agreement", "rename_agreement"])
 @pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.few(1)
 def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, context, dataset, name, stays):
     def executed(view, **params):
         ctx = context(operator(name), dataset, view, **params)
