@@ -53,7 +53,7 @@ _numbers = itertools.count()
 
 
 class _ByFile(LoadScopeScheduling):
-    """Runs the tests of a file, which share fixtures, in one process; likewise those of some folders, and on the code."""
+    """Runs the tests of a file, which share fixtures, in one process; also those of some folders, and on the code."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::")[0])
