@@ -24,4 +24,4 @@ if [ $# = 0 ]; then
     set -- tests/operators/test_compute.py tests/operators/test_runs.py tests/panels/test_states.py \
         tests/dataset_io/test_lifecycle.py tests/dataset_io/test_views.py
 fi
-"$environment/bin/python" -m pytest -p no:cacheprovider "$@"
+"$environment/bin/python" -m pytest -p no:cacheprovider -m "not long" "$@"
