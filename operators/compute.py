@@ -254,6 +254,7 @@ def _values_and_left_over(
     left over; with one, any name that is a value of other attributes alone.
     """
     fields, attribute = given_names(params, "fields"), params.get("annotator_attribute")
+    attribute = attribute if isinstance(attribute, str) else None
     kind = candidates.get(fields[0]) if len(fields) == 1 and attribute else None
     roles = {*given_names(params, "reference"), *given_names(params, "models")} - {*candidates}
     if kind is None or kind.list_name is None:
@@ -360,7 +361,8 @@ def _annotator_fields(
         for attribute, values in attributes.items():
             choices.add_choice(attribute, label=attribute, description=shown(sorted(values)))
         preset = presets.get("annotator_attribute")
-        found = sorted(attributes.get(params.get("annotator_attribute", preset) or "", ()))
+        chosen = params.get("annotator_attribute", preset)
+        found = sorted(attributes.get(chosen, ())) if isinstance(chosen, str) else []
         hint = f"It names {shown(found)}" if found else "Attribute of the labels that names their annotator"
         # not an enumeration: an attribute that only later labels have can be typed
         yield FormField("annotator_attribute", OPTIONS["annotator_attribute"].title, hint, default=preset, view=choices)

@@ -158,7 +158,7 @@ def _list_fields(form: Filled) -> Iterator[FormField]:
         yield Choice("against", "By", values=_sources(form), as_radio_buttons=True, required=True)
     yield Choice("annotator", "Annotator", values=annotators, required=True)
     yield Choice("format", "What", values=_LISTS, as_radio_buttons=True, required=True)
-    hint = "A folder on the machine of the App's server; it is created if need be"
+    hint = "A folder that is there, on the machine of the App's server"
     yield FormField("folder", "Folder", hint, default=str(Path.home()), required=True)
     yield _DOWNLOAD
     yield _OVERWRITE

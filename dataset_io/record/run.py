@@ -317,8 +317,8 @@ class Run:
         """
         if not self.is_current(status={"$nin": [DELETING, RENAMING]} if status is None else status):
             raise AgreementInputError(
-                f"The run {self.key!r} was deleted or replaced while it was running, or got another key; it has "
-                "stopped writing"
+                f"The run {self.key!r} was deleted or replaced while it was running, or updated by somebody "
+                "else, or got another key; this attempt has stopped writing"
                 if status is None
                 else f"The run {self.key!r} is no longer being computed; its worker has stopped writing"
             )

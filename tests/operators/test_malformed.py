@@ -50,6 +50,12 @@ def test_forms_of_runs_that_are_gone(operator, context, form, lend, name: str) -
     assert type(refused.value).__name__ == "AgreementInputError"
 
 
+def test_an_attribute_that_is_no_text_is_said_in_the_form(operator, form, lend) -> None:
+    dataset = lend(_without_a_run)
+    for given in (["label"], {"a": 1}, 5):
+        assert form(operator("compute_agreement"), dataset, fields=["alice"], annotator_attribute=given)
+
+
 def test_an_unknown_format_is_said_in_the_form(operator, context, form, lend) -> None:
     dataset, asked = lend(_with_a_run), operator("export_agreement")
     assert form(asked, dataset, format={}, path="/tmp/x.html")
