@@ -116,8 +116,11 @@ _DECIDED, _ID_LENGTH = "decided_labels", 24
 
 
 def decisions(source: Source) -> dict[str, Any]:
-    """Projection of the decisions behind a role, if a role is a field of decisions."""
-    return {_DECIDED: f"${role.log}.labels" for role in source.roles if role.log is not None}  # noqa: B035
+    """Projection of the decisions behind a role, if a role is a field of decisions; a skipped object is not decided."""
+    is_decided = {"$and": [{"$ne": ["$$this.choice", "skip"]}, {"$not": ["$$this.replaced_by"]}]}
+    logs = [role.log for role in source.roles if role.log is not None]
+    current = [{"$filter": {"input": f"${log}", "cond": is_decided}} for log in logs]
+    return {_DECIDED: {"$map": {"input": each, "in": "$$this.labels"}} for each in current}  # noqa: B035
 
 
 def undecided_labels(
