@@ -195,7 +195,7 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
         shared: dict[str, Counter[str]] = {other: Counter() for other in names}
         for each in pairs:
             shared[each.a][each.b] = shared[each.b][each.a] = each.n_samples
-        first = min(pairs, key=lambda pair: (-each.n_samples, natural_key(each.a), natural_key(each.b)))
+        first = min(pairs, key=lambda pair: (-pair.n_samples, natural_key(pair.a), natural_key(pair.b)))
         chosen, left = [first.a, first.b], [other for other in names if other not in (first.a, first.b)]
         n_shared = {other: shared[other][first.a] + shared[other][first.b] for other in left}
         while left and len(chosen) < at_most:
