@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import fiftyone as fo
@@ -51,6 +52,8 @@ SECTIONS = {
     "pixels": {"annotators": {"annotators", "pairs"}, "classes": {"classes"}},
     "numbers": {"annotators": {"annotators", "pairs"}},
 }
+#: the images, tags or classes of which the card counts the disputed ones
+OF = {"ratings": 3, "tags": 4, "pixels": 5, "numbers": 3}
 
 
 @pytest.fixture(params=VALUES)
@@ -73,6 +76,7 @@ def test_the_tabs_have_what_the_family_has(event, family):
     sent = event("on_load", dataset)
     cards = [part["view"]["title"] for key, part in sent.parts.items() if key.split()[0] == "value"]
     assert f"{load_agreement(dataset).score.mean:.2f}" in cards
+    assert re.search(rf"Disputed \w+ Show these labels of {OF[name]} ", sent.said)
     for tab, items in SECTIONS[name].items():
         assert items <= set(event("refresh", dataset, of_tab(sent.state, tab)).parts)
     images = event("refresh", dataset, of_tab(sent.state, "images"))
