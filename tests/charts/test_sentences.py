@@ -76,8 +76,8 @@ def _pairs(*pairs: tuple[int, int, int, float | None, float | None]) -> dict[str
 def _found(f1: float | None, same: float | None, iou: float | None, *pairs: Any) -> dict[str, Any]:
     existence = {**filled_values()["existence"], "f1": f1}
     found = _given(percent_agreement=same) | _local(mean_iou=iou)
-    two = filled_values()["annotators"][:2]
-    return {"existence": existence, **found, **_pairs(*pairs or [(4, 4, 3, 1.0, 0.6)]), "annotators": two}
+    two = {"annotators": filled_values()["annotators"][:2], "attributes": []}
+    return {"existence": existence, **found, **_pairs(*pairs or [(4, 4, 3, 1.0, 0.6)]), **two}
 
 
 NO_TWO, NOBODY = "No object was drawn by two annotators", "Nobody drew anything where two annotators were assigned"
@@ -98,17 +98,31 @@ BEGINNINGS = [
     (cause_sentence, _pairs(), ""),
     (cause_sentence, _pairs((0, 0, 0, None, None)), ""),
     (cause_sentence, _pairs((4, 4, 4, 1.0, 1.0)), ""),
-    (cause_sentence, _pairs((4, 0, 0, None, None)), "All that the score loses is about missed objects."),
+    (cause_sentence, _pairs((4, 0, 0, None, None)), "All that the score loses is about objects that not "
+     "everybody drew."),
     (cause_sentence, _pairs((4, 4, 4, 0.25, 1.0)), "All that the score loses is about different classes."),
     (cause_sentence, _pairs((4, 4, 4, 1.0, 0.6)), "All that the score loses is about how objects are drawn."),
-    (cause_sentence, _pairs((10, 10, 4, 1.0, 0.5)), "Of what the score loses, 75 % is about missed objects and 25 % "
-     "about how objects are drawn."),
-    (cause_sentence, _pairs((10, 10, 8, 0.75, 2 / 3)), "Of what the score loses, 33 % is about missed objects, 33 % "
-     "about different classes and 33 % about how objects are drawn."),
+    (cause_sentence, _pairs((4, 4, 4, 1.0, 1.0), (900, 900, 899, 0.999, 1.0)), "Of what the score loses, 53 % is about "
+     "objects that not everybody drew and 47 % about different classes."),
+    (cause_sentence, _pairs((4, 4, 4, 0.25, 1.0), (900, 900, 900, 1.0, 0.99999)), "Nearly all that the score loses is "
+     "about different classes."),
+    (cause_sentence, _pairs((10, 10, 4, 1.0, 0.5)), "Of what the score loses, 75 % is about objects that not everybody "
+     "drew and 25 % about how objects are drawn."),
+    (cause_sentence, _pairs((10, 10, 8, 0.75, 2 / 3)), "Of what the score loses, 33 % is about objects that not "
+     "everybody drew, 33 % about different classes and 33 % about how objects are drawn."),
     (cause_sentence, {**_pairs((4, 0, 0, None, None)), "annotators": filled_values()["annotators"][:2]},
      "All that the score loses is about lone objects (only one of the two drew them)."),
-    (object_outcome, _found(None, None, None), "No two annotators have labels to compare, so nothing can be said"),
+    (object_outcome, {**_found(None, None, None), "score": {"mean": None, "n": 0}},
+     "No two annotators have labels to compare, so nothing can be said"),
     (object_outcome, _found(1.0, 1.0, 1.0, (4, 4, 4, 1.0, 1.0)), "The annotators agree: they drew the same objects"),
+    # of 5,000 objects one is lone, and one has two classes
+    (object_outcome, _found(0.9999, 0.9998, 1.0, (5000, 4999, 4999, 0.9998, 1.0)), "Two annotators draw the same "
+     "object in 100.0 % of their labels (F1 1.000), give it the same class in 100.0 % of cases, and draw it at"),
+    (object_outcome, {**_found(1.0, 1.0, 1.0, (4, 4, 4, 1.0, 1.0)), "attributes": filled_values()["attributes"]},
+     "The annotators drew the same objects, in the same places, with the same classes; their attributes differ "
+     "(occluded)."),
+    (object_outcome, {**_found(None, None, None, (0, 0, 0, None, None)), "n_rated": 3, "score": {"mean": 1.0, "n": 3}},
+     "Nobody drew anything on 3 samples."),
     (object_outcome, _found(0.0, None, None, (4, 4, 0, None, None)), f"{NO_TWO} (F1 0.000)."),
     (object_outcome, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw "
      "it loosely, with a mean IoU of 0.630."),

@@ -206,7 +206,7 @@ def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     text = report_markdown(filled_report())
     assert "**Score 0.612 [0.581, 0.640]**" in text
     assert "**Alpha of images 0.594 [0.566, 0.622]**" in text
-    assert "is about missed objects" in text
+    assert "is about objects that not everybody drew" in text
     assert "590 of 1,000 objects (59.0 %) were drawn by everybody assigned" in text
     assert "12 % larger" in text
     assert r'\<b>carol\</b> "c"' in text
