@@ -273,7 +273,7 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
 
     samples = sample_table(columns, first, frame="worst frame", ids=False, more=[Column("why", "reason", cut)])
     shares = [entry["share"] for entry in first if entry["share"] is not None]
-    what = documents(report).replace("samples", "images")
+    what = "images" if report.run.n_videos is None else "videos"
     these = f"these {len(first)} {what} hold" if len(first) > 1 else f"this {what[:-1]} holds"
     note = f"{these} {shown_share(sum(shares))} of {family_of(report).lost}" if shares else ""
     return [Section("Where to look first", [samples], note, figures=("scores",), key="worst")]

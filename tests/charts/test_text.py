@@ -263,6 +263,9 @@ def test_where_to_look_first_is_by_what_fixing_would_change_with_reasons_and_fil
     short = report_text(filled_report(look_first=[first]))
     assert WORST["id"] not in short
     assert "  street_1.jpg" in short
+    run = {**filled_values()["run"], "n_videos": 3}  # rows are videos, also where frames are compared
+    text = report_text(filled_report(look_first=alike, run=run))
+    assert "Where to look first: these 2 videos hold 32.4 %" in text
     # where nothing is disputed there are the lowest scores alone
     assert "Where to look first" not in report_text(filled_report(look_first=[]))
 
@@ -314,6 +317,12 @@ def test_tags_that_everybody_gave_are_not_listed() -> None:
     assert any(is_disputed.values())
     for tag, expected in is_disputed.items():
         assert bool(re.search(rf"^  {re.escape(tag)}  ", text, re.MULTILINE)) == expected
+
+
+def test_the_head_says_what_is_disputed() -> None:
+    said = {"ratings": "20 samples", "tags": "30 samples", "pixels": "7 of 1,000 classes of single samples"}
+    for family, make in OTHERS.items():
+        assert f" · {said[family]} disputed " in " ".join(report_text(make()).split())
 
 
 def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
