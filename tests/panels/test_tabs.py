@@ -149,6 +149,15 @@ def test_labels_that_are_not_matched_have_none(event, lend):
     assert not {"sensitivity_hint", "sensitivity_note", "thresholds"} & parts.keys()
 
 
+def test_where_nobody_shares_an_image_nobody_is_said_to_agree(event, make_dataset):
+    drawn = [("cat", (0.1, 0.1, 0.2, 0.2))]
+    dataset = make_dataset({"alice": [drawn, None], "bob": [None, drawn]})
+    compute_agreement(dataset, ["alice", "bob"], resamples=0, progress=False)
+    said = event("refresh", dataset, of_tab({}, "images")).said
+    assert "No two annotators have labels to compare" in said
+    assert "All agree" not in said
+
+
 @pytest.mark.parametrize("page", [1, 2])
 def test_the_numbers_stay_while_the_tab_is_left(event, lend, page):
     dataset = lend(_polygons)
