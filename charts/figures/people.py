@@ -216,12 +216,12 @@ def plot_bias(report: AgreementReport) -> go.Figure:
     offsets = told_offsets(objects.annotators)
     said = {name: bias_in_words(bias, offsets[name], 1) for name, bias in biased}
     told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in said[name])]
-    finding = "Everybody draws about the same: no annotator's boxes differ on average"
+    finding = "No annotator's boxes clearly differ on average from the median boxes"
     if not any(has_evidence(bias) for _, bias in biased):
-        finding = "Too few labels to say whether anybody draws boxes otherwise"
+        finding = "Too few labels to say whether anybody draws otherwise"
     elif told:
         name, _ = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
-        finding = f"{name} draws boxes {said[name]}"
+        finding = f"{name}: {said[name]} than the median box"
     drawn = theme.figure(traces, finding, height=80 + 80 * len(biased), above=52)
     drawn.add_vline(x=0, line={"color": theme.LINE, "width": 1})
     drawn.update_xaxes(title_text="of the median box (positive: larger, right, lower)")

@@ -67,7 +67,7 @@ def bias_in_words(bias: Bias | None, told: Collection[str], at_most: int = 2) ->
         if value is not None and min(abs(value), unexplained) >= _SLIGHT:
             odd.append((-unexplained, f"{title} {abs(value):.0f} % {positive if value > 0 else negative}"))
     odd.sort(key=lambda edge: edge[0])
-    return ", ".join([*words, *(text for _, text in odd[:at_most])]) or "like the others"
+    return ", ".join([*words, *(text for _, text in odd[:at_most])]) or "no clear difference"
 
 
 def has_evidence(bias: Bias) -> bool:

@@ -191,14 +191,14 @@ def test_bias_is_drawn_with_its_intervals() -> None:
         assert list(trace.x) == [BIAS[name][side] for name in ANNOTATORS]
         assert list(trace.error_x.array) == pytest.approx([0.6] * 4)
         assert list(trace.error_x.arrayminus) == pytest.approx([0.6] * 4)
-    assert figure.layout.title.text == "dan|d draws boxes 12 % larger, lower edge 9 % lower"
+    assert figure.layout.title.text == "dan|d: 12 % larger, lower edge 9 % lower than the<br>median box"
 
 
 def test_whoever_draws_elsewhere_is_named_though_no_size_differs() -> None:
     nothing = dict.fromkeys(("size", "left", "top", "right", "bottom"), 0.0)
     for order in (ANNOTATORS, ANNOTATORS[::-1]):
-        for n_labels, expected in ((20, "draws boxes left edge 5 % further right"), (19, "whether anybody draws boxes "
-                                   "otherwise")):  # fmt: skip
+        for n_labels, expected in ((20, ": left edge 5 % further right than the median box"),
+                                   (19, "whether anybody draws otherwise")):  # fmt: skip
             annotators = []
             for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True)):
                 mean = {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}
@@ -208,6 +208,11 @@ def test_whoever_draws_elsewhere_is_named_though_no_size_differs() -> None:
             title = _title(filled_report(annotators=annotators).plot_bias())
             assert title.endswith(expected)
             assert title.startswith("Too few labels to say") == (n_labels == 19)
+    # eight per cent that chance may have made are no evidence of drawing alike
+    bias = {"n": 22, "mean": {**nothing, "size": 3.5}, "std": {}, "intervals": {"size": interval(-0.9, 8.8)}}
+    unclear = [{**entry, "bias": bias} for entry in filled_values()["annotators"]]
+    title = _title(filled_report(annotators=unclear).plot_bias())
+    assert title == "No annotator's boxes clearly differ on average from the median boxes"
 
 
 def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:

@@ -305,13 +305,13 @@ BIASES = [
      "higher"),
     ({"left": 2.0, "right": -2.5}, {}, "right edge 2 % further left, left edge 2 % further right"),
     ({"top": 5.0, "left": -4.0, "right": 3.0}, {}, "upper edge 5 % lower, left edge 4 % further left"),
-    ({"size": 0.9, "top": -0.9}, {}, "like the others"),
-    ({"size": None}, {}, "like the others"),
-    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "like the others"),
+    ({"size": 0.9, "top": -0.9}, {}, "no clear difference"),
+    ({"size": None}, {}, "no clear difference"),
+    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "no clear difference"),
     ({"size": 1.6}, {"size": interval(0.6, 2.9)}, "2 % larger"),
-    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "like the others"),  # of five offsets one is that far by chance
+    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "no clear difference"),  # of five offsets one is that far by chance
     ({"size": -1.6}, {"size": around(-1.6, 0.5)}, "2 % smaller"),
-    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "like the others"),
+    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "no clear difference"),
 ]  # fmt: skip
 
 
