@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ...agreement.evidence.ranking import ends_of_ranking, least_first
+from ...agreement.evidence.ranking import ends_of_ranking, least_first, supported
 from ...agreement.settings.arguments import count_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..objects.questions import drawn_by
@@ -55,8 +55,8 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     # the class that agrees least, if there is evidence that it agrees less than all classes together
     ends_of = ends_of_ranking(classes, 1, report.alpha.pooled if number == "alpha" else None, number)
     finding = capitalised(drawn_of.title)
-    if ends_of.least:
-        (entry,) = ends_of.least
+    lowest = min((getattr(entry, number) for entry in classes if supported(entry, number)), default=None)
+    if ends_of.least and getattr(entry := ends_of.least[0], number) == lowest:
         among = f" of the {ends_of.n_supported:,} with enough labels" if ends_of.n_supported < len(entries) else ""
         least = f"{shown_number(getattr(entry, number), 2)} on {_count(entry, drawn_of)}"
         finding = f"{getattr(entry, name_of)} is the hardest {drawn_of.kind}{among}: {least}"

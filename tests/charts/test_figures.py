@@ -85,6 +85,10 @@ def test_the_title_of_the_matrix_names_who_agrees_least_and_most_unless_all_agre
     assert title == "bob &amp; co and dan|d agree least (alpha 0.43), alice and bob &amp; co most (0.84)"
     pairs = [{**pair, "alpha": 1.0, "intervals": {}} for pair in filled_values()["pairs"]]
     assert _title(filled_report(pairs=pairs).plot_pairs()) == "All pairs agree equally (alpha 1.00)"
+    # a pair with few labels, too few to be named, has a lower number in the same figure
+    few = filled_values()["pairs"]
+    few[1] |= {"alpha": 0.1, "n_a": 9, "n_b": 9}
+    assert _title(filled_report(pairs=few).plot_pairs()) == "Alpha of two annotators: 0.10 to 0.84"
 
 
 def test_of_many_pairs_that_agree_alike_none_is_named_in_the_title() -> None:
@@ -116,6 +120,10 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
         few = filled_values()["annotators"]
         few[3] |= too_few
         assert "misses most" not in title(filled_report(annotators=few).to_dict())
+    everybody = filled_values()["annotators"]
+    assert title(filled_report(annotators=everybody).to_dict()).startswith("dan|d misses most: 25.0 %")
+    everybody[0] |= {"n_objects": 15, "n_missed": 14, "n_could_miss": 15, "miss_rate": 14 / 15}
+    assert title(filled_report(annotators=everybody).to_dict()).startswith("Annotators miss 5.0 % to 93.3 % of what")
 
 
 def _title(figure: go.Figure) -> str:
@@ -225,6 +233,10 @@ def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
     assert list(zip(dots.x, dots.y, strict=True)) == expected
     assert list(dots.error_x.array) == pytest.approx([defined[name][1] for name in dots.y])
     assert figure.layout.title.text == "coach is the hardest class of the 5 with enough<br>labels: 0.44 on 133 objects"
+    # a lower number, however uncertain, is drawn beside it
+    classes = filled_values()["classes"]
+    classes[1] |= {"alpha": 0.43, "intervals": {"alpha": interval(0.1, 0.76)}}
+    assert _title(filled_report(classes=classes).plot_classes()) == "Alpha (this class against all others)"
 
 
 def test_what_annotators_miss_and_add_is_drawn_as_shares() -> None:
