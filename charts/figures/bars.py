@@ -14,7 +14,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..objects.questions import drawn_by
 from ..reports.families import ClassValues, family_of
 from ..reports.role_sections import measure_of, person_sentence
-from ..text.words import capitalised, documents, shown_interval, shown_number, signed
+from ..text.words import capitalised, counted, documents, percent, shown_interval, shown_number, signed
 from . import theme
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def plot_votes(report: AgreementReport) -> go.Figure:
     n = sum(entry["units"] for entry in votes)
     theme.require(n, "there is no object that two annotators could have drawn")
     n_full = sum(entry["units"] for entry in votes if entry["votes"] == entry["assigned"])
-    finding = f"{100.0 * n_full / n:.0f} % of {n:,} objects were drawn by everybody who was assigned"
+    finding = f"{n_full:,} of {counted(n, 'object')} ({percent(n_full, n)}) drawn by everybody who was assigned"
     bars = go.Bar(
         x=[f"{entry['votes']} of {entry['assigned']}" for entry in votes],
         y=[entry["units"] for entry in votes],

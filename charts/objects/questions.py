@@ -171,6 +171,8 @@ def existence_sentence(report: ObjectReport) -> str:
     if not n_missed:
         what = "the only object was" if n == 1 else f"all {n:,} objects were"
         return f"Nothing was missed: {what} drawn by everybody assigned."
+    if n == 1:
+        return "The only object was not drawn by everybody assigned."
     share = shown_share(1.0 - n_missed / n)
     head = f"{n - n_missed:,} of {counted(n, 'object')} ({share}) were drawn by everybody assigned"
     if n_lone == n_missed:

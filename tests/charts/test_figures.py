@@ -172,7 +172,9 @@ def test_the_distribution_of_overlaps_has_the_counts() -> None:
 
 
 def test_votes_are_drawn_with_shares() -> None:
-    (bars,) = filled_report().plot_votes().data
+    figure = filled_report().plot_votes()
+    assert _title(figure) == "590 of 1,000 objects (59.0 %) drawn by everybody who was assigned"
+    (bars,) = figure.data
     assert list(bars.x) == ["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"]
     assert list(bars.y) == [10, 20, 150, 250, 570]
     assert list(bars.text) == ["1 %", "2 %", "15 %", "25 %", "57 %"]

@@ -88,6 +88,7 @@ BEGINNINGS = [
     (existence_sentence, _votes((1, 1, 5)), NOBODY),
     (existence_sentence, _votes(), NOBODY),
     (existence_sentence, _votes((3, 3, 1)), "Nothing was missed: the only object was drawn by everybody assigned."),
+    (existence_sentence, _votes((3, 1, 1)), "The only object was not drawn by everybody assigned."),
     (existence_sentence, _votes((3, 3, 5), (2, 2, 1)), "Nothing was missed: all 6 objects were drawn by everybody"),
     (existence_sentence, _votes((2, 1, 1), (2, 2, 19)), "19 of 20 objects (95.0 %) were drawn by everybody assigned, "
      "the others by one annotator alone (lone)."),

@@ -196,7 +196,10 @@ def test_one_image_is_no_plural_on_any_surface() -> None:
         assert "1 image and 11 images, 2.1 labels" in text
         assert text.count("1 images") == 2  # of 11 images, and a name
     one = {**filled_values(), "n_samples": 1, "n_rated": 1}
-    text = report_text(filled_report(**{**one, "score": {**one["score"], "n": 1}}))
+    one |= {"score": {**one["score"], "n": 1}, "run": {**one["run"], "n_invalid": 1}, "n_repaired": 1}
+    text = report_text(filled_report(**one), full=True)
+    for note in ("labels left out because they cannot be", "polygons repaired because their rings cross themselves"):
+        assert re.search(rf"note +{note}[\w ,\n]+: 1\n", text)
     assert "mean of 1 sample\n" in text
     assert "1 of 1 sample rated by two or more" in text
     assert singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples").endswith("0.1 samples, of 1 sample")
