@@ -133,7 +133,7 @@ def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Secti
     if any(entry.mean is not None for entry in report.annotators):
         columns += [Column("mean", "mean", shown_number), Column("std", "std", shown_number)]
     note = "agreement: share of the others' ratings that agree with theirs"
-    return annotator_sections(report, columns, note, [other_class(report).replace("class", _what(report))], full=full)
+    return annotator_sections(report, columns, note, [other_class(report)], full=full)
 
 
 def rating_classes(report: RatingReport) -> list[Section]:

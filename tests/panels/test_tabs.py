@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import fiftyone as fo
@@ -12,13 +13,14 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.agreement.habits import CLASSES, Habits, context_of, simulate, with_model
+from tests.charts.other_families import OTHERS
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.panels.conftest import of_tab
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.families import build_report
+from annotator_agreement.agreement.families import build_report, report_from_dict
 from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
-from annotator_agreement.panels import Choices, annotator_items, link_of
+from annotator_agreement.panels import Choices, annotator_items, class_items, link_of
 
 NAMES = ["anna", "ben", "cleo"]
 
@@ -204,6 +206,23 @@ def test_a_choice_shows_its_parts_and_a_row_leads_to_their_images(event, divided
 def test_something_else_than_is_offered_shows_the_first_list(event, divided, state):
     sent = event("refresh", divided, {**state, "tab": "parts", "by": "gone"})
     assert "camera" in sent.text
+
+
+def test_words_are_those_of_two_or_more_annotators_and_of_ratings_and_tags() -> None:
+    def texts(family: str, **changes: Any) -> str:
+        report: Any = report_from_dict({**OTHERS[family]().to_dict(), **changes})
+        return repr([*class_items(SimpleNamespace(report=report), Choices()), *annotator_items(report, Choices())])
+
+    values = OTHERS["ratings"]().to_dict()
+    of_two = {"annotators": values["annotators"][:2], "pairs": values["pairs"][:1]}
+    for changes, shown, other in (
+        ({}, "Most others say", "The other says"), (of_two, "The other says", "Most others say"),
+        ({"level": "interval"}, "Other rating: labels that", "Other class"),
+    ):  # fmt: skip
+        assert shown in texts("ratings", **changes)
+        assert other not in texts("ratings", **changes)
+    assert "of the others, at least two," not in texts("ratings", **of_two)
+    assert "Mean Jaccard index of every two" in texts("tags")
 
 
 @pytest.fixture(scope="module")
