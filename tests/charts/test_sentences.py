@@ -212,6 +212,22 @@ def test_samples_without_a_tag_are_not_said_to_be_tags_in_common() -> None:
     )
 
 
+def test_coefficients_do_where_one_class_prevails_what_is_said_of_them() -> None:
+    """Two annotators agree on 90 of 100, of which 45, or 85, are of one class."""
+    found = []
+    for n in (45, 85):
+        samples = [{0: 1, 1: 1}] * n + [{0: 2, 1: 2}] * (90 - n) + [{0: 1, 1: 2}, {0: 2, 1: 1}] * 5
+        report = KINDS["classes"].report(samples, resamples=0)
+        assert report.alpha.percent_agreement == pytest.approx(0.9)
+        found.append({name: weighted["identity"] for name, weighted in report.coefficients.items()})
+    even, one_prevails = found
+    assert one_prevails["gwet_ac1"] > even["gwet_ac1"] + 0.05
+    assert one_prevails["fleiss_kappa"] < even["fleiss_kappa"] - 0.2
+    said = " ".join(report_text(report, full=True).split())
+    assert "Gwet's AC1" in said
+    assert "chance: the less, the more one class prevails; it rises there, where kappa falls" in said
+
+
 def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> None:
     samples = [{0: float(k % 5), 1: float(k % 5 + (1 if k % 2 else -1))} for k in range(60)]
     report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
