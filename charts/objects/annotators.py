@@ -181,11 +181,14 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
         *(Column("not assigned", "n_not_assigned"), Column("labels", "n_objects")),
     ]
     yield table(columns, entries, title)
+    rare = _RARE if len(entries) > 2 else (*_RARE, "missed")  # of two, nobody can miss what two others drew
     verdicts = list(entries[0].verdicts) if entries else []
-    verdicts = [name for name in verdicts if name not in _RARE or any(entry.verdicts[name] for entry in entries)]
-    columns = [_NAME, *(verdict_column(name, _OF_LABELS.get(name, name)) for name in verdicts)]
-    columns.append(Column("missed by them", "n_missed"))
-    yield table(columns, entries, "Verdicts on their labels, and objects of two others that they missed")
+    verdicts = [name for name in verdicts if name not in rare or any(entry.verdicts[name] for entry in entries)]
+    columns, title = [_NAME, *(verdict_column(name, _OF_LABELS.get(name, name)) for name in verdicts)], ""
+    if len(entries) > 2:
+        columns.append(Column("missed by them", "n_missed"))
+        title = ", and objects of two others that they missed"
+    yield table(columns, entries, f"Verdicts on their labels{title}")
     if any(entry.score is not None or entry.n_could_miss for entry in entries):
         sizes = list(dict.fromkeys(size for entry in entries for size in entry.miss_rate_by_size))
         columns = [

@@ -139,7 +139,11 @@ def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
 
 
 def test_of_two_annotators_nobody_can_miss_what_two_others_drew_and_the_other_class_is_that_of_the_other() -> None:
-    annotators = filled_values()["annotators"][:2]
+    annotators = [
+        {**entry, "verdicts": {**entry["verdicts"], "missed": 0}} for entry in filled_values()["annotators"][:2]
+    ]
+    for of_two in (filled_report(annotators=annotators, clusters=[]), OTHERS["tags"]()):
+        assert "missed by" not in report_text(of_two, full=True)
     text = report_text(filled_report(annotators=annotators, clusters=[]))
     (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
     assert header.split() == ["annotator", "labels", "lone", "other", "class", "draws"]
