@@ -272,7 +272,8 @@ def pair_details(report: ObjectReport) -> list[Section]:
         ]
         parts.append(table([*PAIR_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
     text = (
-        "The score of all objects is F1 with equal classes times their mean IoU; kappa and AC1 are over shared objects."
+        f"The score of all objects is F1 with equal classes times their mean {measure}; kappa and AC1 are over shared "
+        "objects."
     )
     parts.append(text)
     return [Section("Pairs in detail", parts)]

@@ -6,8 +6,10 @@ import io
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.agreement.families import KINDS
 from tests.charts.filled import (
     ANNOTATORS,
     CLASSES,
@@ -25,6 +27,7 @@ from annotator_agreement.agreement.statistics import MainNumber
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports import (
     computation_markdown,
+    reasons,
     report_head,
     report_markdown,
     report_text,
@@ -330,6 +333,23 @@ def test_the_head_says_what_is_disputed() -> None:
     said = {"ratings": "20 samples", "tags": "30 samples", "pixels": "7 of 1,000 classes of single samples"}
     for family, make in OTHERS.items():
         assert f" · {said[family]} disputed " in " ".join(report_text(make()).split())
+
+
+def test_how_far_points_agree_is_not_called_iou() -> None:
+    local = {**filled_values()["localisation"], "measure": "OKS"}
+    text = " ".join(report_text(filled_report(localisation=local), full=True).split())
+    assert "mean OKS of equal classes" in text
+    assert "F1 with equal classes times their mean OKS" in text
+    assert "mean IoU" not in text
+
+
+def test_nobody_is_named_where_all_masks_have_one_area() -> None:
+    masks = [np.zeros((4, 5), np.int64) for _ in range(3)]
+    for k, mask in enumerate(masks):
+        mask[1, k : k + 3] = 1  # three pixels of twenty each, at other places
+    context = KINDS["masks"].context()
+    (reason,) = reasons(KINDS["masks"].record([dict(enumerate(masks))], context.config), context)
+    assert reason == "sky: IoU 0.40 (areas of 15.0 %)"
 
 
 def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
