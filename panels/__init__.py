@@ -8,5 +8,6 @@ from .items import Choices
 from .panel_state import ShownReport, panel_state_of
 from .run_panel import EVENTS
 from .tab_annotators import annotator_items
+from .tab_objects import class_items
 
 PANELS = [AgreementPanel, DecidePanel]

@@ -258,7 +258,9 @@ class ShownReport:
         self._sensitivity: Sensitivity | None = None
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
-        self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
+        rated = values.n_annotators >= 2
+        self.n_units = int(values.n_units[rated].sum())  #: units of rated samples
+        self.n_disputed = int(values.n_disputed[rated].sum())  #: disputed ones of these
 
     @functools.cached_property
     def work(self) -> WorkList:

@@ -168,7 +168,7 @@ def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     if not any(pair.score is not None for pair in pairs) or len(ordered) < 2:
         return
     cells = {(a, b): scores.get((a, b)) for a in ordered for b in ordered if a != b}
-    note = f"{family_of(report).pair_values['score'].capitalize()} of every two. A click shows what they disagree on."
+    note = f"{capitalised(family_of(report).pair_values['score'])} of every two. A click shows what they disagree on."
     if len(ordered) < len(everybody):
         note = f"The {len(ordered)} of {len(everybody)} who share most with each other. {note}"
 

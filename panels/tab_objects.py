@@ -17,7 +17,7 @@ from ..charts.reports.families import family_of
 from ..charts.text.advice import clearly_confused, unclear_conflicts
 from ..charts.text.sections import Cell, Column, part_of
 from ..charts.text.shortlists import annotators_by_evidence, ranked_title
-from ..charts.text.words import VERDICTS, shown_share
+from ..charts.text.words import VERDICTS, capitalised, shown_share
 from ..dataset_io.decide.next_object import MEANT
 from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, VERDICT_COLORS
 from .items import (
@@ -60,17 +60,20 @@ def class_items(shown: ShownReport, choices: Choices) -> Iterator[Item]:
     found = [{"who": who.name, **said} for who in report.annotators for said in getattr(who, "other_classes", [])]
     found.sort(key=lambda row: (-row["n"], natural_key(row["who"]), row["a"], row["b"]))
     if found:
+        others_say, title, where = "the other says", "Who says what the other does not", ""
+        if len(report.annotators) > 2:
+            others_say, title = "most others say", "Who says what most others do not"
+            where = "Where more than half of the others, at least two, say the same. "
+        note = f"{where}A click shows all with these two."
 
         def said_link(row: Mapping[str, Any]) -> Link:
-            title = f"Labels of {row['who']}: {row['a']!r} where others say {row['b']!r}"
-            return link(title, confusion=[row["a"], row["b"]], annotators=row["who"])
+            shown = f"Labels of {row['who']}: {row['a']!r} where {others_say} {row['b']!r}"
+            return link(shown, confusion=[row["a"], row["b"]], annotators=row["who"])
 
         columns = [
-            *(named("Annotator", "who"), named("Says", "a", link=said_link), named("Most others say", "b")),
+            *(named("Annotator", "who"), named("Says", "a", link=said_link), named(capitalised(others_say), "b")),
             Column("Times", "n"),
         ]
-        note = "Where more than half of the others, at least two, say the same. A click shows all with these two."
-        title = "Who says what most others do not"
         yield table_item("other_classes", columns, found, choices, title=title, note=note, per_page=_FEW)
     if family_of(report).shares_of_classes:
         # the share of the pixels that every annotator gives each class

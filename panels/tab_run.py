@@ -19,7 +19,7 @@ from ..charts.reports.families import family_of
 from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import Cell, Column, as_markdown, plain_markdown
-from ..charts.text.words import capitalised, counted, ends_of, file_name, shown_number, shown_share
+from ..charts.text.words import NOT_COMPARED, capitalised, counted, ends_of, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
 from .items import Button, Choices, Item, Link, button_item, chart_item, form_button, link, named, table_item, text_item
 
@@ -183,7 +183,8 @@ def work_item(
     share = float(work.share[first:end].sum())
     note = f"{counted(len(work), what[:-1])} with differences."
     if not len(work):
-        note = f"All agree: there is no {what[:-1]} to fix."
+        agree = shown.report.score.mean is not None
+        note = f"All agree: there is no {what[:-1]} to fix." if agree else NOT_COMPARED
     elif share == share:
         these, hold = (f"These {end - first}", "hold") if end - first > 1 else ("This one", "holds")
         lost = f"{shown_share(share)} of {family_of(shown.report).lost}"

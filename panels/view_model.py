@@ -103,7 +103,7 @@ def _cards(shown: ShownReport) -> list[dict[str, Any]]:
         behind = link(f"All {disputed}", verdict=list(verdicts))
     elif shown.n_disputed:  # of masks, which have no verdict: the images on which they differ
         behind = link(f"Images with {disputed}, the lowest scores first", max_score=_NOT_EQUAL)
-    of = f"of {report.n_units:,}" if report.n_units else ""
+    of = f"of {shown.n_units:,}" if shown.n_units else ""
     cards.append(_card(disputed.capitalize(), f"{shown.n_disputed:,}", of, behind))
     behind = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
     return [*cards, _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", behind)]

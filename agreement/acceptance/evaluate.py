@@ -38,6 +38,7 @@ class Checked:
     name: str
     outcome: str  #: ``passed``, ``failed`` or ``not enough data``
     condition: str  #: what must hold
+    limit: float | None = None  #: the limit in it
     of: str = ""  #: the annotator, class or pair that the number is of; empty: the whole run
     by: str = ""  #: the field that divides the images, if the number is of a part of them
     part: str = ""  #: name of that part
@@ -56,7 +57,7 @@ class Checked:
     ) -> Checked:
         """The result of a requirement that is not judged yet: ``not enough data``."""
         of = ", ".join(" and ".join(names) for names in chosen.values() if names)
-        return cls(wanted.name, NOT_ENOUGH, wanted.condition, of=of, by=wanted.by, part=part, **found)
+        return cls(wanted.name, NOT_ENOUGH, wanted.condition, wanted.limit, of=of, by=wanted.by, part=part, **found)
 
     @property
     def title(self) -> str:

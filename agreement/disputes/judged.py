@@ -74,7 +74,7 @@ class DecisionReport(ShowsItself):
     n_decided: int  #: objects that were decided, skipped ones not included
     n_disputed_decided: int  #: how many of these are disputed
     n_samples: int  #: images (frames) of the run
-    n_samples_decided: int  #: how many of these have decisions, skipped ones included
+    n_samples_decided: int  #: how many of these have decisions, not only skipped objects
     n_skipped: int  #: objects that were left for later
     n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
     #: objects decided by hand, and not applied to labels, on which the majority was right: more than half of the

@@ -186,7 +186,7 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("kappa", "kappa", group=""),
     MainNumber("ac1", "AC1", group=""),
     MainNumber("pq", "score of all objects", group=""),
-    MainNumber("sq", "mean IoU of equal classes", group=""),
+    MainNumber("sq", "mean {measure} of equal classes", group=""),
     MainNumber("rq", "F1 with equal classes", group=""),
     MainNumber("mean_dice", "mean Dice", group="", of_areas=True),
     MainNumber("count_difference", "mean difference", group=COUNTS),

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ...agreement.evidence.ranking import ends_of_ranking, least_first
+from ...agreement.evidence.ranking import ends_of_ranking, least_first, supported
 from ...agreement.settings.arguments import count_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..objects.questions import drawn_by
 from ..reports.families import ClassValues, family_of
 from ..reports.role_sections import measure_of, person_sentence
-from ..text.words import capitalised, documents, shown_interval, shown_number, signed
+from ..text.words import capitalised, counted, documents, percent, shown_interval, shown_number, signed
 from . import theme
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     # the class that agrees least, if there is evidence that it agrees less than all classes together
     ends_of = ends_of_ranking(classes, 1, report.alpha.pooled if number == "alpha" else None, number)
     finding = capitalised(drawn_of.title)
-    if ends_of.least:
-        (entry,) = ends_of.least
+    lowest = min((getattr(entry, number) for entry in classes if supported(entry, number)), default=None)
+    if ends_of.least and getattr(entry := ends_of.least[0], number) == lowest:
         among = f" of the {ends_of.n_supported:,} with enough labels" if ends_of.n_supported < len(entries) else ""
         least = f"{shown_number(getattr(entry, number), 2)} on {_count(entry, drawn_of)}"
         finding = f"{getattr(entry, name_of)} is the hardest {drawn_of.kind}{among}: {least}"
@@ -146,7 +146,7 @@ def plot_votes(report: AgreementReport) -> go.Figure:
     n = sum(entry["units"] for entry in votes)
     theme.require(n, "there is no object that two annotators could have drawn")
     n_full = sum(entry["units"] for entry in votes if entry["votes"] == entry["assigned"])
-    finding = f"{100.0 * n_full / n:.0f} % of {n:,} objects were drawn by everybody who was assigned"
+    finding = f"{n_full:,} of {counted(n, 'object')} ({percent(n_full, n)}) drawn by everybody who was assigned"
     bars = go.Bar(
         x=[f"{entry['votes']} of {entry['assigned']}" for entry in votes],
         y=[entry["units"] for entry in votes],

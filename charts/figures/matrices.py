@@ -71,16 +71,18 @@ def _number(pair: Any, value: str) -> float | None:
 
 
 def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
-    """Sentence on the pairs that agree least and most, if both are far from the middle of all; else on the range."""
+    """Sentence on the pairs that agree least and most, if both are far from the middle of all and no number is beyond
+    theirs; else on the range."""
     if len(pairs) == 1:
         return f"{pairs[0].a} and {pairs[0].b}: {title} {_number(pairs[0], value):.2f}"
     numbers = [number for pair in pairs if supported(pair, value) and (number := _number(pair, value)) is not None]
     ends = ends_of_ranking(pairs, 1, float(np.median(numbers)) if numbers else None, value)
-    if ends.least and ends.most:
+    values = [_number(pair, value) or 0.0 for pair in pairs]
+    at_ends = [_number(pair, value) for pair in (*ends.least, *ends.most)]
+    if at_ends == [min(values), max(values)]:
         (low,), (high,) = ends.least, ends.most
         least, most = (f"({title} {_number(low, value):.2f})", f"({_number(high, value):.2f})")
         return f"{low.a} and {low.b} agree least {least}, {high.a} and {high.b} most {most}"
-    values = [_number(pair, value) or 0.0 for pair in pairs]
     first, last = f"{min(values):.2f}", f"{max(values):.2f}"
     if first == last:
         return f"All pairs agree equally ({title} {first})"
@@ -195,7 +197,7 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
         shared: dict[str, Counter[str]] = {other: Counter() for other in names}
         for each in pairs:
             shared[each.a][each.b] = shared[each.b][each.a] = each.n_samples
-        first = min(pairs, key=lambda pair: (-each.n_samples, natural_key(each.a), natural_key(each.b)))
+        first = min(pairs, key=lambda pair: (-pair.n_samples, natural_key(pair.a), natural_key(pair.b)))
         chosen, left = [first.a, first.b], [other for other in names if other not in (first.a, first.b)]
         n_shared = {other: shared[other][first.a] + shared[other][first.b] for other in left}
         while left and len(chosen) < at_most:

@@ -128,13 +128,14 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     theme.require(bars, "nobody missed or contradicted anything")
     height = 70 + max(_ROW, 12 * len(bars) + 10) * len(names)
     counts = [_counts(entry, shown.worst) for entry in annotators]
-    leader = _leader(annotators, "other_class" if shown.worst == "class_conflict" else f"verdict_shares.{shown.worst}")
+    share = "other_class" if shown.worst == "class_conflict" else f"verdict_shares.{shown.worst}"
+    leader = _leader(annotators, counts, share)
     finding = f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} of their {shown.labels}"
     if leader is not None:
         finding = f"{leader.name} {shown.finding.format(percent(*_counts(leader, shown.worst)))}"
     if any(missed) and any(entry.n_could_miss for entry in annotators):
-        leader = _leader(annotators, "miss_rate")
-        could_miss = [(entry.n_missed, entry.n_could_miss) for entry in annotators if entry.n_could_miss]
+        could_miss = [(entry.n_missed, entry.n_could_miss) for entry in annotators]
+        leader = _leader(annotators, could_miss, "miss_rate")
         finding = f"Annotators miss {_range(could_miss)} of what two others drew"
         if leader is not None:
             finding = f"{leader.name} misses most: {shown_share(leader.miss_rate)} of what two others drew"
@@ -170,9 +171,12 @@ def _share_bars(
     )
 
 
-def _leader(annotators: Sequence[Any], share: str) -> Any | None:
-    """The annotator whose interval of a share is above those of all others; None if there is none."""
+def _leader(annotators: Sequence[Any], counts: Sequence[tuple[int, int]], share: str) -> Any | None:
+    """The annotator whose interval of a share is above those of all others, if no bar is longer; else None."""
     first, *others = most_first(annotators, share)
+    shares = {entry.name: n / whole for entry, (n, whole) in zip(annotators, counts, strict=True) if whole}
+    if shares.get(first.name) != max(shares.values(), default=None):
+        return None
     interval, ends = supported(first, share), [each for entry in others if (each := supported(entry, share))]
     if interval is None or not ends:
         return None
@@ -216,12 +220,12 @@ def plot_bias(report: AgreementReport) -> go.Figure:
     offsets = told_offsets(objects.annotators)
     said = {name: bias_in_words(bias, offsets[name], 1) for name, bias in biased}
     told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in said[name])]
-    finding = "Everybody draws about the same: no annotator's boxes differ on average"
+    finding = "No annotator's boxes clearly differ on average from the median boxes"
     if not any(has_evidence(bias) for _, bias in biased):
-        finding = "Too few labels to say whether anybody draws boxes otherwise"
+        finding = "Too few labels to say whether anybody draws otherwise"
     elif told:
         name, _ = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
-        finding = f"{name} draws boxes {said[name]}"
+        finding = f"{name}: {said[name]} than the median box"
     drawn = theme.figure(traces, finding, height=80 + 80 * len(biased), above=52)
     drawn.add_vline(x=0, line={"color": theme.LINE, "width": 1})
     drawn.update_xaxes(title_text="of the median box (positive: larger, right, lower)")

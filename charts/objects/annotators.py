@@ -67,7 +67,7 @@ def bias_in_words(bias: Bias | None, told: Collection[str], at_most: int = 2) ->
         if value is not None and min(abs(value), unexplained) >= _SLIGHT:
             odd.append((-unexplained, f"{title} {abs(value):.0f} % {positive if value > 0 else negative}"))
     odd.sort(key=lambda edge: edge[0])
-    return ", ".join([*words, *(text for _, text in odd[:at_most])]) or "like the others"
+    return ", ".join([*words, *(text for _, text in odd[:at_most])]) or "no clear difference"
 
 
 def has_evidence(bias: Bias) -> bool:
@@ -181,11 +181,14 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
         *(Column("not assigned", "n_not_assigned"), Column("labels", "n_objects")),
     ]
     yield table(columns, entries, title)
+    rare = _RARE if len(entries) > 2 else (*_RARE, "missed")  # of two, nobody can miss what two others drew
     verdicts = list(entries[0].verdicts) if entries else []
-    verdicts = [name for name in verdicts if name not in _RARE or any(entry.verdicts[name] for entry in entries)]
-    columns = [_NAME, *(verdict_column(name, _OF_LABELS.get(name, name)) for name in verdicts)]
-    columns.append(Column("missed by them", "n_missed"))
-    yield table(columns, entries, "Verdicts on their labels, and objects of two others that they missed")
+    verdicts = [name for name in verdicts if name not in rare or any(entry.verdicts[name] for entry in entries)]
+    columns, title = [_NAME, *(verdict_column(name, _OF_LABELS.get(name, name)) for name in verdicts)], ""
+    if len(entries) > 2:
+        columns.append(Column("missed by them", "n_missed"))
+        title = ", and objects of two others that they missed"
+    yield table(columns, entries, f"Verdicts on their labels{title}")
     if any(entry.score is not None or entry.n_could_miss for entry in entries):
         sizes = list(dict.fromkeys(size for entry in entries for size in entry.miss_rate_by_size))
         columns = [
@@ -269,7 +272,8 @@ def pair_details(report: ObjectReport) -> list[Section]:
         ]
         parts.append(table([*PAIR_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
     text = (
-        "The score of all objects is F1 with equal classes times their mean IoU; kappa and AC1 are over shared objects."
+        f"The score of all objects is F1 with equal classes times their mean {measure}; kappa and AC1 are over shared "
+        "objects."
     )
     parts.append(text)
     return [Section("Pairs in detail", parts)]

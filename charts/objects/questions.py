@@ -39,17 +39,18 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import Merge, ObjectReport, SizeSummary
     from ...agreement.statistics.report import Coefficients
 
-#: smaller losses count as rounding
-NOTHING = 0.0005
+#: smaller losses are rounding errors
+NOTHING = 1e-9
 #: a pair of labels with a lower similarity is loose
 LOOSE = 0.7
 
 
 def losses(report: ObjectReport) -> tuple[float, float, float] | None:
-    """What the score of all pairs together loses to 1 by cause: missed objects, classes, and how objects are drawn.
+    """What the score of all pairs together loses to 1 by cause: objects that one did not draw, classes, and how
+    objects are drawn.
 
     F1 counts matched objects, F1 with equal classes only those of one class, the score also their IoU. The losses from
-    1 to F1 (missed objects), from F1 to F1 with equal classes, and from that to the score (how they are drawn) add up
+    1 to F1 (objects), from F1 to F1 with equal classes, and from that to the score (how they are drawn) add up
     to the total loss, 1 - score. None if no pair has a label.
     """
     n = sum(pair.n_a + pair.n_b for pair in report.pairs)
@@ -65,15 +66,17 @@ def losses(report: ObjectReport) -> tuple[float, float, float] | None:
 def object_outcome(report: ObjectReport) -> str:
     """What annotators have in common: objects, classes and places, in words and numbers."""
     lost, f1, same = losses(report), report.existence.f1, report.class_given_match.percent_agreement
-    if lost is None or f1 is None:
-        return NOT_COMPARED
+    if lost is None or f1 is None:  # with a score all images are empty, which is agreement in this run
+        n_rated = counted(report.n_rated, documents(report)[:-1])
+        return NOT_COMPARED if report.score.mean is None else f"Nobody drew anything on {n_rated}."
     meet = {name for pair in report.pairs for name in (pair.a, pair.b)}
     who = "annotators" if len(meet) >= len(report.annotators) else "annotators who share images"
     if sum(lost) < NOTHING:
         has_classes = any(name != NO_LABEL for entry in report.annotators for name in entry.classes)
-        return f"The {who} agree: they drew the same objects, in the same places" + (
-            ", with the same classes." if has_classes else "."
-        )
+        drew = f"drew the same objects, in the same places{', with the same classes' if has_classes else ''}"
+        if differ := [entry.name for entry in report.attributes if entry.n_conflicts]:
+            return f"The {who} {drew}; their attributes differ ({listed(differ)})."
+        return f"The {who} agree: they {drew}."
     if same is None:
         return f"No object was drawn by two annotators (F1 {shown_number(f1)})."
     said = [f"Two annotators draw the same object in {shown_share(f1)} of their labels (F1 {shown_number(f1)})"]
@@ -97,13 +100,15 @@ def cause_sentence(report: ObjectReport) -> str:
     lost = losses(report)
     if lost is None or sum(lost) < NOTHING:
         return ""
-    missed = "missed objects" if len(report.annotators) > 2 else "lone objects (only one of the two drew them)"
-    named = dict(zip((missed, "different classes", "how objects are drawn"), lost, strict=True))
+    several = len(report.annotators) > 2
+    not_all = "objects that not everybody drew" if several else "lone objects (only one of the two drew them)"
+    named = dict(zip((not_all, "different classes", "how objects are drawn"), lost, strict=True))
     ordered = sorted(named, key=lambda name: -round(named[name], 9))
     shares = {name: round(100.0 * named[name] / sum(lost)) for name in ordered}
     largest, *others = [name for name in ordered if shares[name]]
     if not others:
-        return f"All that the score loses is about {largest}."
+        how_much = "All" if sum(lost) - named[largest] < NOTHING else "Nearly all"
+        return f"{how_much} that the score loses is about {largest}."
     rest = [f"{shares[name]} % about {name}" for name in others]
     return f"Of what the score loses, {listed([f'{shares[largest]} % is about {largest}', *rest])}."
 
@@ -166,6 +171,8 @@ def existence_sentence(report: ObjectReport) -> str:
     if not n_missed:
         what = "the only object was" if n == 1 else f"all {n:,} objects were"
         return f"Nothing was missed: {what} drawn by everybody assigned."
+    if n == 1:
+        return "The only object was not drawn by everybody assigned."
     share = shown_share(1.0 - n_missed / n)
     head = f"{n - n_missed:,} of {counted(n, 'object')} ({share}) were drawn by everybody assigned"
     if n_lone == n_missed:

@@ -57,18 +57,18 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
             text += f"; what was found is at most {report.inexact_gap:.1%} below the best"
         rules.append(("note", f"{report.n_inexact_components:,} of {report.n_hard_components:,} {text}"))
     if report.n_crowded:
-        text = "samples have so many overlapping objects that only the most similar pairs were compared"
-        rules.append(("note", f"{report.n_crowded:,} {text}"))
+        text = "samples with so many overlapping objects that only the most similar pairs were compared"
+        rules.append(("note", f"{text}: {report.n_crowded:,}"))
     if report.n_repaired:
-        text = "polygons have rings that cross themselves, or enclose nothing, and were repaired"
-        rules.append(("note", f"{report.n_repaired:,} {text}"))
+        text = "polygons repaired because their rings cross themselves, or enclose nothing"
+        rules.append(("note", f"{text}: {report.n_repaired:,}"))
     if report.n_points:
-        text = "keypoints have one labelled point, or several in one place; without a size they match only if equal"
-        rules.append(("note", f"{report.n_points:,} {text}"))
+        text = "keypoints with one labelled point, or several in one place, which without a size match only if equal"
+        rules.append(("note", f"{text}: {report.n_points:,}"))
     n_crowd = sum(entry.n_crowd for entry in report.annotators)
     if n_crowd:
-        text = "labels are crowd regions, or lie in those of everybody else, and do not count"
-        rules.append(("note", f"{n_crowd} {text}"))
+        text = "labels that are crowd regions, or lie in those of anybody else, and do not count"
+        rules.append(("note", f"{text}: {n_crowd:,}"))
     return rules
 
 

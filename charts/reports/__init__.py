@@ -12,7 +12,7 @@ from .document import (
     report_text,
     sensitivity_sections,
 )
-from .families import family_of, object_reasons
+from .families import family_of, object_reasons, reasons
 from .other_results import finding_sentences
 from .ratings import RATING_PHRASES, rating_outcome
 from .role_sections import person_sentence, test_sentences

@@ -63,6 +63,8 @@ _PARTS = {
     "models_sizes": ("Models by size", "model – annotator – size"),
     "models_attributes": ("Models by attribute", "model – annotator – attribute"),
 }
+#: smaller changes are rounding errors, or are not seen in the digits that are shown
+_ROUNDING, _SLIGHT = 1e-9, 5e-4
 _CHANGE = ("a", "b", "difference", "low", "high")
 
 
@@ -167,8 +169,10 @@ def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None
             continue
         size = abs(change.difference)
         by = f"{100.0 * size:.1f} points" if each.form == "share" else shown_number(size)
+        if size < _SLIGHT:
+            by = f"less than {'0.1 points' if each.form == 'share' else '0.001'}"
         changed = f"{'rises' if change.difference > 0 else 'falls'} by {by}"
-        if size < 5e-4:
+        if size < _ROUNDING:
             changed = "stays the same"
         elif change.interval is not None and not change.is_clear:
             changed += ", which chance may explain (the interval contains 0)"

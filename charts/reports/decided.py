@@ -88,7 +88,8 @@ def decisions_sections(report: DecisionReport) -> list[Section]:
     said = f"{report.n_samples_decided:,} of {report.n_samples:,} {what} have decisions"
     if n_without and report.n_samples_decided and what == "images":
         said += f"; an export of `{report.field}` has the other {n_without:,} without labels"
-        said += f", one of dataset.exists('{report.field}_decisions') leaves them out"
+        # an image with skipped objects alone has an entry there, too
+        said += "" if report.n_skipped else f", one of dataset.exists('{report.field}_decisions') leaves them out"
     return [replace(section, title=title, is_first=True, parts=[*section.parts, f"{said}."])]
 
 

@@ -220,13 +220,13 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
         coverage += of_names.replace("_", " ") + "; others: not assigned"
     rules = [*family_of(report).rules(report), ("who was assigned", coverage)]
     notes = [
-        (report.run.n_added_assignments, "times an annotator who is not listed drew something and counts as assigned"),
-        (report.run.n_invalid, "labels were left out because they cannot be compared"),
-        (report.run.n_unknown, "labels of annotators who appeared during the run were left out"),
-        (report.run.n_repeated, "repetitions of samples in the view were left out"),
-        (report.run.n_changed, "samples were changed by somebody during the run, and left out"),
+        (report.run.n_added_assignments, "annotators who are not listed, drew something and count as assigned"),
+        (report.run.n_invalid, "labels left out because they cannot be compared"),
+        (report.run.n_unknown, "labels left out of annotators who appeared during the run"),
+        (report.run.n_repeated, "repetitions of samples in the view, left out"),
+        (report.run.n_changed, "samples left out because somebody changed them during the run"),
     ]
-    return [*rules, *(("note", f"{count} {text}") for count, text in notes if count)]
+    return [*rules, *(("note", f"{text}: {count:,}") for count, text in notes if count)]
 
 
 def _words(report: AgreementReport) -> list[Section]:
@@ -273,7 +273,7 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
 
     samples = sample_table(columns, first, frame="worst frame", ids=False, more=[Column("why", "reason", cut)])
     shares = [entry["share"] for entry in first if entry["share"] is not None]
-    what = documents(report).replace("samples", "images")
+    what = "images" if report.run.n_videos is None else "videos"
     these = f"these {len(first)} {what} hold" if len(first) > 1 else f"this {what[:-1]} holds"
     note = f"{these} {shown_share(sum(shares))} of {family_of(report).lost}" if shares else ""
     return [Section("Where to look first", [samples], note, figures=("scores",), key="worst")]

@@ -148,6 +148,8 @@ def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
     if len(names) <= 2:
         return f"area {', '.join(named)}"
     median = float(np.median(shares))
+    if shown_share(min(shares)) == shown_share(max(shares)):
+        return f"areas of {shown_share(median)}"
     return f"area {named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"
 
 

@@ -184,10 +184,17 @@ def convergence_frame(convergence: Convergence, name: str) -> pd.DataFrame:
 MARKS = {"passed": "✓ passed", "failed": "✗ failed", "not enough data": "? not enough data"}
 
 
+#: a limit that is missed by less is reached
+_ROUNDING = 1e-9
+
+
 def shown_value(result: Checked) -> str:
-    """The value of a requirement's number, with its interval."""
-    ends = "" if result.low is None else f" [{shown_number(result.low)}, {shown_number(result.high)}]"
-    return f"{shown_number(result.value)}{ends}"
+    """The value of a requirement's number, with its interval; so many digits that none seems to be the limit."""
+    limit, known = result.limit, [each for each in (result.value, result.low, result.high) if each is not None]
+    apart = [each for each in known if limit is not None and abs(each - limit) > _ROUNDING]
+    digits = next(n for n in range(3, 11) if all(shown_number(each, n) != shown_number(limit, n) for each in apart))
+    show = functools.partial(shown_number, digits=digits)
+    return f"{show(result.value)}{'' if result.low is None else f' [{show(result.low)}, {show(result.high)}]'}"
 
 
 def acceptance_sentence(check: AcceptanceCheck) -> str:

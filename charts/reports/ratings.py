@@ -27,7 +27,7 @@ COEFFICIENTS = {
     "fleiss_kappa": ("Fleiss' kappa", "chance from the class frequencies of all together; close to alpha"),
     "conger_kappa": ("Conger's kappa", "chance from each one's class frequencies; of two, Cohen's kappa"),
     "brennan_prediger": ("Brennan-Prediger", "chance: all classes equally frequent"),
-    "gwet_ac1": ("Gwet's AC1", "depends little on class frequencies: useful where kappa is low"),
+    "gwet_ac1": ("Gwet's AC1", "chance: the less, the more one class prevails; it rises there, where kappa falls"),
     "gwet_ac2": ("Gwet's AC2", "AC1 with partial credit for near misses"),
 }
 _WEIGHTS = {"identity": "unweighted", "linear": "linear", "quadratic": "quadratic", "ordinal": "ordinal"}
@@ -133,7 +133,7 @@ def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Secti
     if any(entry.mean is not None for entry in report.annotators):
         columns += [Column("mean", "mean", shown_number), Column("std", "std", shown_number)]
     note = "agreement: share of the others' ratings that agree with theirs"
-    return annotator_sections(report, columns, note, [other_class(report).replace("class", _what(report))], full=full)
+    return annotator_sections(report, columns, note, [other_class(report)], full=full)
 
 
 def rating_classes(report: RatingReport) -> list[Section]:

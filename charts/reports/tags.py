@@ -111,11 +111,12 @@ def most_disputed_tags(report: TagReport, *, full: bool = False) -> list[Section
 
 def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:
     """Number of tags of each annotator, and their verdicts."""
+    several = len(report.annotators) > 2  # of two, nobody can miss what two others gave
     columns = [
         *(Column("annotator", "name"), Column("assigned", "n_assigned"), Column("gave none", "n_gave_nothing")),
         *(Column("tags", "n_objects"), Column("agreement", "score", shown_number)),
-        *(verdict_column(verdict, title) for verdict, title in _VERDICTS.items()),
-        Column("missed by them", "n_missed"),
+        *(verdict_column(verdict, title) for verdict, title in _VERDICTS.items() if several or verdict != "missed"),
+        *([Column("missed by them", "n_missed")] if several else []),
     ]
     note = "mean Jaccard index with the others, and what became of their tags"
     return annotator_sections(report, columns, note, full=full)

@@ -194,7 +194,7 @@ def by_share(more: str, less: str) -> Phrase:
 def drawn_otherwise(more: str, less: str) -> Phrase:
     """Phrase on boxes that differ from those of the others by a share; of two annotators, how both differ from the
     median box, as in the tables."""
-    of_several = by_share(*(f"draws boxes {{share}} {each} than the others" for each in (more, less)))
+    of_several = by_share(*(f"draws {{share}} {each} than the others" for each in (more, less)))
 
     def offset(value: float, than: str = "") -> str:
         share = f"{100.0 * abs(value):.0f} %"
@@ -206,7 +206,7 @@ def drawn_otherwise(more: str, less: str) -> Phrase:
         low, high = sorted((abs(finding.low), abs(finding.high)))
         apart = f"{100.0 * abs(finding.difference):.0f} % apart [{100.0 * low:.0f}, {100.0 * high:.0f}]"
         return (
-            f"draws boxes {offset(finding.value, ' than the median box')}",
+            f"draws {offset(finding.value, ' than the median box')}",
             f"(the other: {offset(finding.others)}; {apart})",
         )
 

@@ -140,12 +140,13 @@ def _extent(report: AgreementReport) -> list[str]:
         return said
     n_empty, n_disputed = getattr(report, "n_empty", 0), getattr(report, "n_disputed", None)
     without = f", {n_empty:,} of them empty" if n_empty else ""
+    disputed = f"of {report.n_units:,} classes of single {what}" if report.family == "pixels" else what
     said += [
         singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"),
         counted(len(report.annotators), "annotator"),
         counted(report.n_objects, "label"),
         *([counted(report.n_units, "object")] if report.has_objects else []),
-        *([] if n_disputed is None else [f"{n_disputed:,} disputed"]),
+        *([] if n_disputed is None else [singular(f"{n_disputed:,} {disputed} disputed")]),
     ]
     return said
 

@@ -98,11 +98,12 @@ def most_frequent(conflicts: Sequence[Mapping[str, Any]], told: str = "{a} and {
 
 
 def other_class(report: Any) -> str:
-    """Note on the labels of which the share of other classes is counted."""
+    """Note on the labels of which the share of other classes, or ratings, is counted."""
+    what = "class" if getattr(report, "level", "nominal") == "nominal" else "rating"
     if len(report.annotators) == 2:
-        return "Other class: labels that the other annotator named otherwise."
+        return f"Other {what}: labels that the other annotator named otherwise."
     return (
-        "Other class: labels that most of the others, at least two, named otherwise (sentences above count pairs of "
+        f"Other {what}: labels that most of the others, at least two, named otherwise (sentences above count pairs of "
         "labels); what is not named there may be chance."
     )
 

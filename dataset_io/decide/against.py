@@ -83,7 +83,9 @@ def report_decisions(
         for rows in _decided(opened):
             of = [each.group_id or each.video_id or each.sample_id for each in rows.objects.units.samples]
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in of], np.int64)
-            n_samples += len(cluster)
+            sample = rows.objects.units.sample
+            only_skipped = np.setdiff1d(sample[rows.states == SKIPPED], sample[rows.states > SKIPPED])
+            n_samples += len(cluster) - len(only_skipped)
             is_applied = rows.applied.any(axis=1)
             judged, is_none, is_right = rows.by_hand & ~is_applied, rows.said == NO_MAJORITY, rows.said == rows.right
             found = {

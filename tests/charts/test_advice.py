@@ -36,9 +36,9 @@ SAID = [
      "themselves 4.5 %, +58.7"),
     (_finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4), "draws otherwise: mean IoU of "
      "0.600 with the others, who have 0.900 among each other (-0.300 [-0.400, -0.200]): talk to bob."),
-    (_finding("box_size", "bob", value=-0.13, others=-0.01, difference=-0.12, low=-0.15, high=-0.09), "bob draws boxes "
+    (_finding("box_size", "bob", value=-0.13, others=-0.01, difference=-0.12, low=-0.15, high=-0.09), "bob draws "
      "12 % smaller than the others [9, 15]: talk to bob."),
-    (_finding("box_down", "bob", value=0.05, others=0.0, difference=0.05, low=0.03, high=0.07), "bob draws boxes 5 % "
+    (_finding("box_down", "bob", value=0.05, others=0.0, difference=0.05, low=0.03, high=0.07), "bob draws 5 % "
      "lower than the others [3, 7]: talk to bob."),
     (_finding("close", "alice", "bob", value=0.9, others=0.6, difference=0.3, low=0.2, high=0.4), "alice and bob agree "
      "more with each other (score 0.900) than with the others (0.600, +0.300 [0.200, 0.400]): look at what they "
@@ -113,7 +113,7 @@ def test_what_only_says_again_that_somebody_stands_out_is_not_said() -> None:
 def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
     """Sure, but too small to act on: said without advice."""
     small = _finding("box_size", "bob", value=-0.05, others=-0.001, difference=-0.049, low=-0.06, high=-0.04)
-    said = "draws boxes 5 % smaller than the others [4, 6]"
+    said = "draws 5 % smaller than the others [4, 6]"
     found = object_findings(filled_report(findings=[small], n_tested=50))
     assert found[1:] == [f"bob {said}.", "These differences are too small to act on."]
     larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)

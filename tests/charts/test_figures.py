@@ -85,6 +85,10 @@ def test_the_title_of_the_matrix_names_who_agrees_least_and_most_unless_all_agre
     assert title == "bob &amp; co and dan|d agree least (alpha 0.43), alice and bob &amp; co most (0.84)"
     pairs = [{**pair, "alpha": 1.0, "intervals": {}} for pair in filled_values()["pairs"]]
     assert _title(filled_report(pairs=pairs).plot_pairs()) == "All pairs agree equally (alpha 1.00)"
+    # a pair with few labels, too few to be named, has a lower number in the same figure
+    few = filled_values()["pairs"]
+    few[1] |= {"alpha": 0.1, "n_a": 9, "n_b": 9}
+    assert _title(filled_report(pairs=few).plot_pairs()) == "Alpha of two annotators: 0.10 to 0.84"
 
 
 def test_of_many_pairs_that_agree_alike_none_is_named_in_the_title() -> None:
@@ -116,6 +120,10 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
         few = filled_values()["annotators"]
         few[3] |= too_few
         assert "misses most" not in title(filled_report(annotators=few).to_dict())
+    everybody = filled_values()["annotators"]
+    assert title(filled_report(annotators=everybody).to_dict()).startswith("dan|d misses most: 25.0 %")
+    everybody[0] |= {"n_objects": 15, "n_missed": 14, "n_could_miss": 15, "miss_rate": 14 / 15}
+    assert title(filled_report(annotators=everybody).to_dict()).startswith("Annotators miss 5.0 % to 93.3 % of what")
 
 
 def _title(figure: go.Figure) -> str:
@@ -164,7 +172,9 @@ def test_the_distribution_of_overlaps_has_the_counts() -> None:
 
 
 def test_votes_are_drawn_with_shares() -> None:
-    (bars,) = filled_report().plot_votes().data
+    figure = filled_report().plot_votes()
+    assert _title(figure) == "590 of 1,000 objects (59.0 %) drawn by everybody who was assigned"
+    (bars,) = figure.data
     assert list(bars.x) == ["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"]
     assert list(bars.y) == [10, 20, 150, 250, 570]
     assert list(bars.text) == ["1 %", "2 %", "15 %", "25 %", "57 %"]
@@ -191,14 +201,14 @@ def test_bias_is_drawn_with_its_intervals() -> None:
         assert list(trace.x) == [BIAS[name][side] for name in ANNOTATORS]
         assert list(trace.error_x.array) == pytest.approx([0.6] * 4)
         assert list(trace.error_x.arrayminus) == pytest.approx([0.6] * 4)
-    assert figure.layout.title.text == "dan|d draws boxes 12 % larger, lower edge 9 % lower"
+    assert figure.layout.title.text == "dan|d: 12 % larger, lower edge 9 % lower than the<br>median box"
 
 
 def test_whoever_draws_elsewhere_is_named_though_no_size_differs() -> None:
     nothing = dict.fromkeys(("size", "left", "top", "right", "bottom"), 0.0)
     for order in (ANNOTATORS, ANNOTATORS[::-1]):
-        for n_labels, expected in ((20, "draws boxes left edge 5 % further right"), (19, "whether anybody draws boxes "
-                                   "otherwise")):  # fmt: skip
+        for n_labels, expected in ((20, ": left edge 5 % further right than the median box"),
+                                   (19, "whether anybody draws otherwise")):  # fmt: skip
             annotators = []
             for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True)):
                 mean = {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}
@@ -208,6 +218,11 @@ def test_whoever_draws_elsewhere_is_named_though_no_size_differs() -> None:
             title = _title(filled_report(annotators=annotators).plot_bias())
             assert title.endswith(expected)
             assert title.startswith("Too few labels to say") == (n_labels == 19)
+    # eight per cent that chance may have made are no evidence of drawing alike
+    bias = {"n": 22, "mean": {**nothing, "size": 3.5}, "std": {}, "intervals": {"size": interval(-0.9, 8.8)}}
+    unclear = [{**entry, "bias": bias} for entry in filled_values()["annotators"]]
+    title = _title(filled_report(annotators=unclear).plot_bias())
+    assert title == "No annotator's boxes clearly differ on average from the median boxes"
 
 
 def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
@@ -220,6 +235,10 @@ def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
     assert list(zip(dots.x, dots.y, strict=True)) == expected
     assert list(dots.error_x.array) == pytest.approx([defined[name][1] for name in dots.y])
     assert figure.layout.title.text == "coach is the hardest class of the 5 with enough<br>labels: 0.44 on 133 objects"
+    # a lower number, however uncertain, is drawn beside it
+    classes = filled_values()["classes"]
+    classes[1] |= {"alpha": 0.43, "intervals": {"alpha": interval(0.1, 0.76)}}
+    assert _title(filled_report(classes=classes).plot_classes()) == "Alpha (this class against all others)"
 
 
 def test_what_annotators_miss_and_add_is_drawn_as_shares() -> None:

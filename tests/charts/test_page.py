@@ -77,7 +77,7 @@ def page() -> Page:
 def test_the_page_has_headline_sentences_tables_rules_versions_and_date(page: Page) -> None:
     for part in (
         *("0.647", "[0.603, 0.691]", "0.612", "[0.581, 0.640]", "computed on 21 November 2026", "214 samples"),
-        *("is about missed objects", "590 of 1,000 objects (59.0 %) were drawn by everybody assigned"),
+        *("is about objects that not everybody drew", "590 of 1,000 objects (59.0 %) were drawn by everybody assigned"),
         *("labels with IoU of at least 0.5", "fiftyone 1.22.1, numpy 2.1.0", "12 % larger, lower edge 9 % lower"),
     ):
         assert part in page.text, part

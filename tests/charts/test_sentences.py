@@ -76,8 +76,8 @@ def _pairs(*pairs: tuple[int, int, int, float | None, float | None]) -> dict[str
 def _found(f1: float | None, same: float | None, iou: float | None, *pairs: Any) -> dict[str, Any]:
     existence = {**filled_values()["existence"], "f1": f1}
     found = _given(percent_agreement=same) | _local(mean_iou=iou)
-    two = filled_values()["annotators"][:2]
-    return {"existence": existence, **found, **_pairs(*pairs or [(4, 4, 3, 1.0, 0.6)]), "annotators": two}
+    two = {"annotators": filled_values()["annotators"][:2], "attributes": []}
+    return {"existence": existence, **found, **_pairs(*pairs or [(4, 4, 3, 1.0, 0.6)]), **two}
 
 
 NO_TWO, NOBODY = "No object was drawn by two annotators", "Nobody drew anything where two annotators were assigned"
@@ -88,6 +88,7 @@ BEGINNINGS = [
     (existence_sentence, _votes((1, 1, 5)), NOBODY),
     (existence_sentence, _votes(), NOBODY),
     (existence_sentence, _votes((3, 3, 1)), "Nothing was missed: the only object was drawn by everybody assigned."),
+    (existence_sentence, _votes((3, 1, 1)), "The only object was not drawn by everybody assigned."),
     (existence_sentence, _votes((3, 3, 5), (2, 2, 1)), "Nothing was missed: all 6 objects were drawn by everybody"),
     (existence_sentence, _votes((2, 1, 1), (2, 2, 19)), "19 of 20 objects (95.0 %) were drawn by everybody assigned, "
      "the others by one annotator alone (lone)."),
@@ -98,17 +99,31 @@ BEGINNINGS = [
     (cause_sentence, _pairs(), ""),
     (cause_sentence, _pairs((0, 0, 0, None, None)), ""),
     (cause_sentence, _pairs((4, 4, 4, 1.0, 1.0)), ""),
-    (cause_sentence, _pairs((4, 0, 0, None, None)), "All that the score loses is about missed objects."),
+    (cause_sentence, _pairs((4, 0, 0, None, None)), "All that the score loses is about objects that not "
+     "everybody drew."),
     (cause_sentence, _pairs((4, 4, 4, 0.25, 1.0)), "All that the score loses is about different classes."),
     (cause_sentence, _pairs((4, 4, 4, 1.0, 0.6)), "All that the score loses is about how objects are drawn."),
-    (cause_sentence, _pairs((10, 10, 4, 1.0, 0.5)), "Of what the score loses, 75 % is about missed objects and 25 % "
-     "about how objects are drawn."),
-    (cause_sentence, _pairs((10, 10, 8, 0.75, 2 / 3)), "Of what the score loses, 33 % is about missed objects, 33 % "
-     "about different classes and 33 % about how objects are drawn."),
+    (cause_sentence, _pairs((4, 4, 4, 1.0, 1.0), (900, 900, 899, 0.999, 1.0)), "Of what the score loses, 53 % is about "
+     "objects that not everybody drew and 47 % about different classes."),
+    (cause_sentence, _pairs((4, 4, 4, 0.25, 1.0), (900, 900, 900, 1.0, 0.99999)), "Nearly all that the score loses is "
+     "about different classes."),
+    (cause_sentence, _pairs((10, 10, 4, 1.0, 0.5)), "Of what the score loses, 75 % is about objects that not everybody "
+     "drew and 25 % about how objects are drawn."),
+    (cause_sentence, _pairs((10, 10, 8, 0.75, 2 / 3)), "Of what the score loses, 33 % is about objects that not "
+     "everybody drew, 33 % about different classes and 33 % about how objects are drawn."),
     (cause_sentence, {**_pairs((4, 0, 0, None, None)), "annotators": filled_values()["annotators"][:2]},
      "All that the score loses is about lone objects (only one of the two drew them)."),
-    (object_outcome, _found(None, None, None), "No two annotators have labels to compare, so nothing can be said"),
+    (object_outcome, {**_found(None, None, None), "score": {"mean": None, "n": 0}},
+     "No two annotators have labels to compare, so nothing can be said"),
     (object_outcome, _found(1.0, 1.0, 1.0, (4, 4, 4, 1.0, 1.0)), "The annotators agree: they drew the same objects"),
+    # of 5,000 objects one is lone, and one has two classes
+    (object_outcome, _found(0.9999, 0.9998, 1.0, (5000, 4999, 4999, 0.9998, 1.0)), "Two annotators draw the same "
+     "object in 100.0 % of their labels (F1 1.000), give it the same class in 100.0 % of cases, and draw it at"),
+    (object_outcome, {**_found(1.0, 1.0, 1.0, (4, 4, 4, 1.0, 1.0)), "attributes": filled_values()["attributes"]},
+     "The annotators drew the same objects, in the same places, with the same classes; their attributes differ "
+     "(occluded)."),
+    (object_outcome, {**_found(None, None, None, (0, 0, 0, None, None)), "n_rated": 3, "score": {"mean": 1.0, "n": 3}},
+     "Nobody drew anything on 3 samples."),
     (object_outcome, _found(0.0, None, None, (4, 4, 0, None, None)), f"{NO_TWO} (F1 0.000)."),
     (object_outcome, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw "
      "it loosely, with a mean IoU of 0.630."),
@@ -195,6 +210,22 @@ def test_samples_without_a_tag_are_not_said_to_be_tags_in_common() -> None:
         "The tags of two annotators have a mean Jaccard index of 0.900 over samples (tags that both gave / tags that "
         "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90.0 %)."
     )
+
+
+def test_coefficients_do_where_one_class_prevails_what_is_said_of_them() -> None:
+    """Two annotators agree on 90 of 100, of which 45, or 85, are of one class."""
+    found = []
+    for n in (45, 85):
+        samples = [{0: 1, 1: 1}] * n + [{0: 2, 1: 2}] * (90 - n) + [{0: 1, 1: 2}, {0: 2, 1: 1}] * 5
+        report = KINDS["classes"].report(samples, resamples=0)
+        assert report.alpha.percent_agreement == pytest.approx(0.9)
+        found.append({name: weighted["identity"] for name, weighted in report.coefficients.items()})
+    even, one_prevails = found
+    assert one_prevails["gwet_ac1"] > even["gwet_ac1"] + 0.05
+    assert one_prevails["fleiss_kappa"] < even["fleiss_kappa"] - 0.2
+    said = " ".join(report_text(report, full=True).split())
+    assert "Gwet's AC1" in said
+    assert "chance: the less, the more one class prevails; it rises there, where kappa falls" in said
 
 
 def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> None:
@@ -291,13 +322,13 @@ BIASES = [
      "higher"),
     ({"left": 2.0, "right": -2.5}, {}, "right edge 2 % further left, left edge 2 % further right"),
     ({"top": 5.0, "left": -4.0, "right": 3.0}, {}, "upper edge 5 % lower, left edge 4 % further left"),
-    ({"size": 0.9, "top": -0.9}, {}, "like the others"),
-    ({"size": None}, {}, "like the others"),
-    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "like the others"),
+    ({"size": 0.9, "top": -0.9}, {}, "no clear difference"),
+    ({"size": None}, {}, "no clear difference"),
+    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "no clear difference"),
     ({"size": 1.6}, {"size": interval(0.6, 2.9)}, "2 % larger"),
-    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "like the others"),  # of five offsets one is that far by chance
+    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "no clear difference"),  # of five offsets one is that far by chance
     ({"size": -1.6}, {"size": around(-1.6, 0.5)}, "2 % smaller"),
-    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "like the others"),
+    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "no clear difference"),
 ]  # fmt: skip
 
 

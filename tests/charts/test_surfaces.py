@@ -124,6 +124,12 @@ def test_of_many_only_those_that_changed_clearly_are_listed() -> None:
     assert "classes 0" in comparison_text(_comparison(3, 0.0))  # of few, all
 
 
+def test_only_a_number_that_is_equal_stays_the_same() -> None:
+    for difference, said in ((0.0, "stays the same"), (1e-12, "stays the same"), (3e-4, "rises by less than 0.001"),
+                             (-3e-4, "falls by less than 0.001"), (0.1, "rises by 0.100")):  # fmt: skip
+        assert f"F1 {said}" in " ".join(comparison_text(_comparison(3, difference)).split())
+
+
 def test_alpha_has_the_name_of_the_family() -> None:
     titles = {"objects": "alpha of objects", "pixels": "Alpha of pixels"}
     for family in ("objects", "ratings", "tags", "pixels"):

@@ -6,8 +6,10 @@ import io
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.agreement.families import KINDS
 from tests.charts.filled import (
     ANNOTATORS,
     CLASSES,
@@ -25,6 +27,7 @@ from annotator_agreement.agreement.statistics import MainNumber
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports import (
     computation_markdown,
+    reasons,
     report_head,
     report_markdown,
     report_text,
@@ -139,7 +142,11 @@ def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
 
 
 def test_of_two_annotators_nobody_can_miss_what_two_others_drew_and_the_other_class_is_that_of_the_other() -> None:
-    annotators = filled_values()["annotators"][:2]
+    annotators = [
+        {**entry, "verdicts": {**entry["verdicts"], "missed": 0}} for entry in filled_values()["annotators"][:2]
+    ]
+    for of_two in (filled_report(annotators=annotators, clusters=[]), OTHERS["tags"]()):
+        assert "missed by" not in report_text(of_two, full=True)
     text = report_text(filled_report(annotators=annotators, clusters=[]))
     (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
     assert header.split() == ["annotator", "labels", "lone", "other", "class", "draws"]
@@ -196,7 +203,10 @@ def test_one_image_is_no_plural_on_any_surface() -> None:
         assert "1 image and 11 images, 2.1 labels" in text
         assert text.count("1 images") == 2  # of 11 images, and a name
     one = {**filled_values(), "n_samples": 1, "n_rated": 1}
-    text = report_text(filled_report(**{**one, "score": {**one["score"], "n": 1}}))
+    one |= {"score": {**one["score"], "n": 1}, "run": {**one["run"], "n_invalid": 1}, "n_repaired": 1}
+    text = report_text(filled_report(**one), full=True)
+    for note in ("labels left out because they cannot be", "polygons repaired because their rings cross themselves"):
+        assert re.search(rf"note +{note}[\w ,\n]+: 1\n", text)
     assert "mean of 1 sample\n" in text
     assert "1 of 1 sample rated by two or more" in text
     assert singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples").endswith("0.1 samples, of 1 sample")
@@ -206,7 +216,7 @@ def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     text = report_markdown(filled_report())
     assert "**Score 0.612 [0.581, 0.640]**" in text
     assert "**Alpha of images 0.594 [0.566, 0.622]**" in text
-    assert "is about missed objects" in text
+    assert "is about objects that not everybody drew" in text
     assert "590 of 1,000 objects (59.0 %) were drawn by everybody assigned" in text
     assert "12 % larger" in text
     assert r'\<b>carol\</b> "c"' in text
@@ -263,6 +273,9 @@ def test_where_to_look_first_is_by_what_fixing_would_change_with_reasons_and_fil
     short = report_text(filled_report(look_first=[first]))
     assert WORST["id"] not in short
     assert "  street_1.jpg" in short
+    run = {**filled_values()["run"], "n_videos": 3}  # rows are videos, also where frames are compared
+    text = report_text(filled_report(look_first=alike, run=run))
+    assert "Where to look first: these 2 videos hold 32.4 %" in text
     # where nothing is disputed there are the lowest scores alone
     assert "Where to look first" not in report_text(filled_report(look_first=[]))
 
@@ -314,6 +327,29 @@ def test_tags_that_everybody_gave_are_not_listed() -> None:
     assert any(is_disputed.values())
     for tag, expected in is_disputed.items():
         assert bool(re.search(rf"^  {re.escape(tag)}  ", text, re.MULTILINE)) == expected
+
+
+def test_the_head_says_what_is_disputed() -> None:
+    said = {"ratings": "20 samples", "tags": "30 samples", "pixels": "7 of 1,000 classes of single samples"}
+    for family, make in OTHERS.items():
+        assert f" · {said[family]} disputed " in " ".join(report_text(make()).split())
+
+
+def test_how_far_points_agree_is_not_called_iou() -> None:
+    local = {**filled_values()["localisation"], "measure": "OKS"}
+    text = " ".join(report_text(filled_report(localisation=local), full=True).split())
+    assert "mean OKS of equal classes" in text
+    assert "F1 with equal classes times their mean OKS" in text
+    assert "mean IoU" not in text
+
+
+def test_nobody_is_named_where_all_masks_have_one_area() -> None:
+    masks = [np.zeros((4, 5), np.int64) for _ in range(3)]
+    for k, mask in enumerate(masks):
+        mask[1, k : k + 3] = 1  # three pixels of twenty each, at other places
+    context = KINDS["masks"].context()
+    (reason,) = reasons(KINDS["masks"].record([dict(enumerate(masks))], context.config), context)
+    assert reason == "sky: IoU 0.40 (areas of 15.0 %)"
 
 
 def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -169,6 +170,15 @@ def test_a_check_is_shown_everywhere(run, tmp_path, capsys):
     run.export(tables, format="csv", overwrite=True)  # without the check, whose table would be that of another run
     assert not (tables / "acceptance.csv").exists()
     assert (tables / "tags.csv").read_text() == "mine"
+
+
+def test_a_number_that_misses_a_limit_is_not_shown_as_the_limit(run, capsys):
+    f1 = run.report.existence.f1
+    for limit, digits in ((f1 + 2e-6, r"\d{5,6}"), (f1 + 1e-12, r"\d{3}"), (1.0, r"\d{3}")):
+        run.check({"requirements": {"seen": {"number": "existence.f1", "at_least": limit}}}).print_report()
+        (shown,) = re.findall(r"(?<=existence\.f1 ≥ )[\d.]+ +(0\.\d+)", capsys.readouterr().out)
+        assert re.fullmatch(rf"0\.{digits}", shown)
+        assert round(f1, len(shown) - 2) == float(shown)
 
 
 def test_the_labels_behind_a_failure_are_a_view(run):

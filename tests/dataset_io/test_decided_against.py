@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -39,12 +40,12 @@ def one_by_one(samples, lists=LISTS, **options):
 
 @pytest.fixture(scope="module")
 def dataset(make_module_dataset):
-    """Alice is right on half of the samples, bob on others; lone objects are none; some are skipped."""
+    """Alice is right on half of the samples, bob on others; lone objects are none; some are skipped, the last alone."""
     dataset = make_module_dataset(random_annotators(60, seed=4))
     compute_agreement(dataset, ANNOTATORS, resamples=200)
     decide(dataset.skip(55), choice="skip", verdict="lone")
     one_by_one(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
-    one_by_one(dataset.skip(30), choice="version", annotator="bob", min_votes=2)
+    one_by_one(dataset.skip(30).limit(27), choice="version", annotator="bob", min_votes=2)
     one_by_one(dataset.limit(45), choice="none", verdict="lone")
     decide(dataset.limit(50), choice="none", verdict="lone")
     return dataset
@@ -196,9 +197,13 @@ def test_what_was_decided_is_shown_in_a_few_lines_in_terminal_and_notebook(datas
     text = capsys.readouterr().out
     assert len(text.splitlines()) < 40
     n_without = 60 - report.n_samples_decided
-    assert n_without == 60 - len(dataset.exists("agreement_gold_decisions")) > 0
+    logs = [{each["choice"] for each in current_decisions(document)} for document in documents_of(dataset)]
+    assert n_without == sum(choices <= {"skip"} for choices in logs) > sum(not choices for choices in logs)
     assert f"{report.n_samples_decided} of 60 images have decisions" in " ".join(text.split())
     assert f"has the other {n_without} without labels" in " ".join(text.split())
+    assert "leaves them out" not in text  # images with skipped objects alone are among those that exist
+    replace(report, n_skipped=0).print_report()
+    assert "leaves them out" in " ".join(capsys.readouterr().out.split())
     for shown in (report, decisions, applied):
         assert "<table" in shown._repr_html_()
         assert len(shown._repr_html_()) < 20_000

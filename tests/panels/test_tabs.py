@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import fiftyone as fo
@@ -11,13 +13,14 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.agreement.habits import CLASSES, Habits, context_of, simulate, with_model
+from tests.charts.other_families import OTHERS
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.panels.conftest import of_tab
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.families import build_report
+from annotator_agreement.agreement.families import build_report, report_from_dict
 from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
-from annotator_agreement.panels import Choices, annotator_items, link_of
+from annotator_agreement.panels import Choices, annotator_items, class_items, link_of
 
 NAMES = ["anna", "ben", "cleo"]
 
@@ -51,6 +54,8 @@ SECTIONS = {
     "pixels": {"annotators": {"annotators", "pairs"}, "classes": {"classes"}},
     "numbers": {"annotators": {"annotators", "pairs"}},
 }
+#: the images, tags or classes of which the card counts the disputed ones
+OF = {"ratings": 3, "tags": 4, "pixels": 5, "numbers": 3}
 
 
 @pytest.fixture(params=VALUES)
@@ -73,6 +78,7 @@ def test_the_tabs_have_what_the_family_has(event, family):
     sent = event("on_load", dataset)
     cards = [part["view"]["title"] for key, part in sent.parts.items() if key.split()[0] == "value"]
     assert f"{load_agreement(dataset).score.mean:.2f}" in cards
+    assert re.search(rf"Disputed \w+ Show these labels of {OF[name]} ", sent.said)
     for tab, items in SECTIONS[name].items():
         assert items <= set(event("refresh", dataset, of_tab(sent.state, tab)).parts)
     images = event("refresh", dataset, of_tab(sent.state, "images"))
@@ -145,6 +151,15 @@ def test_labels_that_are_not_matched_have_none(event, lend):
     assert not {"sensitivity_hint", "sensitivity_note", "thresholds"} & parts.keys()
 
 
+def test_where_nobody_shares_an_image_nobody_is_said_to_agree(event, make_dataset):
+    drawn = [("cat", (0.1, 0.1, 0.2, 0.2))]
+    dataset = make_dataset({"alice": [drawn, None], "bob": [None, drawn]})
+    compute_agreement(dataset, ["alice", "bob"], resamples=0, progress=False)
+    said = event("refresh", dataset, of_tab({}, "images")).said
+    assert "No two annotators have labels to compare" in said
+    assert "All agree" not in said
+
+
 @pytest.mark.parametrize("page", [1, 2])
 def test_the_numbers_stay_while_the_tab_is_left(event, lend, page):
     dataset = lend(_polygons)
@@ -191,6 +206,23 @@ def test_a_choice_shows_its_parts_and_a_row_leads_to_their_images(event, divided
 def test_something_else_than_is_offered_shows_the_first_list(event, divided, state):
     sent = event("refresh", divided, {**state, "tab": "parts", "by": "gone"})
     assert "camera" in sent.text
+
+
+def test_words_are_those_of_two_or_more_annotators_and_of_ratings_and_tags() -> None:
+    def texts(family: str, **changes: Any) -> str:
+        report: Any = report_from_dict({**OTHERS[family]().to_dict(), **changes})
+        return repr([*class_items(SimpleNamespace(report=report), Choices()), *annotator_items(report, Choices())])
+
+    values = OTHERS["ratings"]().to_dict()
+    of_two = {"annotators": values["annotators"][:2], "pairs": values["pairs"][:1]}
+    for changes, shown, other in (
+        ({}, "Most others say", "The other says"), (of_two, "The other says", "Most others say"),
+        ({"level": "interval"}, "Other rating: labels that", "Other class"),
+    ):  # fmt: skip
+        assert shown in texts("ratings", **changes)
+        assert other not in texts("ratings", **changes)
+    assert "of the others, at least two," not in texts("ratings", **of_two)
+    assert "Mean Jaccard index of every two" in texts("tags")
 
 
 @pytest.fixture(scope="module")
