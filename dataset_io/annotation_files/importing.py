@@ -136,7 +136,9 @@ def import_annotations(
         )
     paths = source.values() if isinstance(source, Mapping) else ()
     beside = [Path(path).absolute() for path in paths if os.path.isdir(path)]
-    targets, unknown = match_images(dataset, found, match, folder, beside, whole=no_labels == DREW_NOTHING)
+    targets, unknown = match_images(
+        dataset, found, match, folder, beside, whole=no_labels == DREW_NOTHING, apart=isinstance(source, Mapping)
+    )
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
     if has_file_per_image:
