@@ -44,18 +44,23 @@ def is_yolo_file(path: Path) -> bool:
     return not (name in _NO_LABELS or name.startswith(_NO_LABELS_BEGIN) or "ImageSets" in path.parts)
 
 
-def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLabels:
+def _page(found: AnnotationSet, file: AnnotationFile, name: str = "", *, own_first: bool = False) -> ImageLabels:
     """The labels on the image of a file, which is called ``name`` or, if that has no ending, like the file.
 
-    The image is looked for in the folders of the file without those for labels, or with ``images`` in their place.
+    The image is looked for in the folders of the file without those for labels, or with ``images`` in their place; with
+    ``own_first`` the image that is called like the file comes before one that is called ``name``.
     """
-    path = PureWindowsPath(name)  # splits at both kinds of slashes
-    name = path.name if path.suffix else file.path.name
-    folders = file.path.relative_to(file.root).parts[:-1]
-    plain = "/".join([*(part for part in folders if part.lower() not in _OF_LABELS), name])
-    beside = "/".join([*("images" if part.lower() in _OF_LABELS else part for part in folders), name])
-    found.other_names.setdefault(plain, (beside,))
-    return found.page(file.owner, plain, is_new=True)
+    path, own = PureWindowsPath(name), file.path  # splits at both kinds of slashes
+    names = [path.name if path.suffix else own.name]
+    if own_first and PureWindowsPath(names[0]).stem != own.stem:
+        names.insert(0, own.name)
+    folders = own.relative_to(file.root).parts[:-1]
+    plain = [part for part in folders if part.lower() not in _OF_LABELS]
+    beside = ["images" if part.lower() in _OF_LABELS else part for part in folders]
+    called = ["/".join([*place, each]) for each in names for place in (plain, beside)]
+    key = called[0] if len(names) == 1 else f"{called[0]} ({names[1]})"
+    found.other_names.setdefault(key, tuple(called))
+    return found.page(file.owner, key, is_new=True)
 
 
 def yolo_classes(folder: Path) -> tuple[dict[int, str] | None, str]:
@@ -147,7 +152,7 @@ def _yolo_label(line: str, names: dict[int, str] | None, source: str, place: str
 
 def read_voc(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
     """Add the objects of one image."""
-    page = _page(found, file, text_in(root, "filename"))
+    page = _page(found, file, text_in(root, "filename"), own_first=True)
     page.size_px = stored_size(*(text_in(root, f"size/{side}") for side in ("width", "height")))
     found.say_unused("files", (child.tag for child in root), _OF_VOC)
     if text_in(root, "segmented") not in ("", "0"):

@@ -114,13 +114,15 @@ def match_images(
     in_folders: list[_Names] = []  # of the folders, listed when first needed
     targets: dict[str, Target] = {}
     names_of: dict[str, set[PurePosixPath]] = defaultdict(set)  # the names by which a path is found
-    unknown, ambiguous = [], []
+    unknown, ambiguous, contradicted = [], [], []
     for name in names:
         called = (name, *found.other_names.get(name, ()))
-        found_as, paths = in_dataset.first(called)
+        files = in_dataset
+        found_as, paths = files.first(called)
         if not paths and folders:
             in_folders = in_folders or [_Names(files_in(folder, "media_dir"), match) for folder in folders]
-            found_as, paths = next((there for files in in_folders if (there := files.first(called))[1]), ("", []))
+            files = next((files for files in in_folders if files.first(called)[1]), files)
+            found_as, paths = files.first(called)
         if len(paths) > 1:
             ambiguous.append(f"{name} ({len(paths)} files)")
         elif not paths:
@@ -130,6 +132,8 @@ def match_images(
                 samples[paths[0]] = Target(paths[0], is_video=fom.get_media_type(paths[0]) == fom.VIDEO)
             targets[name] = samples[paths[0]]
             names_of[paths[0]].add(_plain(found_as))
+            if found_as != name and any(files.find(other) not in ([], paths) for other in called):
+                contradicted.append(name)
     joined = [] if match == "path" else [
         f"{shown(sorted(map(str, own)))} for {path}" for path, own in names_of.items() if len(own) > 1 and (
             not apart or any(not _has_end(*pair) for pair in combinations(own, 2)))]  # fmt: skip
@@ -141,6 +145,9 @@ def match_images(
     if joined:
         found.notes.append(f"Files of different annotators name different folders of images that are taken as one "
                            f"({len(joined)}: {shown(joined, 2)}); say match='path' if they are not")  # fmt: skip
+    if contradicted:
+        found.notes.append("Files that are called like another image than the one that they name count for the former: "
+                           f"{len(contradicted)} ({shown(contradicted, 3)})")  # fmt: skip
     if whole:
         used = {target.path for target in targets.values()}
         known = {os.path.relpath(path, folder) for folder in folders for path in used}

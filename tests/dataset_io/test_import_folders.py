@@ -227,7 +227,7 @@ def test_an_object_of_voc_that_cannot_be_read(imported, tmp_path):
         assert (boxes_of(dataset), why in said_by(summary)) == ([[WHOLE], []], True), objects
 
 
-#: files of alice, and why they are refused for a dataset of 1.jpg and b/1.jpg
+#: files of alice, and why they are refused for a dataset of 1.jpg, b/1.jpg and 2.jpg
 REFUSED = [
     ({"labels/1.txt": "2 0.5 0.5 0.5 0.5", "classes.txt": "cat\ndog\n"}, r"among the 2 of '.*classes.txt', got 2 in"),
     ({"1.txt": "", "classes.txt": "cat\ndog\n", "data.yaml": "names: [dog, cat]"}, r"one list of classes, got others"),
@@ -235,7 +235,7 @@ REFUSED = [
     ({"1.txt": "", "data.yaml": "names: [a"}, r"must hold the classes"),
     ({"1.txt": "", "data.yaml": "kpt_shape: [2, 3]\nnames: {0: person}"}, r"boxes or polygons, got poses .* as COCO"),
     ({"1.txt": "", "data.yaml": "names: [a, b, c]"}, r"must mean one sample each, got 1.txt \(2 files\)"),
-    ({"1.xml": _voc(), "copy of 1.xml": _voc()}, r"got more than one of 'alice' for '1.jpg'"),
+    ({n: _voc("2.jpg") for n in ("2.xml", "copy.xml")}, r"got more than one of 'alice' for 'copy.xml \(2.jpg\)'"),
     ({"sub/1.xml": _voc().replace("</annotation>", "")}, r"'sub/1.xml' must be XML, got an error in line"),
     ({"4.json": {"shapes": None, "imagePath": "1.jpg"}}, r"'4.json' must be as the tool writes it"),
     ({"v.json": _via([_region(RECT, species="cat", colour="red")])}, r"got 'species', 'colour'; say .*=\{\"label\""),
@@ -244,7 +244,7 @@ REFUSED = [
 
 
 def test_contradictions_in_a_folder_and_files_that_do_not_say_who_drew_are_refused(imported, tmp_path):
-    dataset = sized(["1.jpg", "b/1.jpg"])
+    dataset = sized(["1.jpg", "b/1.jpg", "2.jpg"])
     for case, (contents, message) in enumerate(REFUSED):
         imported.refuses(message, {"alice": files_in(tmp_path / str(case), contents)}, dataset)
     files_in(tmp_path, {"a/labels/1.txt": "", "v.json": _via([_region(RECT, species="cat")]),
@@ -285,6 +285,16 @@ def test_same_file_names_in_folders_are_told_apart_by_path(imported, tmp_path):
     assert boxes_of(dataset) == [[("cat", 0.0, 0.0, 0.5, 0.5)], [("cat", 0.5, 0.5, 0.5, 0.5)]]
     images, _ = imported({"bob": tmp_path / "bob"}, ["train/images/1.jpg", "valid/images/1.jpg"], match="path")
     assert [value and len(value) for value in boxes_of(images, "bob")] == [1, None]
+
+
+def test_voc_counts_for_the_image_that_it_is_called_like_and_else_for_the_one_that_it_names(imported, tmp_path):
+    boxes = {"1.xml": (0, 0, 20, 10), "2.xml": (20, 10, 40, 20), "a3.xml": (0, 0, 40, 20)}
+    called = zip(boxes.items(), ("2.jpg", "1.jpg", "3.jpg"), strict=True)
+    files_in(tmp_path, {file: _voc(name, _object(box)) for (file, box), name in called})
+    dataset, summary = imported({"alice": tmp_path}, sized(["1.jpg", "2.jpg", "3.jpg"]))
+    # FiftyOne's importer goes by the names of the files, too
+    assert boxes_of(dataset) == [[("cat", *box)] for box in ((0, 0, 0.5, 0.5), (0.5, 0.5, 0.5, 0.5), (0, 0, 1, 1))]
+    assert "the one that they name count for the former: 2 (1.xml (2.jpg), 2.xml (1.jpg))" in said_by(summary)
 
 
 def test_every_shape_of_labelme(imported, tmp_path):
