@@ -247,10 +247,10 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
     return label
 
 
-def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
+def joined_rings(rings: list[list[Point]], *, may_be_holes: bool = True) -> list[list[Point]]:
     """The rings of a polygon of several parts; rings that overlap partly, or are equal, become one.
 
-    A ring within another one stays, and so becomes a hole.
+    A ring within another one stays, and so becomes a hole, unless no ring may be one.
 
     Raises:
         ValueError: if there are too many parts that cover each other
@@ -269,7 +269,8 @@ def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
                 raise ValueError(f"more than {_MOST_RINGS:,} parts that cover each other")
             return rings
         tree = shapely.STRtree(shapes)
-        in_part, (outer, inner) = tree.query(shapes, "overlaps"), tree.query(shapes, "covers")
+        in_part = tree.query(shapes, "overlaps" if may_be_holes else "intersects")
+        outer, inner = tree.query(shapes, "covers")
         same = np.isin(outer * len(rings) + inner, inner * len(rings) + outer)
         a, b = np.hstack([in_part, (outer[same], inner[same])])
         n_parts, part = connected_components(coo_array((np.ones(len(a)), (a, b)), (len(rings),) * 2))

@@ -14,6 +14,7 @@ import yaml
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
+from .coco_json import joined_rings
 from .cvat_xml import text_in
 from .file_values import Point, as_number, ellipse_ring, plain_attributes, stored_size
 from .image_names import files_in
@@ -184,7 +185,7 @@ def _voc_label(element: Element) -> DrawnLabel:
 
 
 def read_labelme(found: AnnotationSet, content: dict[str, Any], file: AnnotationFile) -> None:
-    """Add the shapes of one image; polygons of one class and ``group_id`` are parts of one label."""
+    """Add the shapes of one image; polygons of one class and ``group_id`` are one label, their union."""
     page = _page(found, file, str(content["imagePath"] or ""))
     page.size_px = stored_size(content.get("imageWidth"), content.get("imageHeight"))
     found.say_unused("files", (name for name, value in content.items() if value), _OF_LABELME)
@@ -201,6 +202,8 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any], file: Annotation
             if whole is not label:
                 whole.rings = [*(whole.rings or []), *label.rings]
                 page.labels.pop()
+    for whole in groups.values():
+        whole.rings = joined_rings(whole.rings or [], may_be_holes=False)
     found.say_unused("flags", (name for own in flags for name, value in own.items() if value))
 
 

@@ -328,6 +328,13 @@ def test_polygons_of_a_group_of_labelme_are_one_label_and_the_class_of_via_can_b
     dataset, _ = imported({"alice": tmp_path})
     assert [(label.label, len(label.points), label.group_id) for label in dataset.first().alice.polylines] == [
         ("cat", 2, 1), ("cat", 1, 2), ("dog", 1, 1)]  # fmt: skip
+    corners = [(0, 0, 10, 10), (5, 0, 15, 10)], [(0, 0, 20, 20), (5, 5, 10, 10)]  # one over another, one in another
+    shapes = [_shape("polygon", (a, b), (c, b), (c, d), (a, d), group_id=group) for group, own in enumerate(corners)
+              for a, b, c, d in own]  # fmt: skip
+    written(tmp_path / "1.json", _labelme(*shapes))
+    dataset, _ = imported({"alice": tmp_path}, label_types="segmentations")
+    # their union, as in LabelMe's own labelme2coco.py (`masks[instance] |= mask`)
+    assert [label.mask.sum() for label in dataset.first().alice.detections] == [15 * 10, 20 * 20]
     path = written(tmp_path / "via.json", _via([_region(RECT, species="cat", colour="red")]))
     dataset, message = sized(["1.jpg", "2.jpg"]), r"must be one of their attributes .* got 'kind'"
     imported.refuses(message, {"alice": path}, dataset, columns={"label": "kind"})
