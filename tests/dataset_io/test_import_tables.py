@@ -149,6 +149,12 @@ def test_sizes_before_an_image_was_turned_are_noticed(imported, tmp_path, known)
         _, summary = imported(coco(["1.jpg"], entries), dataset, prefix="b_")
         assert dataset.first().b_ann is None
         assert any("before it was turned" in line for line in summary.left_out)
+        # one image tells it of all, of bob, who drew nothing on it, too
+        Image.new("RGB", (40, 20)).save(tmp_path / "2.jpg", exif=exif)
+        dataset = sized(["1.jpg", "2.jpg"], str(tmp_path), size=(20, 40))
+        small = [{"bbox": [5, 10, 10, 8], "rater_id": name, "image_id": 1} for name in ("ann", "bob")]
+        imported(coco(["1.jpg", "2.jpg"], [entries[0], *small]), dataset)
+        assert (dataset.values("ann"), dataset.values("bob.detections")) == ([None, None], [[], None])
 
 
 def _video(shapes):
