@@ -236,6 +236,8 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
         if degrees and not shape:
             label.set_corners(x, y, x + width, y + height, degrees)
     if isinstance(shape, list) and shape:
+        if any(len(ring) >= 6 and len(ring) % 2 for ring in shape):
+            raise ValueError("a polygon must be pairs of coordinates, got an odd number of them")
         rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
                  for ring in shape if len(ring) >= 6]  # fmt: skip
         if not rings and any(shape) and label.box is None:

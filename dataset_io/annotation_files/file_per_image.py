@@ -28,6 +28,8 @@ _NO_LABELS = {*_CLASS_FILES, "labelmap.txt", "train.txt", "val.txt", "valid.txt"
 _NO_LABELS_BEGIN = ("readme", "license", "requirements")
 #: largest coordinate of YOLO, as a share of the image: labels reach out of the image by less than its size
 _FARTHEST_SHARE = 2.0
+#: said where there are any, as a line of a pose may look like one of a polygon
+_POLYGONS_OF_YOLO = "Lines of YOLO with more than a box are read as polygons; if they are poses, give them as COCO"
 #: names of attributes of a region that hold its class, in VIA
 _CLASS_NAMES = ("label", "class", "type", "name", "category", "object", "class_name")
 #: the columns of VIA's CSV
@@ -118,7 +120,9 @@ def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile
     for number, line in enumerate(lines, 1):
         if line.strip():
             place = f"{file.place}, line {number}"
-            found.add_made(page, "lines", place, _yolo_label, line, names, source, place)
+            label = found.add_made(page, "lines", place, _yolo_label, line, names, source, place)
+            if label is not None and label.rings and _POLYGONS_OF_YOLO not in found.notes:
+                found.notes.append(_POLYGONS_OF_YOLO)
 
 
 def _yolo_label(line: str, names: dict[int, str] | None, source: str, place: str) -> DrawnLabel:

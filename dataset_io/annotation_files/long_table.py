@@ -574,4 +574,9 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     for row in rows:  # so that no text is read as a formula, or as no value
         writer.writerow(cell if not isinstance(cell, str) else f"'{cell}" if _LIKE_ABSENT.fullmatch(cell) else
                         not_a_formula(cell) for cell in map(row.get, columns))  # fmt: skip
+    if "\0" in text.getvalue():
+        cells = chain(columns, chain.from_iterable(map(dict.values, rows)))
+        found_in = next(cell for cell in cells if isinstance(cell, str) and "\0" in cell)
+        raise AgreementInputError(f"Texts in a table must have no NUL character, got {found_in!r}; say format='coco', "
+                                  "or give it another name")  # fmt: skip
     return text.getvalue()

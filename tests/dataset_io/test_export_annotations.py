@@ -355,6 +355,10 @@ def test_refusals(make_dataset, tmp_path):
     mails = {"alice": "a@x.org", "bob": "b@x.org"}
     export_annotations(dataset, ["alice", "bob"], path, annotators=mails, overwrite=True)
     assert json.loads(path.read_text())["images"][0]["rater_list"] == ["a@x.org", "b@x.org"]
+    mails, table = {"alice": "a\0", "bob": "b"}, {"format": "csv"}
+    say = r"must have no NUL character, got 'a\\x00'; say format='coco'"
+    refused(say, export_annotations, dataset, [*mails], tmp_path / "x.csv", annotators=mails, **table)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_replaced_file_keeps_its_mode(tmp_path):

@@ -185,6 +185,8 @@ def test_yolo_of_ultralytics_and_roboflow(imported, tmp_path):
     assert (second.label, len(second.points[0]), second.confidence) == ("dog", 4, 0.9)
     assert (dataset.first().bob.polylines[0].points, dataset.last().bob) == (first.points, None)
     assert run_of(dataset, summary).score.mean == 1.0
+    note = "Lines of YOLO with more than a box are read as polygons; if they are poses, give them as COCO"
+    assert summary.notes.count(note) == 1
 
 
 def test_yolo_has_names_of_classes_for_all_annotators_or_for_none(imported, tmp_path):
