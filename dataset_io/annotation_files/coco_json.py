@@ -17,10 +17,12 @@ from scipy.sparse.csgraph import connected_components
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
+from ...metrics.geometry.rasterize import region_pixels
+from ...metrics.geometry.regions import Regions
 from ..labels.checks import is_crowd
 from .annotation_set import OF_RUN, AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError, StoredImage
 from .file_values import ABSENT, Point, id_text, number_in, plain_attributes, stored_size
-from .run_length import coco_mask, column_runs
+from .run_length import Mask, coco_mask, column_runs
 
 Entry = dict[str, Any]
 
@@ -218,11 +220,15 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
     extra: Entry = said if isinstance(said, dict) else {}
     own = (*_OWN_KEYS, *OF_RUN) if OF_RUN[0] in entry else _OWN_KEYS
     box, shape, points = entry.get("bbox"), entry.get("segmentation"), entry.get("keypoints")
+    if isinstance(shape, dict) and "rings" in shape:  # a polygon with holes that we exported
+        shape = shape["rings"]
+    if isinstance(said, dict) and entry.get("iscrowd") == 0:
+        own = (*own, "iscrowd")  # a field of the format; an attribute stands among the attributes
     attributes = plain_attributes(entry, own) | plain_attributes(extra, ("id", *((_ROTATION,) if box else ())))
     strange = (name for name, value in (*entry.items(), *extra.items()) if value not in (None, [], {}))
     found.say_unused("annotations", strange, {*own, *attributes, "id", _ROTATION})
     name = None if category is None else classes[id_text(category)]
-    label = DrawnLabel(name, attributes=attributes, confidence=number_in(entry.get("score")))
+    label = DrawnLabel(name or None, attributes=attributes, confidence=number_in(entry.get("score")))
     if box:
         x, y, width, height = map(float, box)
         label.box = (x, y, width, height)
@@ -230,6 +236,8 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
         if degrees and not shape:
             label.set_corners(x, y, x + width, y + height, degrees)
     if isinstance(shape, list) and shape:
+        if any(len(ring) >= 6 and len(ring) % 2 for ring in shape):
+            raise ValueError("a polygon must be pairs of coordinates, got an odd number of them")
         rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
                  for ring in shape if len(ring) >= 6]  # fmt: skip
         if not rings and any(shape) and label.box is None:
@@ -247,10 +255,10 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
     return label
 
 
-def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
+def joined_rings(rings: list[list[Point]], *, may_be_holes: bool = True) -> list[list[Point]]:
     """The rings of a polygon of several parts; rings that overlap partly, or are equal, become one.
 
-    A ring within another one stays, and so becomes a hole.
+    A ring within another one stays, and so becomes a hole, unless no ring may be one.
 
     Raises:
         ValueError: if there are too many parts that cover each other
@@ -269,7 +277,8 @@ def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
                 raise ValueError(f"more than {_MOST_RINGS:,} parts that cover each other")
             return rings
         tree = shapely.STRtree(shapes)
-        in_part, (outer, inner) = tree.query(shapes, "overlaps"), tree.query(shapes, "covers")
+        in_part = tree.query(shapes, "overlaps" if may_be_holes else "intersects")
+        outer, inner = tree.query(shapes, "covers")
         same = np.isin(outer * len(rings) + inner, inner * len(rings) + outer)
         a, b = np.hstack([in_part, (outer[same], inner[same])])
         n_parts, part = connected_components(coo_array((np.ones(len(a)), (a, b)), (len(rings),) * 2))
@@ -304,7 +313,8 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
         images: the images, whose sizes are known
         found: the labels on them, in shares of the image; only labels that COCO can hold
     """
-    names = sorted({str(label.label) for label in found.labels() if label.label is not None})
+    # a label without a class is of a category without a name, as readers need one
+    names = sorted({str(label.label or "") for label in found.labels()})
     classes = {name: number for number, name in enumerate(names, 1)}
     entries: dict[str, Entry] = {}
     for number, image in enumerate(images, 1):
@@ -318,12 +328,10 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
             entry["rater_list"].append(rater)
             for label in page.labels:
                 said: Entry = {"id": len(annotations) + 1, "image_id": entry["id"], "rater_id": rater}
-                said |= {} if label.label is None else {"category_id": classes[str(label.label)]}
+                said["category_id"] = classes[str(label.label or "")]
                 said |= _extent(label, entry["width"], entry["height"])
                 said |= {} if label.confidence is None else {"score": label.confidence}
-                if "iscrowd" in label.attributes:
-                    said["iscrowd"] = int(is_crowd(label.attributes["iscrowd"]))
-                said |= {"attributes": label.attributes} if label.attributes else {}
+                said |= {"iscrowd": int(is_crowd(label.attributes.get("iscrowd"))), "attributes": label.attributes}
                 annotations.append(said | label.of_run)
     categories = [{"id": number, "name": name} for name, number in classes.items()]
     return {"images": list(entries.values()), "annotations": annotations, "categories": categories}
@@ -332,14 +340,18 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
 def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
     """Geometry of a label, in pixels."""
     rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
+    mask = label.mask() if label.mask is not None else None
     region = None
-    if len(rings) > 1:  # by the even-odd rule, as holes are rings
+    if rings:  # by the even-odd rule, as holes are rings
         number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
         corners = np.array([point for ring in rings for point in ring])
         region = polygons_from_rings(corners, number, np.zeros(len(rings), np.int64), 1)
         if joined_rings(rings) != rings:  # COCO would take their union
             rings = _rings_of(region.geometry)
-    mask = label.mask() if label.mask is not None else None
+        if len(rings) > 1 and shapely.get_num_interior_rings(shapely.get_parts(region.geometry)).any():
+            # in COCO only masks have holes
+            pixels = region_pixels(Regions.of_polygons(region), np.array([[width, height]]))
+            mask = Mask.of_pixels(pixels.crop(0), int(pixels.left[0]), int(pixels.top[0]))
     points = [(x * width, y * height) for x, y in label.points or ()]
     seen = [point for point in points if point[0] == point[0]]
     if label.box is not None:
@@ -347,17 +359,17 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
     else:
         x_s, y_s = zip(*(seen or chain.from_iterable(rings)), strict=True)
         box = [min(x_s), min(y_s), max(x_s) - min(x_s), max(y_s) - min(y_s)]
-    if mask is not None:
-        area = float(mask.pixels().sum())
-    elif region is not None:
+    if region is not None:
         area = float(region.area[0])
     else:
-        area = float(shapely.Polygon(rings[0]).area) if rings else box[2] * box[3]
+        area = float(mask.pixels().sum()) if mask is not None else box[2] * box[3]
     extent: Entry = {"bbox": box, "area": area}
-    if rings:
-        extent["segmentation"] = [[value for point in ring for value in point] for ring in rings]
-    elif mask is not None:
+    flat = [[value for point in ring for value in point] for ring in rings]
+    if mask is not None:
         extent["segmentation"] = {"size": [height, width], "counts": column_runs(mask, width, height)}
+        extent["segmentation"] |= {"rings": flat} if flat else {}
+    elif flat:
+        extent["segmentation"] = flat
     if points:
         extent["keypoints"] = [value for x, y in points for value in ((x, y, 2) if x == x else (0, 0, 0))]
         extent["num_keypoints"] = len(seen)

@@ -14,6 +14,7 @@ import yaml
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
+from .coco_json import joined_rings
 from .cvat_xml import text_in
 from .file_values import Point, as_number, ellipse_ring, plain_attributes, stored_size
 from .image_names import files_in
@@ -27,6 +28,8 @@ _NO_LABELS = {*_CLASS_FILES, "labelmap.txt", "train.txt", "val.txt", "valid.txt"
 _NO_LABELS_BEGIN = ("readme", "license", "requirements")
 #: largest coordinate of YOLO, as a share of the image: labels reach out of the image by less than its size
 _FARTHEST_SHARE = 2.0
+#: said where there are any, as a line of a pose may look like one of a polygon
+_POLYGONS_OF_YOLO = "Lines of YOLO with more than a box are read as polygons; if they are poses, give them as COCO"
 #: names of attributes of a region that hold its class, in VIA
 _CLASS_NAMES = ("label", "class", "type", "name", "category", "object", "class_name")
 #: the columns of VIA's CSV
@@ -44,18 +47,23 @@ def is_yolo_file(path: Path) -> bool:
     return not (name in _NO_LABELS or name.startswith(_NO_LABELS_BEGIN) or "ImageSets" in path.parts)
 
 
-def _page(found: AnnotationSet, file: AnnotationFile, name: str = "") -> ImageLabels:
+def _page(found: AnnotationSet, file: AnnotationFile, name: str = "", *, own_first: bool = False) -> ImageLabels:
     """The labels on the image of a file, which is called ``name`` or, if that has no ending, like the file.
 
-    The image is looked for in the folders of the file without those for labels, or with ``images`` in their place.
+    The image is looked for in the folders of the file without those for labels, or with ``images`` in their place; with
+    ``own_first`` the image that is called like the file comes before one that is called ``name``.
     """
-    path = PureWindowsPath(name)  # splits at both kinds of slashes
-    name = path.name if path.suffix else file.path.name
-    folders = file.path.relative_to(file.root).parts[:-1]
-    plain = "/".join([*(part for part in folders if part.lower() not in _OF_LABELS), name])
-    beside = "/".join([*("images" if part.lower() in _OF_LABELS else part for part in folders), name])
-    found.other_names.setdefault(plain, (beside,))
-    return found.page(file.owner, plain, is_new=True)
+    path, own = PureWindowsPath(name), file.path  # splits at both kinds of slashes
+    names = [path.name if path.suffix else own.name]
+    if own_first and PureWindowsPath(names[0]).stem != own.stem:
+        names.insert(0, own.name)
+    folders = own.relative_to(file.root).parts[:-1]
+    plain = [part for part in folders if part.lower() not in _OF_LABELS]
+    beside = ["images" if part.lower() in _OF_LABELS else part for part in folders]
+    called = ["/".join([*place, each]) for each in names for place in (plain, beside)]
+    key = called[0] if len(names) == 1 else f"{called[0]} ({names[1]})"
+    found.other_names.setdefault(key, tuple(called))
+    return found.page(file.owner, key, is_new=True)
 
 
 def yolo_classes(folder: Path) -> tuple[dict[int, str] | None, str]:
@@ -112,7 +120,9 @@ def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile
     for number, line in enumerate(lines, 1):
         if line.strip():
             place = f"{file.place}, line {number}"
-            found.add_made(page, "lines", place, _yolo_label, line, names, source, place)
+            label = found.add_made(page, "lines", place, _yolo_label, line, names, source, place)
+            if label is not None and label.rings and _POLYGONS_OF_YOLO not in found.notes:
+                found.notes.append(_POLYGONS_OF_YOLO)
 
 
 def _yolo_label(line: str, names: dict[int, str] | None, source: str, place: str) -> DrawnLabel:
@@ -147,7 +157,7 @@ def _yolo_label(line: str, names: dict[int, str] | None, source: str, place: str
 
 def read_voc(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
     """Add the objects of one image."""
-    page = _page(found, file, text_in(root, "filename"))
+    page = _page(found, file, text_in(root, "filename"), own_first=True)
     page.size_px = stored_size(*(text_in(root, f"size/{side}") for side in ("width", "height")))
     found.say_unused("files", (child.tag for child in root), _OF_VOC)
     if text_in(root, "segmented") not in ("", "0"):
@@ -179,7 +189,7 @@ def _voc_label(element: Element) -> DrawnLabel:
 
 
 def read_labelme(found: AnnotationSet, content: dict[str, Any], file: AnnotationFile) -> None:
-    """Add the shapes of one image; polygons of one class and ``group_id`` are parts of one label."""
+    """Add the shapes of one image; polygons of one class and ``group_id`` are one label, their union."""
     page = _page(found, file, str(content["imagePath"] or ""))
     page.size_px = stored_size(content.get("imageWidth"), content.get("imageHeight"))
     found.say_unused("files", (name for name, value in content.items() if value), _OF_LABELME)
@@ -196,6 +206,8 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any], file: Annotation
             if whole is not label:
                 whole.rings = [*(whole.rings or []), *label.rings]
                 page.labels.pop()
+    for whole in groups.values():
+        whole.rings = joined_rings(whole.rings or [], may_be_holes=False)
     found.say_unused("flags", (name for own in flags for name, value in own.items() if value))
 
 

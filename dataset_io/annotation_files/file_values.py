@@ -31,12 +31,17 @@ def number_in(value: object) -> float | None:
     """
     if isinstance(value, str):
         text = value.strip()
-        if re.fullmatch(r"[+-]?\d*,\d+", text) and not re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text):
+        if re.fullmatch(r"[+-]?\d*,\d+", text) and not may_be_thousands(text):
             text = text.replace(",", ".")
         if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII) or len(text) > 400:
             return None
         value = float(text)
     return as_number(value)
+
+
+def may_be_thousands(value: object) -> bool:
+    """True for a text with a comma that is decimal or separates thousands."""
+    return isinstance(value, str) and bool(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", value.strip()))
 
 
 def id_text(value: object) -> str:

@@ -7,6 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -63,14 +64,19 @@ class _Names:
             return found
         return [path for path in found if [*_plain(path).parts[:-1]][-len(folders) :] == folders]
 
-    def first(self, names: Iterable[str]) -> list[str]:
-        """The paths for the first of the names that is found."""
-        return next((paths for name in names if (paths := self.find(name))), [])
+    def first(self, names: Iterable[str]) -> tuple[str, list[str]]:
+        """The first of the names that is found, and its paths."""
+        return next(((name, paths) for name in names if (paths := self.find(name))), ("", []))
 
 
 def _plain(name: str) -> PurePosixPath:
     """A path with the slashes of any system, and accented letters in one Unicode form (macOS has another)."""
     return PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/"))
+
+
+def _has_end(a: PurePosixPath, b: PurePosixPath) -> bool:
+    """True if one of two names lies in the folders at the end of the other, or names no folder."""
+    return all(x == y for x, y in zip(reversed(a.parts[:-1]), reversed(b.parts[:-1]), strict=False))
 
 
 def match_images(
@@ -81,6 +87,7 @@ def match_images(
     beside: Sequence[Path] = (),
     *,
     whole: bool = False,
+    apart: bool = False,
 ) -> tuple[dict[str, Target], list[str]]:
     """The sample of every image name in the files, and the names without one.
 
@@ -90,9 +97,10 @@ def match_images(
         media_dir: folder with images of which new samples are made
         beside: folders with annotations that are used as `media_dir` if there is none and the dataset has no samples
         whole: whether images that the files do not name are returned too, by path
+        apart: whether every annotator has files of their own, which may have the images in other folders
 
     Raises:
-        AgreementInputError: if a name may mean several samples, or no name means any
+        AgreementInputError: if a name may mean several samples, several names mean one, or no name means any
     """
     one_of("match", match, tuple(MATCHES))
     names = sorted({image.name for image, _ in found.every_page()})
@@ -105,13 +113,16 @@ def match_images(
         raise AgreementInputError(f"`media_dir` must be a folder, got {str(folders[0])!r}, which is not")
     in_folders: list[_Names] = []  # of the folders, listed when first needed
     targets: dict[str, Target] = {}
-    unknown, ambiguous = [], []
+    names_of: dict[str, set[PurePosixPath]] = defaultdict(set)  # the names by which a path is found
+    unknown, ambiguous, contradicted = [], [], []
     for name in names:
         called = (name, *found.other_names.get(name, ()))
-        paths = in_dataset.first(called)
+        files = in_dataset
+        found_as, paths = files.first(called)
         if not paths and folders:
             in_folders = in_folders or [_Names(files_in(folder, "media_dir"), match) for folder in folders]
-            paths = next((there for files in in_folders if (there := files.first(called))), [])
+            files = next((files for files in in_folders if files.first(called)[1]), files)
+            found_as, paths = files.first(called)
         if len(paths) > 1:
             ambiguous.append(f"{name} ({len(paths)} files)")
         elif not paths:
@@ -120,6 +131,23 @@ def match_images(
             if paths[0] not in samples:
                 samples[paths[0]] = Target(paths[0], is_video=fom.get_media_type(paths[0]) == fom.VIDEO)
             targets[name] = samples[paths[0]]
+            names_of[paths[0]].add(_plain(found_as))
+            if found_as != name and any(files.find(other) not in ([], paths) for other in called):
+                contradicted.append(name)
+    joined = [] if match == "path" else [
+        f"{shown(sorted(map(str, own)))} for {path}" for path, own in names_of.items() if len(own) > 1 and (
+            not apart or any(not _has_end(*pair) for pair in combinations(own, 2)))]  # fmt: skip
+    if joined and not apart:
+        raise AgreementInputError(
+            f"Images in the file must have a sample each, got several names for one: {shown(joined, 2)}; say "
+            "match='path' if they are different images, or give an image one name in the file"
+        )
+    if joined:
+        found.notes.append(f"Files of different annotators name different folders of images that are taken as one "
+                           f"({len(joined)}: {shown(joined, 2)}); say match='path' if they are not")  # fmt: skip
+    if contradicted:
+        found.notes.append("Files that are called like another image than the one that they name count for the former: "
+                           f"{len(contradicted)} ({shown(contradicted, 3)})")  # fmt: skip
     if whole:
         used = {target.path for target in targets.values()}
         known = {os.path.relpath(path, folder) for folder in folders for path in used}

@@ -136,7 +136,9 @@ def import_annotations(
         )
     paths = source.values() if isinstance(source, Mapping) else ()
     beside = [Path(path).absolute() for path in paths if os.path.isdir(path)]
-    targets, unknown = match_images(dataset, found, match, folder, beside, whole=no_labels == DREW_NOTHING)
+    targets, unknown = match_images(
+        dataset, found, match, folder, beside, whole=no_labels == DREW_NOTHING, apart=isinstance(source, Mapping)
+    )
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
     if has_file_per_image:
@@ -309,6 +311,8 @@ class _Plan:
         self._assigned: str | None = None  #: path of the field with the assigned annotators
         number = {id(target): k for k, target in enumerate(writer.targets)}
         self._keys: dict[ImageKey, Key] = {}  #: the sample and frame of every image that has one
+        #: annotator, image and labels where the size in the file is that before turning, and the size of the sample
+        self._turned: list[tuple[str, ImageKey, ImageLabels, tuple[int, int]]] = []
         for owner, pages in [*found.pages.items(), *found.separate.items()]:
             seen: set[Key] = set()
             for image, page in pages.items():
@@ -318,7 +322,8 @@ class _Plan:
                     if key in seen:
                         refuse_repeated(owner, [image])
                     seen.add(key)
-                    self._compare(page, target, image)
+                    self._compare(owner, page, target, image)
+        self._read_turned()
         without = dict.fromkeys(
             by_name[image.name].path for image, page in found.every_page() if image in self._keys
             and not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
@@ -330,7 +335,7 @@ class _Plan:
             )
         self._frames = names.FRAMES_PREFIX if any(image.frame for image in self._keys) else ""
 
-    def _compare(self, page: ImageLabels, target: Target, image: ImageKey) -> None:
+    def _compare(self, owner: str, page: ImageLabels, target: Target, image: ImageKey) -> None:
         """Compare the image size of a page with that of its sample; if only one of them has a size, both get it."""
         if target.is_video != (image.frame > 0):
             what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
@@ -344,20 +349,33 @@ class _Plan:
         if target.size_px is None or page.size_px is None or page.size_px == target.size_px:
             page.size_px = page.size_px or target.size_px
             return
-        # it is the size of another image, or of the image before it was turned: tools, and this import, take an image
-        # turned as its EXIF says, but some tools write its size before that
         (width, height), size = page.size_px, target.size_px
         if (width, height) == size[::-1]:
-            in_pixels = page.scale in (None, (width, height))
-            if any(label.mask for label in page.labels) or (in_pixels and not _fits(page, size)):
+            self._turned.append((owner, image, page, size))
+        elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
+            self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
+
+    def _read_turned(self) -> None:
+        """Read coordinates of images whose size in the file is that before they were turned, or leave their labels out.
+
+        Tools, and this import, take an image turned as its EXIF says, but some tools write its size before that. Which
+        it is, labels tell that only one of the two can hold: for all images of their annotator, or of annotators whose
+        labels do not tell.
+        """
+        told: Counter[str] = Counter()  # images that only the image before turning can hold, less those of the other
+        for owner, _, page, size in self._turned:
+            told[owner] += _fits(page, page.size_px) - _fits(page, size)
+        for owner, image, page, size in self._turned:
+            in_pixels = page.scale in (None, page.size_px)
+            is_before = in_pixels and (not _fits(page, size) or (told[owner] or told.total()) > 0)
+            if page.labels and (is_before or any(label.mask for label in page.labels)):
                 self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", image.name)
                 page.n_unread += len(page.labels)
                 page.labels = []
             else:
-                self._sizes["size in the file is that before turning (EXIF): coordinates are read as shown"] += 1
+                if page.labels:
+                    self._sizes["size in the file is that before turning (EXIF): coordinates are read as shown"] += 1
                 page.scale, page.size_px = (None if in_pixels else page.scale), size
-        elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
-            self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
 
     def add_all(self, prefix: str, together: str | None) -> None:
         """Make all labels, and the fields that hold them.

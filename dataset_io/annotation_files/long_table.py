@@ -23,7 +23,7 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ..results.export import as_it_was, not_a_formula
 from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, StoredImage
 from .coco_json import joined_rings
-from .file_values import Point, id_text, number_in, stored_size
+from .file_values import Point, id_text, may_be_thousands, number_in, stored_size
 
 #: endings of files with tables, and what separates the columns; None: the file is no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
@@ -191,6 +191,7 @@ def read_table(
     drawn = bool(of_box) or is_in_cells
     meant = {key: column for key, column in meant.items() if key in {*of_box, *_IN_CELLS} or key not in _PLACES}
     values = {meaning: _cells(table, column) for meaning, column in meant.items()}
+    _spell_with_points(values)
     numbers = [number_in(cell) for cell in values.get("value", ())]
     if numbers and numbers.count(None) == values["value"].count(None):
         values["value"] = numbers  # also where they are spelt with a comma
@@ -234,7 +235,9 @@ def read_table(
         text, value = None if row.get("label") is None else id_text(row["label"]), row.get("value")
         made = shapes[number] if drawn else []
         if made is None:
-            found.not_read(page, "rows whose coordinates cannot be read", f"row {number + 1}")
+            has_comma = any(may_be_thousands(row[name]) for name in of_box)
+            why = " (a comma before three digits may separate thousands)" if has_comma else ""
+            found.not_read(page, f"rows whose coordinates cannot be read{why}", f"row {number + 1}")
             continue
         n_none += drawn and not made
         for shape in made:
@@ -298,6 +301,23 @@ def _cells(table: pd.DataFrame, name: str) -> list[Any]:
     """The cells of a column, None where there is nothing."""
     cells: list[Any] = table[name].astype(object).where(table[name].notna(), None).tolist()
     return cells
+
+
+def _spell_with_points(values: dict[str, list[Any]]) -> None:
+    """Replace decimal commas by points in columns of numbers, if the table shows that its commas are decimal.
+
+    It does if one is not before three digits, where it may separate thousands, and no number has a point.
+    """
+    columns = {name: cells for name, cells in values.items() if name not in ("image", "annotator", "label", *_IN_CELLS)}
+    pointed = {name: [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in cells]
+               for name, cells in columns.items()}  # fmt: skip
+    if any(number_in(new) is None for new in pointed.get("value", ()) if new is not None):
+        del columns["value"]  # words are no numbers
+    cells = list(chain.from_iterable(columns.values()))
+    if any(isinstance(cell, str) and "," in cell and number_in(cell) is not None for cell in cells) and not any(
+        "." in cell if isinstance(cell, str) else isinstance(cell, float) and cell % 1 for cell in cells
+    ):
+        values |= {name: pointed[name] for name in columns}
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -554,4 +574,9 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     for row in rows:  # so that no text is read as a formula, or as no value
         writer.writerow(cell if not isinstance(cell, str) else f"'{cell}" if _LIKE_ABSENT.fullmatch(cell) else
                         not_a_formula(cell) for cell in map(row.get, columns))  # fmt: skip
+    if "\0" in text.getvalue():
+        cells = chain(columns, chain.from_iterable(map(dict.values, rows)))
+        found_in = next(cell for cell in cells if isinstance(cell, str) and "\0" in cell)
+        raise AgreementInputError(f"Texts in a table must have no NUL character, got {found_in!r}; say format='coco', "
+                                  "or give it another name")  # fmt: skip
     return text.getvalue()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
+from pycocotools.coco import COCO
 
 from tests.chance import few
 from tests.dataset_io.annotation_samples import dataset_of, sized
@@ -162,6 +163,23 @@ def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, for
     has = {key for name in fields for labels in _lists(dataset, name) for label in labels or () for key in label}
     lost = {"label_studio": {"occluded", "iscrowd"}, "csv": {"mask"}}.get(format, set())
     assert {line.split("`")[1] for line in summary.changed} == lost & has
+
+
+def test_pycocotools_reads_holes_labels_without_a_class_and_what_is_no_crowd(tmp_path):
+    def square(x, y, side):  # in pixels
+        return [(a / WIDTH, b / HEIGHT) for a, b in ((x, y), (x + side, y), (x + side, y + side), (x, y + side))]
+
+    drawn = {"hole": [square(0, 0, 12), square(4, 4, 4)], "parts": [square(14, 0, 3), square(20, 0, 5)],
+             "crossing": [[(0.5, 0.5), (0.75, 1), (0.5, 1), (0.75, 0.5)]], None: [square(32, 2, 6)]}  # fmt: skip
+    labels = [fo.Polyline(label=name, points=rings, closed=True, filled=True) for name, rings in drawn.items()]
+    dataset = _made([(fo.Polylines(polylines=labels), fo.Polylines(), None), (None,) * 3, (None,) * 3])
+    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "x.json")
+    coco = COCO(tmp_path / "x.json")
+    entries = coco.loadAnns(coco.getAnnIds(iscrowd=0))
+    assert [entry["area"] for entry in entries] == [144 - 16, 9 + 25, 50, 36]
+    assert [coco.annToMask(entry).sum() for entry in entries[::3] + entries[1:2]] == [144 - 16, 36, 9 + 25]
+    assert [coco.cats[entry["category_id"]]["name"] for entry in entries] == ["hole", "parts", "crossing", ""]
+    assert (summary.changed, _lists(_again(dataset, summary), "ann")) == ((), _lists(dataset, "ann"))
 
 
 #: what spreadsheets run, what ends a row, and what stands before an apostrophe that hides it
@@ -337,6 +355,10 @@ def test_refusals(make_dataset, tmp_path):
     mails = {"alice": "a@x.org", "bob": "b@x.org"}
     export_annotations(dataset, ["alice", "bob"], path, annotators=mails, overwrite=True)
     assert json.loads(path.read_text())["images"][0]["rater_list"] == ["a@x.org", "b@x.org"]
+    mails, table = {"alice": "a\0", "bob": "b"}, {"format": "csv"}
+    say = r"must have no NUL character, got 'a\\x00'; say format='coco'"
+    refused(say, export_annotations, dataset, [*mails], tmp_path / "x.csv", annotators=mails, **table)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_replaced_file_keeps_its_mode(tmp_path):

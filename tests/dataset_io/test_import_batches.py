@@ -255,11 +255,11 @@ VALUES = [
 def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_read(imported):
     for values, type_, read in VALUES:
         entries = [{**BOX, "attributes": {"depth": value}, "iscrowd": crowd}
-                   for value, crowd in zip(values, ["x", 0, 0], strict=False)]  # fmt: skip
+                   for value, crowd in zip(values, ["x", 1, 2], strict=False)]  # fmt: skip
         dataset, _ = imported(coco(["0.jpg"], entries), NAMES)
         labels = fo.load_dataset(dataset.name, reload=True).first().ann.detections
         assert [(label.depth, type(label.depth)) for label in labels] == [(value, type(value)) for value in read]
-        assert [label.iscrowd for label in labels] == ["x", "0", "0"][: len(values)]
+        assert [label.iscrowd for label in labels] == ["x", "1", "2"][: len(values)]
         assert isinstance(dataset.get_field("ann.detections.depth"), type_)
     dataset.clone().delete()
 

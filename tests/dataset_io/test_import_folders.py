@@ -185,6 +185,8 @@ def test_yolo_of_ultralytics_and_roboflow(imported, tmp_path):
     assert (second.label, len(second.points[0]), second.confidence) == ("dog", 4, 0.9)
     assert (dataset.first().bob.polylines[0].points, dataset.last().bob) == (first.points, None)
     assert run_of(dataset, summary).score.mean == 1.0
+    note = "Lines of YOLO with more than a box are read as polygons; if they are poses, give them as COCO"
+    assert summary.notes.count(note) == 1
 
 
 def test_yolo_has_names_of_classes_for_all_annotators_or_for_none(imported, tmp_path):
@@ -227,7 +229,7 @@ def test_an_object_of_voc_that_cannot_be_read(imported, tmp_path):
         assert (boxes_of(dataset), why in said_by(summary)) == ([[WHOLE], []], True), objects
 
 
-#: files of alice, and why they are refused for a dataset of 1.jpg and b/1.jpg
+#: files of alice, and why they are refused for a dataset of 1.jpg, b/1.jpg and 2.jpg
 REFUSED = [
     ({"labels/1.txt": "2 0.5 0.5 0.5 0.5", "classes.txt": "cat\ndog\n"}, r"among the 2 of '.*classes.txt', got 2 in"),
     ({"1.txt": "", "classes.txt": "cat\ndog\n", "data.yaml": "names: [dog, cat]"}, r"one list of classes, got others"),
@@ -235,7 +237,7 @@ REFUSED = [
     ({"1.txt": "", "data.yaml": "names: [a"}, r"must hold the classes"),
     ({"1.txt": "", "data.yaml": "kpt_shape: [2, 3]\nnames: {0: person}"}, r"boxes or polygons, got poses .* as COCO"),
     ({"1.txt": "", "data.yaml": "names: [a, b, c]"}, r"must mean one sample each, got 1.txt \(2 files\)"),
-    ({"1.xml": _voc(), "copy of 1.xml": _voc()}, r"got more than one of 'alice' for '1.jpg'"),
+    ({n: _voc("2.jpg") for n in ("2.xml", "copy.xml")}, r"got more than one of 'alice' for 'copy.xml \(2.jpg\)'"),
     ({"sub/1.xml": _voc().replace("</annotation>", "")}, r"'sub/1.xml' must be XML, got an error in line"),
     ({"4.json": {"shapes": None, "imagePath": "1.jpg"}}, r"'4.json' must be as the tool writes it"),
     ({"v.json": _via([_region(RECT, species="cat", colour="red")])}, r"got 'species', 'colour'; say .*=\{\"label\""),
@@ -244,7 +246,7 @@ REFUSED = [
 
 
 def test_contradictions_in_a_folder_and_files_that_do_not_say_who_drew_are_refused(imported, tmp_path):
-    dataset = sized(["1.jpg", "b/1.jpg"])
+    dataset = sized(["1.jpg", "b/1.jpg", "2.jpg"])
     for case, (contents, message) in enumerate(REFUSED):
         imported.refuses(message, {"alice": files_in(tmp_path / str(case), contents)}, dataset)
     files_in(tmp_path, {"a/labels/1.txt": "", "v.json": _via([_region(RECT, species="cat")]),
@@ -287,6 +289,16 @@ def test_same_file_names_in_folders_are_told_apart_by_path(imported, tmp_path):
     assert [value and len(value) for value in boxes_of(images, "bob")] == [1, None]
 
 
+def test_voc_counts_for_the_image_that_it_is_called_like_and_else_for_the_one_that_it_names(imported, tmp_path):
+    boxes = {"1.xml": (0, 0, 20, 10), "2.xml": (20, 10, 40, 20), "a3.xml": (0, 0, 40, 20)}
+    called = zip(boxes.items(), ("2.jpg", "1.jpg", "3.jpg"), strict=True)
+    files_in(tmp_path, {file: _voc(name, _object(box)) for (file, box), name in called})
+    dataset, summary = imported({"alice": tmp_path}, sized(["1.jpg", "2.jpg", "3.jpg"]))
+    # FiftyOne's importer goes by the names of the files, too
+    assert boxes_of(dataset) == [[("cat", *box)] for box in ((0, 0, 0.5, 0.5), (0.5, 0.5, 0.5, 0.5), (0, 0, 1, 1))]
+    assert "the one that they name count for the former: 2 (1.xml (2.jpg), 2.xml (1.jpg))" in said_by(summary)
+
+
 def test_every_shape_of_labelme(imported, tmp_path):
     shapes = [_shape("rectangle", (14, 15), (4, 5), flags={"blurred": True}),
               _shape("polygon", (4, 5), (14, 5), (14, 15)), _shape("circle", (20, 10), (23, 14)),
@@ -318,6 +330,13 @@ def test_polygons_of_a_group_of_labelme_are_one_label_and_the_class_of_via_can_b
     dataset, _ = imported({"alice": tmp_path})
     assert [(label.label, len(label.points), label.group_id) for label in dataset.first().alice.polylines] == [
         ("cat", 2, 1), ("cat", 1, 2), ("dog", 1, 1)]  # fmt: skip
+    corners = [(0, 0, 10, 10), (5, 0, 15, 10)], [(0, 0, 20, 20), (5, 5, 10, 10)]  # one over another, one in another
+    shapes = [_shape("polygon", (a, b), (c, b), (c, d), (a, d), group_id=group) for group, own in enumerate(corners)
+              for a, b, c, d in own]  # fmt: skip
+    written(tmp_path / "1.json", _labelme(*shapes))
+    dataset, _ = imported({"alice": tmp_path}, label_types="segmentations")
+    # their union, as in LabelMe's own labelme2coco.py (`masks[instance] |= mask`)
+    assert [label.mask.sum() for label in dataset.first().alice.detections] == [15 * 10, 20 * 20]
     path = written(tmp_path / "via.json", _via([_region(RECT, species="cat", colour="red")]))
     dataset, message = sized(["1.jpg", "2.jpg"]), r"must be one of their attributes .* got 'kind'"
     imported.refuses(message, {"alice": path}, dataset, columns={"label": "kind"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import unicodedata
 
 import fiftyone as fo
@@ -10,7 +11,16 @@ import pandas as pd
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.annotation_samples import by, coco, dataset_of, images_in, label_studio_task, ls_box, written
+from tests.dataset_io.annotation_samples import (
+    by,
+    coco,
+    dataset_of,
+    images_in,
+    label_studio_task,
+    ls_box,
+    said_by,
+    written,
+)  # fmt: skip
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
@@ -201,6 +211,22 @@ def test_an_import_that_fails_leaves_no_new_samples_but_those_that_somebody_edit
 def test_names_are_matched_by_path_if_asked_for(imported):
     dataset, _ = imported(coco([{**IMAGE, "file_name": "b/2.jpg"}], [BOX]), ["a/2.jpg", "b/2.jpg"], match="path")
     assert [value and len(value.detections) for value in dataset.values("ann")] == [None, 1]
+
+
+def test_two_names_of_a_file_are_not_joined_on_one_sample(dataset, imported):
+    for match, others in (("filename", "a/1.jpg, b/1.jpg"), ("stem", "a/1.bmp, a/1.jpg")):
+        table = _table([[name, who, "cat"] for name, who in zip(others.split(", "), ("ann", "bob"), strict=True)])
+        say = f"several names for one: {others} for /images/1.jpg; say match='path'"
+        imported.refuses(say, table, dataset, match=match)
+
+
+def test_annotators_may_have_the_images_in_folders_of_their_own(imported, tmp_path):
+    files = {who: written(tmp_path / f"{who}.json", coco(names, [{"bbox": BOX["bbox"]}])) for who, names in
+             {"ann": ["/home/ann/1.jpg", "x/3.jpg"], "bob": ["/home/bob/1.jpg", "data/x/3.jpg"]}.items()}  # fmt: skip
+    dataset, summary = imported(files, ["x/1.jpg", "x/3.jpg"])
+    assert [dataset.count(f"{who}.detections") for who in files] == [1, 1]
+    assert re.findall(r"\((.*)\); say match='path' if they are not", said_by(summary)) == [
+        "1: /home/ann/1.jpg, /home/bob/1.jpg for /images/x/1.jpg"]  # fmt: skip
 
 
 def test_a_preview_writes_nothing_and_says_the_same(imported):

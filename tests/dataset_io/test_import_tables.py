@@ -32,6 +32,8 @@ def _pixels(dataset):
 BOXES = [
     ({"x_center": [0.5], "y_center": [0.5], "width": [0.25], "height": [0.4]}, [75, 30, 50, 40]),
     ({"xc": ["100,5"], "yc": ["50,0"], "w": [50], "h": [40]}, [75.5, 30, 50, 40]),
+    # a comma before three digits is decimal beside one that must be
+    ({"x": ["20,125"], "y": ["10,250"], "w": ["50,5"], "h": [40], "confidence": "1,000"}, [20.125, 10.25, 50.5, 40]),
     ({"bbox": ["[150, 20, 20, 40]"]}, [150, 20, 20, 40]),
     ({"bbox": ["[150 20 20 40]"]}, [150, 20, 20, 40]),
     ({"bbox": ["[100, 20, 150, 60]"], "image_width": [WIDTH], "image_height": [HEIGHT]}, [100, 20, 50, 40]),
@@ -122,9 +124,12 @@ def test_spreadsheets_write_tables_in_their_own_way(imported, tmp_path, encoding
 
 
 def test_numbers_with_decimal_commas_are_numbers_and_json_may_be_in_another_encoding(imported, tmp_path):
-    table = pd.DataFrame({"image": ["1.jpg", "2.jpg"], "annotator": "ann", "rating": ["3,5", "4"]})
-    dataset, _ = imported(table, ["1.jpg", "2.jpg"])
-    assert dataset.values("ann.value") == [3.5, 4.0]
+    table = pd.DataFrame({"image": ["1.jpg", "2.jpg"], "annotator": "ann"})
+    for ratings, values in ((["3,5", "4"], [3.5, 4.0]), (["1,250", "2,5"], [1.25, 2.5])):
+        dataset, _ = imported(table.assign(rating=ratings), ["1.jpg", "2.jpg"])
+        assert dataset.values("ann.value") == values
+    _, summary = imported(_table(x=["20,125"], y=[10], w=[50], h=[40]), size=SIZE)  # or 20 thousand?
+    assert "cannot be read (a comma before three digits may separate thousands): 1 (row 1)" in said_by(summary)
     content = coco(["1.jpg"], [{"bbox": [0, 0, 10, 10], "rater_id": "Zoë"}])
     (tmp_path / "c.json").write_bytes(json.dumps(content, ensure_ascii=False).encode("utf-16"))
     dataset, _ = imported(tmp_path / "c.json")
@@ -149,6 +154,12 @@ def test_sizes_before_an_image_was_turned_are_noticed(imported, tmp_path, known)
         _, summary = imported(coco(["1.jpg"], entries), dataset, prefix="b_")
         assert dataset.first().b_ann is None
         assert any("before it was turned" in line for line in summary.left_out)
+        # one image tells it of all, of bob, who drew nothing on it, too
+        Image.new("RGB", (40, 20)).save(tmp_path / "2.jpg", exif=exif)
+        dataset = sized(["1.jpg", "2.jpg"], str(tmp_path), size=(20, 40))
+        small = [{"bbox": [5, 10, 10, 8], "rater_id": name, "image_id": 1} for name in ("ann", "bob")]
+        imported(coco(["1.jpg", "2.jpg"], [entries[0], *small]), dataset)
+        assert (dataset.values("ann"), dataset.values("bob.detections")) == ([None, None], [[], None])
 
 
 def _video(shapes):
