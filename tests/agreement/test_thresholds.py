@@ -244,6 +244,14 @@ def test_batches_of_any_size_give_the_same_samples(size: int) -> None:
     _assert_same(_parts(batch, np.arange(N_SAMPLES) // size), _whole(batch))
 
 
+def test_the_order_of_samples_does_not_matter_where_not_all_pairs_are_compared(monkeypatch) -> None:
+    monkeypatch.setattr(sensitivity, "MAX_PAIRS", 3_000)
+    batch = _batch(150)
+    found = _whole(batch.take(np.random.default_rng(3).permutation(150)))
+    assert data_threshold(_whole(batch), CONFIG).n_expected < 150 * 60
+    _assert_same(found, _whole(batch))
+
+
 def test_no_more_is_read_than_needed() -> None:
     batch, read = _batch(N_SAMPLES), []
     for part in _parts(batch, np.arange(N_SAMPLES) // 100):
