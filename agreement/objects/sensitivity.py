@@ -269,19 +269,11 @@ class RuleNumbers:
             self._found[at] = tally, total + float(np.nansum(alpha)) + agreed, n
 
     def _matchings(self, block: Block) -> Iterator[Matching]:
-        """The units under each of :func:`matching_rules`; under the rule of the run those of the run.
-
-        Other units of ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but
-        very large components exactly.
-        """
+        """The units under each of :func:`matching_rules`; under the rule of the run those of the run."""
         config, objects, overlaps = self._config, block.objects, block.overlaps
         for method, classes in matching_rules(config):
             if (method, classes) == (config.method, config.classes):
                 yield block.matching
-            elif method == "optimal":
-                yield from sweep_thresholds(
-                    objects, overlaps, thresholds=(config.iou,), similarity=config.similarity, classes=classes
-                )
             else:
                 yield matching_of(objects, overlaps, replace(config, method=method, classes=classes))
 

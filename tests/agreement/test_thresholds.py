@@ -175,6 +175,17 @@ def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops
         _check_rules(rules, samples, 4)
 
 
+def test_crowded_labels_are_matched_under_other_rules_as_in_a_run_with_them() -> None:
+    """Groups of more than nine objects, which only a run solves exactly."""
+    rng, samples = np.random.default_rng(0), list[Sample]()
+    for _ in range(2):
+        true, drawn = 0.3 * rng.random((5, 1, 2)), rng.normal(0, 0.03, (5, 4, 2))
+        boxes = np.concatenate([true + drawn, true + drawn + 0.25], axis=2).tolist()
+        samples.append({r: [(int(rng.integers(1, 3)), *each[r]) for each in boxes] for r in range(4)})
+    for rules in _alphas(samples, 4, similarity="dice"):
+        _check_rules(rules, samples, 4, similarity="dice")
+
+
 def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_of_the_run_first() -> None:
     def combinations(**options: str) -> list[tuple[str, str]]:
         rules = _alphas(random_samples(3), 3, **options)
