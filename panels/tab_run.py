@@ -261,7 +261,9 @@ def _number_column(number: MainNumber, measure: str) -> Column:
     show = CARD_FORMS[number.form]
 
     def cell(part: DataPart) -> Cell:
-        found = part.numbers[number.key]
+        found = part.numbers.get(number.key)
+        if found is None:
+            return Cell(None, "–")
         return Cell(found.value, f"{show(found.value)}{arrow_of(found)}", ends_of(found.interval, show))
 
-    return Column(capitalised(number.name(measure)), cell, bar=lambda part: part.numbers[number.key].value)
+    return Column(capitalised(number.name(measure)), cell, bar=lambda part: cell(part).value)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ... import names
-from ...metrics.numeric.arrays import IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..roles import role_hashes
 from ..settings.options import OPTIONS
 from ..statistics.estimates import estimates
 from ..statistics.numbers import Key, Numbers, differences
 from ..statistics.presentation import ShowsItself, shown_as
-from ..statistics.records import Records, content_ranks, mixed
+from ..statistics.records import Hashes, Records, content_ranks, mixed
 from ..statistics.report import Describe, Interval, ReportContext, number, read
 from .family import FAMILIES, numbers_of
 
@@ -277,8 +278,13 @@ def _changes(
 
 def _ranks(a: ComparedRun, b: ComparedRun, rows: IntArray, clusters: IntArray | None) -> IntArray:
     """Rank of the samples by their content in both runs: intervals do not depend on their order, nor which run is a."""
-    contents = FAMILIES[a.records.family].contents
-    (of_a, values_a), (of_b, values_b) = (contents(run.records.take(run.rows[rows]), run.context) for run in (a, b))
+
+    def content(run: ComparedRun) -> tuple[Hashes, FloatArray]:
+        records = run.records.take(run.rows[rows])
+        hashes, values = FAMILIES[records.family].contents(records, run.context)
+        return hashes + role_hashes(records, run.context), values
+
+    (of_a, values_a), (of_b, values_b) = content(a), content(b)
     # after what both have together, the first run alone tells samples apart that are the other way round in it
     first = (mixed(of_a) >> np.uint64(32)).astype(np.float64)
     return content_ranks(mixed(of_a) + mixed(of_b), np.column_stack([first, values_a, values_b]), clusters)

@@ -21,6 +21,7 @@ from ..objects.records import ObjectRecords
 from ..objects.report import ObjectReport
 from ..pixels import report as pixels
 from ..pixels.records import PixelRecords
+from ..pixels.records import sample_contents as pixel_contents
 from ..ratings import report as ratings
 from ..ratings.compute import VERDICTS as RATING_VERDICTS
 from ..ratings.compute import RatingRecords
@@ -138,7 +139,7 @@ PIXELS = Family(
     build=pixels.build_pixel_report,
     numbers=pixels.pixel_numbers,
     headline=pixels.headline_numbers,
-    contents=pixels.sample_contents,
+    contents=pixel_contents,
     costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,

@@ -36,12 +36,12 @@ class Values:
     tolerance: float  #: numbers that differ by at most this agree
     #: the numbers, centred and scaled: neither a large mean nor large numbers cost digits
     scaled: FloatArray = field(default_factory=lambda: np.empty(0))
-    may_be_names: bool = False  #: whether a value that occurs is no number
-    are_few: bool = True  #: whether so few different values occur that nominal alpha has an interval
+    may_be_names: bool = False  #: whether a value that is compared is no number
+    are_few: bool = True  #: whether so few different values are compared that nominal alpha has an interval
 
     @classmethod
     def of(cls, name: str, values: Sequence[Any], tolerance: float, used: IntArray | None = None) -> Values:
-        """The values of an attribute; ``used`` are the codes that occur, each once."""
+        """The values of an attribute; ``used`` are the codes that are compared, each once."""
         numbers = np.array([float(v) if is_number(v) else math.nan for v in values])
         used = np.arange(len(values)) if used is None else used
         known = numbers[used][~np.isnan(numbers[used])]
@@ -187,9 +187,12 @@ def attribute_keys(name: str) -> tuple[Key, Key]:
 
 def compared_attributes(records: ObjectRecords, context: ReportContext) -> list[Values]:
     """The compared attributes, in the order of their columns."""
-    config, found = context.config, []
+    config, found, n_units = context.config, [], records.column("n_units").astype(np.int64)
+    unit = np.repeat(np.cumsum(n_units) - n_units, records.column("n_objects")) + records.column("unit")
     for place, name in enumerate(config.attributes):
-        used = np.unique(records.column("attributes")[:, place])
+        codes = records.column("attributes")[:, place]
+        given = codes != NOT_GIVEN
+        compared = given & (np.bincount(unit[given], minlength=int(n_units.sum()))[unit] >= 2)
         values = context.attribute_values.get(name, [None])
-        found.append(Values.of(name, values, config.tolerance, used[used != NOT_GIVEN]))
+        found.append(Values.of(name, values, config.tolerance, np.unique(codes[compared])))
     return found

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.keypoints import Keypoints
@@ -30,7 +31,7 @@ from ..statistics.estimates import (
 )
 from ..statistics.image_alpha import Annotations, ExpectedDistances, image_distances
 from ..statistics.numbers import BySample, GroupNumbers, Joined, Numbers
-from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
+from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes, with_numbers
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import add_annotators, annotator_numbers, annotator_summaries, vitality_numbers, with_vitality
 from .attributes import add_attributes, attribute_numbers, attribute_summaries, compared_attributes, unused_tables
@@ -80,12 +81,9 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     Objects are placed as if all images had the same size. Polygons and masks are compared by coarse outlines, lines by
     the boxes around them.
     """
-    n, names = records.n_annotators, name_hashes(context.class_names)
-    of_sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
+    n, of_sample = records.n_annotators, np.repeat(np.arange(records.n_samples), records.column("n_objects"))
     places, size = _places(records, of_sample, context)
-    known, outlines = records.parts[0], np.empty((len(of_sample), 0), np.uint8)
-    if "outline" in known and "coordinates" not in known:
-        outlines = records.column("outline")
+    known, outlines = records.parts[0], _outlines(records)
 
     def geometry(rows: IntArray) -> Geometry:
         own = places(rows)
@@ -98,15 +96,9 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     category, annotator = records.column("category"), records.column("annotator")
     n_blocks = records.n_samples * n
     of_block, content = np.zeros(n_blocks, np.int64), np.zeros(n_blocks, np.uint64)
-    for first in range(0, len(of_sample), _HASHED_AT_ONCE):
-        rows = np.arange(first, min(first + _HASHED_AT_ONCE, len(of_sample)))
+    for rows, hashes in _drawn(records, context):
         block = of_sample[rows] * n + annotator[rows]
         of_block += np.bincount(block, minlength=n_blocks)
-        hashes, place = names[category[rows]], places(rows)
-        # 0.0 for -0.0, and one nan for all
-        words = (np.where(np.isnan(place), np.inf, place) + 0.0).reshape(len(rows), -1).view(np.uint64)
-        for column in (*words.T, *np.ascontiguousarray(outlines[rows]).view(np.uint32).T):
-            hashes = mixed(hashes + column)
         content += hash_sums(block, hashes, n_blocks)
     annotation = np.flatnonzero((records.assigned & image_distances(records)[0][:, None]).ravel())
     content = content[annotation]
@@ -129,6 +121,26 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
 
     annotations = Annotations(annotation // n, content, n_objects, n_objects == 0, distances)
     return ExpectedDistances.of(annotations, records, context.clusters)
+
+
+def _outlines(records: ObjectRecords) -> NDArray[np.uint8]:
+    """Coarse outlines of objects, shape ``(N, B)``; of no bytes where boxes or points say all."""
+    known = records.parts[0]
+    if "outline" in known and "coordinates" not in known:
+        return records.column("outline")
+    return np.empty((int(records.column("n_objects").sum()), 0), np.uint8)
+
+
+def _drawn(records: ObjectRecords, context: ReportContext) -> Iterator[tuple[IntArray, Hashes]]:
+    """Rows of objects, and hashes of the class and place of each."""
+    names, category, outlines = name_hashes(context.class_names), records.column("category"), _outlines(records)
+    places, _ = _places(records, np.repeat(np.arange(records.n_samples), records.column("n_objects")), context)
+    for first in range(0, len(category), _HASHED_AT_ONCE):
+        rows = np.arange(first, min(first + _HASHED_AT_ONCE, len(category)))
+        hashes = with_numbers(names[category[rows]], places(rows))
+        for column in np.ascontiguousarray(outlines[rows]).view(np.uint32).T:
+            hashes = mixed(hashes + column)
+        yield rows, hashes
 
 
 def _places(
@@ -263,20 +275,23 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
     """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
 
     Returns:
-        hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``
+        hashes of the labels with their annotators, classes, places and verdicts ``(S,)``, and values ``(S, 2)``
     """
-    annotators, classes = name_hashes(context.annotators), name_hashes(context.class_names)
-    config, hashes, values = context.config, [], []
+    annotators, config, hashes, values = name_hashes(context.annotators), context.config, [], []
+    drawn, done = np.concatenate([np.empty(0, np.uint64), *(found for _, found in _drawn(records, context))]), 0
     of_values = [
         name_hashes([repr(value) for value in context.attribute_values.get(name, [None])]) for name in config.attributes
     ]
     for t in records.tables(config):
         objects = t.objects
-        label = combined(mixed(annotators)[objects.annotator] + classes[objects.category], t.object_verdict)
+        label = mixed(annotators)[objects.annotator] + drawn[done : done + len(objects)]
+        label, done = with_numbers(combined(label, t.object_verdict), t.area), done + len(objects)
         label = combined(label, t.units.votes[t.unit])
         for of_value, codes in zip(of_values, t.attributes, strict=False):
             label = combined(label, of_value[codes].view(np.int64))
         of_assigned = assignment_hashes(t.assigned, annotators)
+        if "size_px" in t.part:
+            of_assigned = with_numbers(of_assigned, t.part["size_px"].astype(np.float64))
         hashes.append(of_assigned + hash_sums(objects.sample, label, t.n_samples))
         values.append(np.column_stack([t.score, sums_by(t.pair_sample, t.pairs.iou, t.n_samples)]))
     return np.concatenate(hashes), np.concatenate(values)

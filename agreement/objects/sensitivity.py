@@ -34,7 +34,7 @@ from ..matching.compute import matching_of, without_crowd
 from ..matching.tables import Batch, MatchedPairs, Ratings, SamplePairs, Tables, pair_scores, ratings_of
 from ..settings.config import AgreementConfig, Empty, Missing, Undefined
 from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
-from ..statistics.records import AnyColumns
+from ..statistics.records import AnyColumns, Hashes, hash_sums, mixed, with_numbers
 from ..statistics.report import number
 from .records import ANY_OPTIONS, ObjectRecords
 
@@ -269,19 +269,11 @@ class RuleNumbers:
             self._found[at] = tally, total + float(np.nansum(alpha)) + agreed, n
 
     def _matchings(self, block: Block) -> Iterator[Matching]:
-        """The units under each of :func:`matching_rules`; under the rule of the run those of the run.
-
-        Other units of ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but
-        very large components exactly.
-        """
+        """The units under each of :func:`matching_rules`; under the rule of the run those of the run."""
         config, objects, overlaps = self._config, block.objects, block.overlaps
         for method, classes in matching_rules(config):
             if (method, classes) == (config.method, config.classes):
                 yield block.matching
-            elif method == "optimal":
-                yield from sweep_thresholds(
-                    objects, overlaps, thresholds=(config.iou,), similarity=config.similarity, classes=classes
-                )
             else:
                 yield matching_of(objects, overlaps, replace(config, method=method, classes=classes))
 
@@ -327,16 +319,20 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
     chosen = subsample(batches)
     if chosen is None:
         return None
+    # in an order by content, so that ids and the order of reading decide nothing
+    content = _contents(chosen)
+    order = np.argsort(content, kind="stable")
+    chosen, content = chosen.take(order), content[order]
     objects, n, n_compared = chosen.objects, chosen.n_samples, _n_compared(chosen)
     overlaps = chosen.geometry.overlaps(objects)
     observed = best_similarities(objects, overlaps, chosen.assigned, similarity=config.similarity)
     found, of_halves = _threshold(chosen, observed, config), []
     if halves and n >= 2 * MIN_OF_HALF:
-        # every other sample, sorted by content, so that ids and the order of reading decide nothing
+        # every other one of samples that are alike
         near = sums_by(np.repeat(np.arange(n), n_compared), observed, n).round(9)
         area = sums_by(objects.sample, np.nan_to_num(chosen.geometry.area), n).round(9)
         n_objects = np.bincount(objects.sample, minlength=n)
-        order = np.lexsort((area, near, chosen.assigned.sum(axis=1), n_compared, n_objects))
+        order = np.lexsort((content, area, near, chosen.assigned.sum(axis=1), n_compared, n_objects))
         for first in (0, 1):
             half = order[first::2][:MAX_OF_HALF]
             rows = ranges((np.cumsum(n_compared) - n_compared)[half], n_compared[half])
@@ -352,6 +348,16 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
         reason=found.reason or None,
         halves=of_halves,
     )
+
+
+def _contents(batch: Batch) -> Hashes:
+    """Hashes of what annotators drew on every sample, whoever they are, shape ``(S,)``."""
+    (n_samples, n), objects, boxes = batch.assigned.shape, batch.objects, batch.geometry.boxes_xyxy()
+    places = batch.geometry.places()["first"] if boxes is None else boxes
+    drawn = with_numbers(with_numbers(np.zeros(len(objects), np.uint64), places), batch.geometry.area)
+    of_annotators = mixed(hash_sums(objects.sample * n + objects.annotator, drawn, n_samples * n)).reshape(-1, n)
+    content: Hashes = np.where(batch.assigned, of_annotators, np.uint64(0)).sum(axis=1, dtype=np.uint64)
+    return content
 
 
 def subsample(batches: Iterable[Batch]) -> Batch | None:

@@ -122,9 +122,10 @@ def _members(part: IntArray, row: IntArray, n_parts: int, n_samples: int) -> Spa
 class PartColumns:
     """The main numbers of rated samples as additive columns, for any number of divisions of the samples."""
 
+    records: Records  #: of the rated samples
+    context: ReportContext  #: of the rated samples
     numbers: list[Numbers]  #: with a row for every rated sample
     contents: tuple[Hashes, FloatArray]  #: of the rated samples, to sort them for resampling
-    clusters: IntArray | None  #: video or group of every rated sample
     place: IntArray  #: shape ``(S,)``, row of every sample among the rated ones; -1 of the others
     n_objects: IntArray  #: shape ``(S,)``
     keys: frozenset[str]  #: keys of the main numbers of the report
@@ -132,27 +133,28 @@ class PartColumns:
     @classmethod
     def of(cls, records: Records, context: ReportContext) -> PartColumns:
         """The columns of a run."""
-        family = FAMILIES[records.family]
         rated, of_rated = rated_only(records, context)
-        keys = frozenset(each.key for each in family.report.main_numbers)
-        found = [each for each in family.headline(rated, of_rated) if any(key[-1] in keys for key in each.keys)]
         return cls(
-            found,
-            family.contents(rated, of_rated),
-            of_rated.clusters,
+            rated,
+            of_rated,
+            _headline(rated, of_rated),
+            FAMILIES[records.family].contents(rated, of_rated),
             np.where(records.rated, np.cumsum(records.rated) - 1, -1),
             records.sample_values().n_objects,
-            keys,
+            _keys(records),
         )
 
     def part(self, name: str, rows: IntArray, *, resamples: int, seed: int) -> DataPart:
-        """The numbers of some samples, with the same intervals as in the report on these samples."""
+        """The numbers of some samples, with the same intervals as in the report on these samples.
+
+        They are computed from the records of these samples: how many values alpha meets, and how large they are,
+        decides how exact it is, and whether it has an interval.
+        """
         rated = self.place[rows][self.place[rows] >= 0]
-        hashes, values = self.contents
-        clusters = None if self.clusters is None else self.clusters[rated]
-        ranks = content_ranks(hashes[rated], values[rated], clusters)
-        numbers = [replace(each, columns=each.rows[rated]) for each in self.numbers]
-        found = estimates(numbers, ranks, resamples=resamples, seed=seed)
+        (hashes, values), clusters = self.contents, self.context.clusters
+        context = replace(self.context, clusters=None if clusters is None else clusters[rated])
+        ranks = content_ranks(hashes[rated], values[rated], context.clusters)
+        found = estimates(_headline(self.records.take(rated), context), ranks, resamples=resamples, seed=seed)
         return DataPart(
             name,
             n_samples=len(rows),
@@ -162,6 +164,17 @@ class PartColumns:
                 key: PartNumber(number(each.value), each.interval) for (key,), each in found.items() if key in self.keys
             },
         )
+
+
+def _keys(records: Records) -> frozenset[str]:
+    """Keys of the main numbers of a report."""
+    return frozenset(each.key for each in FAMILIES[records.family].report.main_numbers)
+
+
+def _headline(records: Records, context: ReportContext) -> list[Numbers]:
+    """The main numbers of rated samples."""
+    keys, found = _keys(records), FAMILIES[records.family].headline(records, context)
+    return [each for each in found if any(key[-1] in keys for key in each.keys)]
 
 
 def parts_of(
@@ -204,7 +217,7 @@ def _differences(columns: PartColumns, rows: list[IntArray]) -> tuple[list[str],
         keys of the ``V`` numbers; their values on all other samples; the standard errors of the differences; and how
         many samples (videos, groups) with the number the smaller side has; shapes ``(P, V)``
     """
-    n_samples, clusters = len(columns.contents[0]), columns.clusters
+    n_samples, clusters = columns.records.n_samples, columns.context.clusters
     drawn = np.arange(n_samples) if clusters is None else np.unique(clusters, return_inverse=True)[1].ravel()
     n_drawn = int(drawn.max()) + 1
 

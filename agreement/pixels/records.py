@@ -9,10 +9,23 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
+from ...metrics.numeric.arrays import FloatArray, IntArray, pairs_within, ranges, sums_by
 from ..settings.config import AgreementConfig
 from ..statistics.image_alpha import Annotations, ExpectedDistances, image_distances
-from ..statistics.records import OF_SAMPLE, Records, combined, compact, hash_sums, mixed, rows_by_column, unpacked
+from ..statistics.records import (
+    OF_SAMPLE,
+    Hashes,
+    Records,
+    assignment_hashes,
+    combined,
+    compact,
+    hash_sums,
+    mixed,
+    name_hashes,
+    rows_by_column,
+    unpacked,
+    with_numbers,
+)
 from ..statistics.report import ReportContext
 from .compute import MaskValues, PixelAgreement, are_classes, bits_of, measure
 
@@ -98,15 +111,7 @@ def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDis
     """
     masks = _Masks.of(records, MaskValues.from_dict(context.details).background)
     rows = np.flatnonzero(image_distances(records)[0][masks.sample])
-    # a hash of the areas and the points of every mask
-    mask = np.repeat(np.arange(len(masks.sample)), masks.n_values)
-    value = records.column("values").astype(np.int64)[ranges(masks.first_value, masks.n_values)].astype(np.uint64)
-    content = hash_sums(mask, combined(mixed(value), records.column("areas").astype(np.int64)), len(masks.sample))
-    for start in range(0, len(content), _MASKS_AT_ONCE):
-        some = np.arange(start, min(start + _MASKS_AT_ONCE, len(content)))
-        for words in masks.numbers(some).astype(np.uint16).view(np.uint64).T:
-            content[some] = mixed(content[some] + words)
-    content = content[rows]
+    content = _drawn(records, masks)[rows]
 
     def distances(i: IntArray, j: IntArray) -> FloatArray:
         parts = [np.empty(0)]
@@ -118,6 +123,41 @@ def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDis
     n_objects, is_empty = np.full(len(rows), _AS_OBJECTS), masks.n_classes[rows] == 0
     annotations = Annotations(masks.sample[rows], content, n_objects, is_empty, distances)
     return ExpectedDistances.of(annotations, records, context.clusters)
+
+
+def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
+    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
+
+    Returns:
+        hashes of the areas and points of every mask, and of what two masks share ``(S,)``, and values ``(S, D)``:
+        score, alpha and the boundary numbers
+    """
+    masks, n_samples = _Masks.of(records, MaskValues.from_dict(context.details).background), records.n_samples
+    annotators, assigned = mixed(name_hashes(context.annotators)), records.assigned
+    own = annotators[np.nonzero(assigned & (assigned.sum(axis=1, keepdims=True) >= 2))[1]]
+    total = with_numbers(assignment_hashes(assigned, annotators), records.column("n_ignored").astype(np.float64))
+    total += hash_sums(masks.sample, mixed(own + _drawn(records, masks)), n_samples)
+    i, j = pairs_within(masks.sample)
+    pair, value = np.repeat(np.arange(len(i)), masks.n_values[i]), ranges(masks.first_value[i], masks.n_values[i])
+    shared = combined((own[i] + own[j])[pair], records.column("values").astype(np.int64)[value])
+    total += hash_sums(masks.sample[i][pair], combined(shared, records.column("shared").astype(np.int64)), n_samples)
+    values = [records.column("score"), records.column("alpha")]
+    if "boundaries" in records.parts[0]:
+        numbers = np.nan_to_num(records.column("boundaries"))
+        values += [sums_by(masks.sample[i], column, n_samples) for column in numbers.T]
+    return total, np.column_stack(values)
+
+
+def _drawn(records: PixelRecords, masks: _Masks) -> Hashes:
+    """A hash of the areas and the points of every mask, shape ``(M,)``."""
+    mask = np.repeat(np.arange(len(masks.sample)), masks.n_values)
+    value = records.column("values").astype(np.int64)[ranges(masks.first_value, masks.n_values)].astype(np.uint64)
+    content = hash_sums(mask, combined(mixed(value), records.column("areas").astype(np.int64)), len(masks.sample))
+    for start in range(0, len(content), _MASKS_AT_ONCE):
+        some = np.arange(start, min(start + _MASKS_AT_ONCE, len(content)))
+        for words in masks.numbers(some).astype(np.uint16).view(np.uint64).T:
+            content[some] = mixed(content[some] + words)
+    return content
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,9 @@ from ..statistics.estimates import Fields, rated_only, report_estimates, report_
 from ..statistics.image_alpha import ExpectedDistances, image_distances, pair_alpha
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio, ratio_formula
-from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
 from .compute import NUMBERS, SCORE, MaskValues, PixelAgreement, are_classes, kappa_of_areas
-from .records import PixelRecords, mask_distances
+from .records import PixelRecords, mask_distances, sample_contents
 
 #: number of listed classes; classes with the fewest pixels are left out
 MAX_CLASSES = 1_000
@@ -216,19 +215,6 @@ def areas_of_values(records: PixelRecords, values: IntArray) -> tuple[IntArray, 
         np.add.at(areas, (np.searchsorted(values, value), annotator), area)
         np.add.at(of_samples, sample, area)
     return areas, of_samples // np.maximum(records.assigned.sum(axis=1), 1)
-
-
-def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
-
-    Returns:
-        hashes of the areas of every value in every mask ``(S,)``, and values ``(S, 2)``
-    """
-    annotators = name_hashes(context.annotators)
-    total = assignment_hashes(records.assigned, annotators)
-    for sample, annotator, value, area in records.areas():
-        total += hash_sums(sample, combined(combined(annotators[annotator], value), area), records.n_samples)
-    return total, np.column_stack([records.column("score"), records.column("alpha")])
 
 
 def _alpha(observed: FloatArray, counts: FloatArray, undefined: Undefined) -> FloatArray:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,7 +55,7 @@ from .compute import (
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
 WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")
 
-_COEFFICIENTS = {
+_COEFFICIENTS: dict[str, Callable[..., float]] = {
     "krippendorff_alpha": weighted_alpha,
     "fleiss_kappa": fleiss_kappa,
     "conger_kappa": conger_kappa,
@@ -309,22 +310,25 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         ),
         level=table.level,
         categories=list(table.categories),
-        coefficients={} if table.positions is None else _coefficients(table, table.positions),
+        coefficients={} if table.positions is None else _coefficients(table, table.positions, context),
         pairs=_pairs(rated, rated_table, fields, context),
         annotators=_raters(records, table, fields, context),
         **rating_effects(rated_table, of_rated),
     )
 
 
-def _coefficients(table: RatingTable, positions: FloatArray) -> dict[str, dict[str, float | None]]:
+def _coefficients(
+    table: RatingTable, positions: FloatArray, context: ReportContext
+) -> dict[str, dict[str, float | None]]:
     """The coefficients of the whole table by name, then weights; None where undefined."""
     categories = np.arange(len(table.categories), dtype=np.float64)
+    functions = {**_COEFFICIENTS, "krippendorff_alpha": partial(weighted_alpha, undefined=context.config.undefined)}
     found: dict[str, dict[str, float | None]] = {
         name: {
             kind: number(function(positions, weights=table.weights(kind), categories=categories))
             for kind in (WEIGHTS if table.weighted else WEIGHTS[:1])
         }
-        for name, function in _COEFFICIENTS.items()
+        for name, function in functions.items()
     }
     gwet = found.pop("gwet_ac2")
     found["gwet_ac1"] = {"identity": gwet.pop("identity")}

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from .role_labels import role_columns
+from .role_labels import role_columns, role_hashes
 from .summary import role_reports

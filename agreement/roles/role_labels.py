@@ -27,7 +27,20 @@ from ..pixels.records import PixelRecords
 from ..ratings.compute import agreeing
 from ..settings.config import AgreementConfig
 from ..statistics.codes import NOT_GIVEN
-from ..statistics.records import Columns, Records, compact, packed, unpacked
+from ..statistics.records import (
+    Columns,
+    Hashes,
+    Records,
+    assignment_hashes,
+    combined,
+    compact,
+    hash_sums,
+    mixed,
+    name_hashes,
+    packed,
+    unpacked,
+    with_numbers,
+)
 from ..statistics.report import ReportContext
 from ..tags.compute import TagRecords
 
@@ -279,7 +292,7 @@ class Labels:
         """The pairs of labels of a role, or of an annotator left out, with labels of all other annotators."""
         n = self.records.n_annotators
         if self.kind == "objects":
-            party, every = self._stored_pairs
+            party, every = self.stored_pairs
             second = (party < n) & (self.who[every.drawn] == who)
             rows = np.flatnonzero(second | (party == who))
             label, drawn, turned = every.label[rows], every.drawn[rows], second[rows]
@@ -297,7 +310,7 @@ class Labels:
         return RolePairs(label, drawn, kind, np.ones(len(label)))
 
     @cached_property
-    def _stored_pairs(self) -> tuple[IntArray, RolePairs]:
+    def stored_pairs(self) -> tuple[IntArray, RolePairs]:
         """The first party of every stored pair of objects, and the pairs."""
         names = "n_objects", "n_uncounted", "n_role_pairs", "pair_label", "pair_drawn", "pair_kind", "pair_party"
         columns = (self.records.column(name).astype(np.int64) for name in names)
@@ -441,6 +454,45 @@ class Comparison:
         found = np.full(len(self.own), -1)
         found[label[first[order]]] = drawn[first[order]]
         return found
+
+
+def role_hashes(records: Records, context: ReportContext) -> Hashes:
+    """Hashes of the labels of roles, and of how they are matched, on every sample ``(S,)``; 0 without roles.
+
+    With the content of the annotators' labels they say all on which the numbers of roles depend, whatever its order.
+    """
+    n, n_samples, roles = records.n_annotators, records.n_samples, role_names(context)
+    if not roles:
+        return np.zeros(n_samples, np.uint64)
+    labels = Labels.of(records, context)
+    people = mixed(name_hashes([*context.annotators, *(name for name, _ in roles), ""]))
+    total = assignment_hashes(labels.present, people)
+    if labels.kind == "masks":
+        names = "role", "annotator", "value", "drawn", "wanted", "shared"
+        role, annotator, *counts = (records.column(f"area_{name}").astype(np.int64) for name in names)
+        area = combined(people[n + role], people[annotator].view(np.int64))
+        for count in counts:
+            area = combined(area, count)
+        return total + hash_sums(np.repeat(np.arange(n_samples), records.column("n_role_areas")), area, n_samples)
+    values = (
+        name_hashes(labels.names)[labels.value] if labels.kind != "numbers" else np.zeros(len(labels.who), np.uint64)
+    )
+    given = combined(people[labels.who], values.view(np.int64))
+    numbers = [labels.value if labels.kind == "numbers" else None, labels.more("area"), labels.boxes]
+    for each in (each.astype(np.float64) for each in numbers if each is not None):
+        given = with_numbers(given, each)
+    codes = labels.more("attributes")
+    for k, name in enumerate(context.config.attributes if codes is not None else ()):
+        of_values = name_hashes([repr(value) for value in context.attribute_values.get(name, [None])])
+        given = combined(given, of_values[codes[:, k]].view(np.int64))
+    total += hash_sums(labels.sample, given, n_samples)
+    if labels.kind == "objects":
+        party, pairs = labels.stored_pairs
+        # of two annotators either may be the first
+        other = np.where(pairs.label < 0, people[party], given[pairs.label])
+        pair = combined(other + given[pairs.drawn], pairs.kind)
+        total += hash_sums(labels.sample[pairs.drawn], with_numbers(pair, np.round(pairs.iou, 9)), n_samples)
+    return total
 
 
 def compared_roles(records: Records, context: ReportContext) -> list[Comparison]:

@@ -38,6 +38,7 @@ from .role_labels import (
     Comparison,
     Labels,
     compared_roles,
+    role_hashes,
     role_names,
 )
 
@@ -227,7 +228,10 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
         some = records.take(used)
         clusters = None if context.clusters is None else context.clusters[used]
         compared = Comparison.of(Labels.of(some, context), every.who)
-        ranks = content_ranks(*contents(some, context), clusters) if config.resamples else np.empty(0, np.int64)
+        ranks = np.empty(0, np.int64)
+        if config.resamples:
+            hashes, values = contents(some, context)
+            ranks = content_ranks(hashes + role_hashes(some, context), values, clusters)
         tables = role_tables(compared)
         fields = Fields(estimates(_numbers(compared, tables), ranks, resamples=config.resamples, seed=config.seed))
         summaries, kind = list(_summaries(compared, tables, fields)), compared.kind

@@ -143,6 +143,8 @@ class _Pairs:
 
     annotations: Annotations
     unit: IntArray  #: shape ``(A,)``
+    #: shape ``(A,)``, hash of an annotation and of what else is on its image, video or group; 0 of empty ones
+    key: Hashes
     n_samples: int
     kind: IntArray  #: shape ``(A,)``, the place of its kind among those whose pairs are all counted; else -1
     example: IntArray  #: shape ``(K,)``, an annotation of each of these kinds
@@ -165,7 +167,12 @@ class _Pairs:
         kinds = np.full(len(annotations.sample), -1)
         kinds[drawn] = place[kind]
         unit = annotations.sample if clusters is None else clusters[annotations.sample]
-        return cls(annotations, np.unique(unit, return_inverse=True)[1], n_samples, kinds, drawn[first[order]])
+        unit, key = np.unique(unit, return_inverse=True)[1], np.zeros(len(unit), np.uint64)
+        own = mixed(annotations.content[drawn])
+        for owner in (annotations.sample[drawn], unit[drawn]):
+            own = mixed(own + mixed(hash_sums(owner, own, int(owner.max(initial=-1)) + 1))[owner])
+        key[drawn] = own
+        return cls(annotations, unit, key, n_samples, kinds, drawn[first[order]])
 
     def distances(self, observed: float) -> ExpectedDistances:
         """The distances; ``observed`` is the mean distance of annotations of one image."""
@@ -226,8 +233,12 @@ class _Pairs:
             distance = np.concatenate([distance, self._compared(i[n_first:most], j[n_first:most])])
         ends, each = np.concatenate([i[: len(distance)], j[: len(distance)]]), n_left / len(distance)
         columns = each * np.stack([np.tile(distance, 2), np.ones(len(ends))])
-        of_samples = [sums_by(self.annotations.sample[ends], column, self.n_samples) for column in columns]
-        return ExpectedDistances(distance, np.full(len(distance), each), np.column_stack(of_samples))
+        # annotations that nothing but their number tells apart share what was drawn of them
+        sample, tie = self.annotations.sample, np.unique(self.key, return_inverse=True)[1]
+        sums = np.column_stack([sums_by(tie[ends], column, len(tie)) for column in columns])
+        shared = (sums / np.maximum(np.bincount(tie, minlength=len(tie)), 1)[:, None])[tie]
+        of_samples = np.column_stack([sums_by(sample, column, self.n_samples) for column in shared.T])
+        return ExpectedDistances(distance, np.full(len(distance), each), of_samples)
 
     def _circle(self) -> tuple[IntArray, IntArray]:
         """Pairs of different units that are not counted: all, or more than are drawn.
@@ -237,7 +248,7 @@ class _Pairs:
         place nearer and so on, so that all occur equally often.
         """
         circle = np.flatnonzero(~self.annotations.is_empty)
-        circle = circle[_order(self.annotations.content[circle], self.annotations.sample[circle], self.unit[circle])]
+        circle = circle[_order(self.key[circle], self.annotations.sample[circle], self.unit[circle])]
         counted, n, n_pairs = self.kind[circle] >= 0, len(circle), 0
         places, parts = np.flatnonzero(~counted), [np.empty((2, 0), np.int64)]
         for shift in range(n // 2, 0, -1):
@@ -267,15 +278,9 @@ def _n_pairs(n: FloatArray | IntArray) -> float:
     return float((n.sum() ** 2 - (n**2).sum()) / 2)
 
 
-def _order(content: Hashes, sample: IntArray, unit: IntArray) -> IntArray:
-    """A pseudo-random order of annotations.
-
-    Equal annotations are told apart by what else is on the image, and in the video or group; if all of that is equal,
-    by their number, as exchanging them changes nothing.
-    """
-    key = mixed(content)
-    for owner in (sample, unit):
-        key = mixed(key + mixed(hash_sums(owner, key, int(owner.max(initial=-1)) + 1))[owner])
+def _order(key: Hashes, sample: IntArray, unit: IntArray) -> IntArray:
+    """A pseudo-random order of annotations; those of one key are told apart by their number, as exchanging them changes
+    nothing."""
     order = np.lexsort((sample, unit, key))
     first = np.flatnonzero(np.r_[True, key[order][1:] != key[order][:-1]]) if len(key) else order
     number = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))

@@ -333,6 +333,14 @@ def combined(hashes: Hashes, codes: IntArray) -> Hashes:
     return mixed(hashes + mixed(codes.astype(np.uint64)))
 
 
+def with_numbers(hashes: Hashes, numbers: FloatArray) -> Hashes:
+    """Hashes of a hash and the numbers with it, shape ``(N, …)``; -0 is 0, and every nan the same."""
+    words = (np.where(np.isnan(numbers), np.inf, numbers) + 0.0).view(np.uint64)
+    for column in words.reshape(len(hashes), int(np.prod(numbers.shape[1:]))).T:
+        hashes = mixed(hashes + column)
+    return hashes
+
+
 def hash_sums(index: IntArray, hashes: Hashes, n: int) -> Hashes:
     """Sum of the hashes at every index ``0 … n - 1``, modulo 2⁶⁴."""
     total = np.zeros(n, np.uint64)

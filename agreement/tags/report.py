@@ -179,7 +179,11 @@ def tag_numbers(records: TagRecords, context: ReportContext, t: TagAgreement | N
     def formula(sums: FloatArray) -> FloatArray:
         n_sets, (votes, assigned, differing) = sums[..., :1], np.split(sums[..., 1:], 3, axis=-1)
         return np.concatenate(
-            [alpha_of(differing, 2 * votes * (n_sets - votes), n_sets), ratio(votes, assigned)], axis=-1
+            [
+                alpha_of(differing, 2 * votes * (n_sets - votes), n_sets, undefined=context.config.undefined),
+                ratio(votes, assigned),
+            ],
+            axis=-1,
         )
 
     n_given, place_of, m = np.bincount(t.unit_tag, minlength=len(tags)), np.full(len(tags), -1), t.n_annotators

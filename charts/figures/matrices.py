@@ -14,7 +14,7 @@ from ...agreement.evidence.ranking import ends_of_ranking, in_order, natural_key
 from ...agreement.settings.arguments import count_of, one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..reports.families import family_of
-from ..text.advice import class_conflicts, clearly_confused, unclear_conflicts
+from ..text.advice import class_conflicts, clearly_confused, in_conflict, unclear_conflicts
 from ..text.words import counted, documents, shown_number, shown_share
 from .theme import SCALE, figure, names_axis, require, safe
 
@@ -133,7 +133,7 @@ def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = Non
             counts[said] += entry["n"]
     else:
         counts, _ = class_conflicts(report)
-    return Counter({said: n for said, n in counts.items() if said[0] != said[1] and n})
+    return Counter({said: n for said, n in counts.items() if n and in_conflict(report, *said)})
 
 
 def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:

@@ -106,7 +106,10 @@ def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Se
         *map(weighted, weights),
         *([] if brief else [Column("what it is", lambda item: COEFFICIENTS[item[0]][1])]),
     ]
+    tolerance = report.config["tolerance"]
     plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
+    if tolerance:
+        plain = f"They compare the numbers themselves, without the tolerance of {tolerance:g}."
     if len(weights) > 1:
         plain += " Weights give partial credit for near misses: unweighted none, quadratic most."
     parts: list[Part] = [table(columns, report.coefficients.items()), plain]

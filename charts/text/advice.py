@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from ...agreement.evidence.hypotheses import KINDS, by_subject
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
+from ...agreement.ratings import agreeing
 from ...agreement.settings.annotators import spelt_alike
 from .sections import Cell, Column, Part, Section, table
 from .words import UNDEFINED, counted, drawn_things, listed, shown_number, shown_share
@@ -285,6 +288,17 @@ def clearly_confused(report: Any) -> list[Confused]:
     return [each for each in getattr(report, "confused", []) if each.is_clear]
 
 
+def _are_numbers(report: Any) -> bool:
+    """True for a report on numbers: their conflicts are not tested."""
+    return any(getattr(pair, "mean_distance", None) is not None for pair in report.pairs)
+
+
+def in_conflict(report: Any, a: str, b: str) -> bool:
+    """True if annotators disagree who gave these classes, or numbers, which may differ by the tolerance of the run."""
+    tolerance = report.config["tolerance"] if _are_numbers(report) else 0.0
+    return a != b and not (tolerance and agreeing(np.array(float(a)), np.array(float(b)), tolerance))
+
+
 def class_conflicts(report: Any) -> tuple[Counter[tuple[str, str]], int]:
     """How often every two different classes met, each pair in one order; and the number of conflicts not listed."""
     given = getattr(report, "class_given_match", None)
@@ -292,7 +306,7 @@ def class_conflicts(report: Any) -> tuple[Counter[tuple[str, str]], int]:
     counts: Counter[tuple[str, str]] = Counter()
     for entry in found:
         a, b = sorted((entry["a"], entry["b"]), key=natural_key)
-        if a != b and entry["n"]:
+        if entry["n"] and in_conflict(report, a, b):
             counts[a, b] += entry["n"]
     return counts, getattr(given, "n_unlisted", 0)
 
@@ -304,6 +318,8 @@ def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unli
         counts: how often every two different classes met, each pair in one order
         n_unlisted: number of conflicts that are not in ``counts``
     """
+    if _are_numbers(report):
+        return "those of numbers are not tested"
     total = sum(counts.values()) + n_unlisted
     (a, b), n = max(counts.items(), key=lambda item: (item[1], *map(natural_key, item[0])), default=(("", ""), 0))
     if 2 * n <= total:
@@ -349,7 +365,7 @@ def confusions_section(report: Any) -> list[Section]:
             title = "alpha if they were one"
             columns.append(Column(title, lambda entry: effects.get(frozenset(entry.classes)), shown_number))
         parts.append(table(columns, shown))
-    elif counts:
+    elif counts and not _are_numbers(report):
         total = sum(counts.values()) + n_unlisted
         parts.append(f"{counted(total, 'conflict')}: {unclear_conflicts(report, counts, n_unlisted)}.")
     if similar := getattr(report, "similar_names", []):

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from ..numeric.arrays import FloatArray, IntArray, sums_by
-from .nominal import alpha_of, chance_corrected, unit_disagreement
+from .nominal import Undefined, alpha_of, chance_corrected, unit_disagreement
 from .rated import Distance, RatingCounts, category_positions, check_ratings, count_ratings
 
 #: weights of agreement by the distance of two categories in the list of categories
@@ -356,14 +356,22 @@ def gwet_ac1(ratings: FloatArray, *, categories: Categories = None) -> float:
 
 
 def weighted_alpha(
-    ratings: FloatArray, *, weights: Weights | FloatArray = "quadratic", categories: Categories = None
+    ratings: FloatArray,
+    *,
+    weights: Weights | FloatArray = "quadratic",
+    categories: Categories = None,
+    undefined: Undefined = "none",
 ) -> float:
-    """Krippendorff's alpha with the disagreement ``1 - w``; arguments as in :func:`fleiss_kappa`.
+    """Krippendorff's alpha with the disagreement ``1 - w``; other arguments as in :func:`fleiss_kappa`.
 
     Equals nominal alpha with ``"identity"``, and interval alpha of equally spaced categories with ``"quadratic"``.
 
+    Args:
+        undefined: as in :func:`alpha_of`
+
     Undefined:
-        nan without two ratings of one unit, and where all of these ratings are of one category
+        nan without two ratings of one unit; where all of these ratings are of one category nan, or 1 if ``undefined``
+        says so
 
     Raises:
         ValueError: as :func:`fleiss_kappa`
@@ -382,7 +390,8 @@ def weighted_alpha(
     several = m >= 2
     category_sums = sums_by(counts.category, counts.count, counts.n_categories)
     observed = float((_differing(counts, weights)[several] / (m[several] - 1)).sum())
-    return float(alpha_of(observed, expected_disagreement(weights, category_sums, category_sums), m.sum()))
+    expected = expected_disagreement(weights, category_sums, category_sums)
+    return float(alpha_of(observed, expected, m.sum(), undefined=undefined))
 
 
 #: rows (pair of annotators, two categories, count) that are counted at once

@@ -221,7 +221,8 @@ class AlphaSums:
 
     columns: SparseColumns  #: shape ``(U, C)``, additive columns of the units
     formula: Statistic  #: sums ``(..., C)`` to alpha ``(...,)``
-    #: whether alpha can be resampled; if not (too many different values), the formula takes one row of sums, ``(C,)``
+    #: whether alpha can be resampled; if not (too many different values), the formula of the level ratio gives nan for
+    #: several rows of sums
     few_values: bool = True
 
 
@@ -244,8 +245,11 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -
         columns = vstack([_nominal_columns(count_ratings(block, values)) for block in blocks])
         formula: Statistic = lambda sums: nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], undefined)  # noqa: E731
     elif level == "ratio":
-        columns = vstack([_ratio_columns(count_ratings(block, values), values) for block in blocks])
-        formula = _ratio_formula(values, undefined)
+        # scaled, so that sums keep the digits of small differences of large values
+        largest = float(_ratio_difference(values[:1], values[-1:]).sum())
+        scale = 2.0 ** -math.floor(math.log2(largest)) if largest else 1.0
+        columns = vstack([_ratio_columns(count_ratings(block, values), values, scale) for block in blocks])
+        formula = _ratio_formula(values, scale, undefined)
     else:
         columns, formula = _ordinal(count_ratings(table, values), undefined)
     return AlphaSums(columns, formula, len(values) <= MAX_VALUES[level])
@@ -310,21 +314,23 @@ def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns,
     return hstack([_value_counts(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
 
 
-def _ratio_columns(counts: RatingCounts, values: FloatArray) -> SparseColumns:
+def _ratio_columns(counts: RatingCounts, values: FloatArray, scale: float) -> SparseColumns:
     unit, first, second, both = _differing_pairs(counts)
-    observed = sums_by(unit, both * _ratio_difference(values[first], values[second]), counts.n_units)
+    observed = sums_by(unit, scale * both * _ratio_difference(values[first], values[second]), counts.n_units)
     return hstack([observed[:, None], _value_counts(counts)])
 
 
-def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:
-    squared = _ratio_difference(values[:, None], values) if len(values) <= MAX_VALUES["ratio"] else None
+def _ratio_formula(values: FloatArray, scale: float, undefined: Undefined) -> Statistic:
+    squared = scale * _ratio_difference(values[:, None], values) if len(values) <= MAX_VALUES["ratio"] else None
 
     def formula(sums: FloatArray) -> FloatArray:
         value_sums = sums[..., 1:]
         if squared is not None:  # exactly 0 if one value is left
             expected = ((value_sums @ squared) * value_sums).sum(axis=-1)
+        elif value_sums.ndim > 1:  # would take too long
+            expected = np.full(value_sums.shape[:-1], np.nan)
         else:
-            expected = np.asarray(_sum_of_ratio_differences(values, value_sums))
+            expected = np.asarray(scale * _sum_of_ratio_differences(values, value_sums))
         return alpha_of(sums[..., 0], expected, value_sums.sum(axis=-1), undefined=undefined)
 
     return formula

@@ -58,6 +58,29 @@ def test_the_order_of_samples_and_the_numbers_of_videos_do_not_matter(kind: str,
     assert_same(_with_ids(moved, places), expected)
 
 
+@pytest.mark.parametrize("kind", ["objects", "masks"])
+def test_the_order_of_samples_does_not_matter_where_nothing_matches(kind: str) -> None:
+    """They differ in places, on which the alpha of images depends; others differ only in who drew what."""
+    rng = np.random.default_rng(5)
+
+    def drawn(r: int) -> Any:
+        if kind == "objects":  # every annotator draws in a row of their own
+            x, width = rng.random(2) / 2
+            return [(1, x, 0.3 * r, x + 0.1 + 0.3 * width, 0.3 * r + 0.2)]
+        mask = np.zeros((6, 40), np.int64)
+        start = int(rng.integers(0, 24))
+        mask[2 * r : 2 * r + 2, start : start + 12] = 1
+        return mask
+
+    samples = [{r: drawn(r) for r in range(3)} for _ in range(60)]
+    samples += [{r: sample[(r + 1) % 3] for r in range(3)} for sample in samples]
+    reports = [KINDS[kind].report([samples[k] for k in order]) for order in (range(120), rng.permutation(120))]
+    expected, moved = (report.to_dict() for report in reports)
+    assert expected["score"]["mean"] == 0.0
+    assert "image_alpha.value" in expected["intervals"]
+    assert_same(moved["intervals"], expected["intervals"])
+
+
 def _with_ids(value: Any, ids: dict[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: ids.get(entry, entry) if key == "id" else _with_ids(entry, ids) for key, entry in value.items()}

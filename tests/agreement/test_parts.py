@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from tests.agreement.agreement_oracle import context_of, records_of
+from tests.agreement.families import KINDS
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.chance import some_seeds
+from tests.dataset_io.same_values import assert_same
 
 from annotator_agreement.agreement import make_config
+from annotator_agreement.agreement.families import build_report
 from annotator_agreement.agreement.parts import PartColumns, compute, groups_of_sets, groups_of_values, parts_of
 from annotator_agreement.metrics import Resampling, bootstrap
-from annotator_agreement.metrics.bootstrap import vstack
 
 N = 240
 ANNOTATORS = [Habits("alice", miss=0.05), Habits("bob", miss=0.15), Habits("carol", miss=0.1, size=1.05)]
@@ -83,6 +85,45 @@ def test_parts_do_not_depend_on_the_order_of_samples():
     assert (5 - back.rows(0)[::-1]).tolist() == [1, 4]
 
 
+def _rows(values):
+    """Ratings of two annotators as samples, which differ by less than one."""
+    rng = np.random.default_rng(2)
+    return [{0: float(value), 1: float(value + rng.random())} for value in values]
+
+
+#: kind of labels, options, and the samples of two parts, each of which hinders what alpha says of the other
+UNLIKE = {
+    "numbers far apart": ("numbers", {}, _rows(np.arange(40) % 5), _rows(5e8 + 1e8 * np.arange(40))),
+    "too many numbers to resample ratios": ("numbers", {"level": "ratio"}, _rows(np.arange(40)), _rows(np.arange(110))),
+    "too many sets to resample": (
+        "tags",
+        {},
+        [{0: [1 + k % 2], 1: [1 + k % 3]} for k in range(40)],
+        [{r: [1 + place for place in range(8) if (k + r) >> place & 1] for r in range(2)} for k in range(210)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_part_has_the_alpha_of_a_report_on_its_samples(name):
+    kind, options, *parts = UNLIKE[name]
+    case, samples = KINDS[kind], [sample for part in parts for sample in part]
+    context = case.context(**options)
+    if kind == "tags":
+        context = dataclasses.replace(context, class_names=["-", *"abcdefgh"])
+    columns = PartColumns.of(case.record(samples, context.config), context)
+    rows = np.split(np.arange(len(samples)), [len(parts[0])])
+    found, _ = parts_of(columns, groups_of_sets("ab", rows, len(samples)), whole_of(columns), resamples=20, seed=51)
+    for part, of_part in zip(found, parts, strict=True):
+        report = build_report(case.record(of_part, context.config), context)
+        assert part.numbers["alpha.pooled"].value == report.alpha.pooled
+        known = part.numbers.keys() & report.intervals.keys()
+        intervals = [{key: dataclasses.asdict(each.intervals[key]) for key in known} for each in (part, report)]
+        assert_same(*intervals, relative=0.0, absolute=1e-12)
+        assert part.intervals.keys() == known
+    assert "alpha.pooled" in found[0].intervals
+
+
 def test_the_error_of_a_difference_is_that_of_the_bootstrap(columns):
     rng = np.random.default_rng(8)
     inside = rng.random(N) < 0.4
@@ -104,14 +145,8 @@ def test_the_error_of_a_difference_is_that_of_the_bootstrap(columns):
 def test_videos_are_the_draws_where_frames_depend_on_each_other():
     alone = columns_of()
     # every image four times, as frames of one video: nothing is known better by that
-    four = dataclasses.replace(
-        alone,
-        numbers=[dataclasses.replace(each, columns=each.columns[np.repeat(np.arange(N), 4)]) for each in alone.numbers],
-        contents=tuple(np.repeat(each, 4, axis=0) for each in alone.contents),
-        clusters=np.repeat(np.arange(N), 4),
-        place=np.arange(4 * N),
-        n_objects=np.repeat(alone.n_objects, 4),
-    )
+    video = np.repeat(np.arange(N), 4)
+    four = PartColumns.of(alone.records.take(video), dataclasses.replace(alone.context, clusters=video))
     inside = np.flatnonzero(np.arange(N) % 3 == 0)
     keys, _, once, n_once = compute._differences(alone, [inside])
     _, _, often, n_often = compute._differences(four, [(4 * inside[:, None] + np.arange(4)).ravel()])
@@ -143,17 +178,7 @@ def test_parts_that_do_not_differ_are_seldom_found(columns, shares):
 def test_a_part_that_is_worse_is_found_and_where_it_differs():
     worse = [dataclasses.replace(each, miss=each.miss + 0.2) for each in ANNOTATORS]
     good, bad = columns_of(n=160), columns_of(worse, n=80, seed=4)
-    joined = dataclasses.replace(
-        good,
-        numbers=[
-            dataclasses.replace(a, columns=vstack([a.columns, b.columns]))
-            for a, b in zip(good.numbers, bad.numbers, strict=True)
-            if a.columns.shape[1] == b.columns.shape[1]
-        ],
-        contents=tuple(np.concatenate(each) for each in zip(good.contents, bad.contents, strict=True)),
-        place=np.arange(240),
-        n_objects=np.concatenate([good.n_objects, bad.n_objects]),
-    )
+    joined = PartColumns.of(good.records + bad.records, good.context)
     groups = groups_of_values(np.arange(240), ["day"] * 160 + ["night"] * 80, 240)
     parts, _ = with_tests(joined, groups)
     night = parts[1].numbers

@@ -20,6 +20,7 @@ from tests.agreement.habits import (
     with_model,
 )
 from tests.agreement.interval_oracle import proportion_of_none
+from tests.dataset_io.same_values import assert_same
 
 from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
@@ -150,6 +151,22 @@ def test_the_test_is_that_of_the_metrics_on_f1_by_image(empty: str) -> None:
     assert [entry.won for entry in person.left_out] == found.won.tolist()
     assert person.tests[0].winning_rate == pytest.approx(found.winning_rate)
     assert person.advantage_probability == pytest.approx(np.mean([entry.advantage for entry in person.left_out]))
+
+
+def test_the_order_of_images_that_only_the_model_labels_differently_does_not_matter() -> None:
+    rng, config = np.random.default_rng(6), dataclasses.replace(_config(), resamples=20)
+    boxes = [(1, 0.1, 0.1, 0.3, 0.3), (2, 0.5, 0.5, 0.9, 0.9)]
+    samples = [
+        {**dict.fromkeys(range(3), boxes), 3: [(1 + int(rng.random() < 0.3), 0.1, 0.1, *(0.25 + 0.1 * rng.random(2)))]}
+        for _ in range(40)
+    ]
+    context = context_of(simulate((*TEAM, MODEL), 1, rng), config)
+    roles = [
+        role_reports(with_model(batch_of([samples[k] for k in order], 4), config), context, sample_contents)[0]
+        for order in (range(40), rng.permutation(40))
+    ]
+    assert roles[0].annotators[0].intervals["mean_iou"]
+    assert_same(*map(dataclasses.asdict, roles[::-1]), relative=0.0, absolute=1e-11)
 
 
 @pytest.mark.parametrize(("n_samples", "verdict"), [(100, "as_well"), (60, None)])

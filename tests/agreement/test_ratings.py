@@ -254,6 +254,7 @@ def test_without_variation_coefficients_are_undefined_unless_the_user_says_other
     assert {name: listed[name] for name in expected} == {name: {"identity": value} for name, value in expected.items()}
     report = report_of(UNIFORM, config_of(undefined="one"))
     assert report.alpha.pooled == 1.0
+    assert report.coefficients["krippendorff_alpha"] == {"identity": 1.0}
     assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
     assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
 
@@ -417,7 +418,9 @@ def test_no_tag_is_an_answer_and_without_variation_alpha_is_what_the_user_says()
     assert (alone.n_annotators.tolist(), record_tags(alone).column("n_units").tolist()) == ([0], [0])
     samples: list[Sample] = [{0: [2], 1: [2]}, {0: [2], 2: [2]}]
     assert OF_TAGS.report(samples).alpha.pooled is None
-    assert OF_TAGS.report(samples, undefined="one").alpha.pooled == 1.0
+    assert [tag.alpha for tag in OF_TAGS.report(samples).tags] == [None]
+    report = OF_TAGS.report(samples, undefined="one")
+    assert (report.alpha.pooled, report.tags[0].alpha) == (1.0, 1.0)
     assert OF_TAGS.report([{0: [2]}], undefined="one").alpha.pooled is None
 
 

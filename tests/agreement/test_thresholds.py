@@ -176,6 +176,17 @@ def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops
         _check_rules(rules, samples, 4)
 
 
+def test_crowded_labels_are_matched_under_other_rules_as_in_a_run_with_them() -> None:
+    """Groups of more than nine objects, which only a run solves exactly."""
+    rng, samples = np.random.default_rng(0), list[Sample]()
+    for _ in range(2):
+        true, drawn = 0.3 * rng.random((5, 1, 2)), rng.normal(0, 0.03, (5, 4, 2))
+        boxes = np.concatenate([true + drawn, true + drawn + 0.25], axis=2).tolist()
+        samples.append({r: [(int(rng.integers(1, 3)), *each[r]) for each in boxes] for r in range(4)})
+    for rules in _alphas(samples, 4, similarity="dice"):
+        _check_rules(rules, samples, 4, similarity="dice")
+
+
 def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_of_the_run_first() -> None:
     def combinations(**options: str) -> list[tuple[str, str]]:
         rules = _alphas(random_samples(3), 3, **options)
@@ -245,6 +256,14 @@ def test_the_first_rated_samples_are_taken() -> None:
 def test_batches_of_any_size_give_the_same_samples(size: int) -> None:
     batch = _batch(N_SAMPLES)
     _assert_same(_parts(batch, np.arange(N_SAMPLES) // size), _whole(batch))
+
+
+def test_the_order_of_samples_does_not_matter_where_not_all_pairs_are_compared(monkeypatch) -> None:
+    monkeypatch.setattr(sensitivity, "MAX_PAIRS", 3_000)
+    batch = _batch(150)
+    found = _whole(batch.take(np.random.default_rng(3).permutation(150)))
+    assert data_threshold(_whole(batch), CONFIG).n_expected < 150 * 60
+    _assert_same(found, _whole(batch))
 
 
 def test_no_more_is_read_than_needed() -> None:

@@ -14,6 +14,7 @@ from tests.agreement.families import KINDS
 from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
+from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.agreement.families import report_from_dict
 from annotator_agreement.agreement.objects import Bias, DataThreshold, ThresholdPoint
 from annotator_agreement.agreement.statistics import (
@@ -235,6 +236,17 @@ def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> No
         "Two annotators give ratings that differ by at most 1 in 100.0 % of cases; their ratings differ by 1.000 on "
         "average; all gave ratings that differ by at most 1 on 60 of 60 samples (100.0 %)."
     )
+    text = report_text(report, full=True)
+    assert "They compare the numbers themselves, without the tolerance of 1." in text
+    for wrong in ("plain share of agreeing pairs", "Classes that are confused", "conflicts:"):
+        assert wrong not in text
+    with pytest.raises(AgreementInputError, match="nobody confused two classes"):
+        report.plot_confusion()
+    exact = KINDS["numbers"].report(samples, resamples=0)
+    assert "60 conflicts: those of numbers are not tested" in exact.plot_confusion().layout.title.text.replace(
+        "<br>", " "
+    )
+    assert "The plain share of agreeing pairs is 0.000." in report_text(exact)
     assert "the same rating in 0.0 % of cases" in rating_outcome(KINDS["numbers"].report(samples, resamples=0))
     # the first is two off where the two others agree: every pair with the first differs by more than 1
     samples = [{0: float(k % 5 + 2 * (k % 3 == 0)), 1: float(k % 5), 2: float(k % 5 + k % 2)} for k in range(60)]

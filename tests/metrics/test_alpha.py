@@ -125,6 +125,15 @@ def test_a_few_ratings_beside_very_many_equal_ones_lose_no_digits() -> None:
     assert_allclose(krippendorff_alpha(table, level="ratio"), alpha, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("base", [1e9, 1.7e12])
+def test_small_differences_of_large_numbers_are_in_the_report(base: float) -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    table = base + np.array([[0, 1], [2, 0], [1, 1], [0, 2.0]])
+    report = KINDS["numbers"].report([dict(enumerate(row)) for row in table.tolist()], level="ratio")
+    expected = krippendorff.alpha(reliability_data=table.T, level_of_measurement="ratio")
+    assert_allclose(report.alpha.pooled, expected, rtol=0, atol=1e-9)
+
+
 def test_many_different_values_take_no_matrix() -> None:
     """A matrix of all pairs of these values would take 80 GB."""
     rng = np.random.default_rng(0)
