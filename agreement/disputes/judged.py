@@ -76,16 +76,19 @@ class DecisionReport(ShowsItself):
     n_samples: int  #: images (frames) of the run
     n_samples_decided: int  #: how many of these have decisions, not only skipped objects
     n_skipped: int  #: objects that were left for later
-    n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
-    #: objects decided by hand, and not applied to labels, on which the majority was right: more than half of the
-    #: assigned annotators drew it, and most of these gave it the right class (numbers: the median is right); or more
-    #: than half did not draw it, and it is no object; None without a consensus (masks)
+    #: objects with a decision on other labels than they have now, in no other number: labels were edited, added or
+    #: deleted since, or the run that was decided on matched them otherwise, or had other annotators
+    n_changed: int
+    #: objects of two assigned annotators or more, decided by hand, and not applied to labels, on which the majority was
+    #: right: more than half of the assigned annotators drew it, and most of these gave it the right class (numbers: the
+    #: median is right); or more than half did not draw it, and it is no object; None without a consensus (masks)
     n_consensus_right: int | None
     n_consensus_wrong: int | None  #: such objects on which the majority was wrong
     n_no_majority: int | None  #: such objects without a majority: half drew it, or several classes lead
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
     #: decided objects whose labels were changed to the decision; such a label counts for no annotator
     n_applied: int = 0
+    n_undrawn: int = 0  #: objects that somebody drew who decides, and no annotator: missed by all who were assigned
     n_by_rule: int = 0  #: objects that a rule decided, which is no evidence of who was right
     #: counts of all annotators together on these objects, without shares; None if a rule decided nothing
     by_rule: AnnotatorDecided | None = None

@@ -47,7 +47,8 @@ def decisions_section(report: DecisionReport) -> Section:
         (n_none, "decided on which there is no majority"),
         (report.n_skipped, "skipped, for later"),
         (report.n_by_rule, "decided by a rule, which says nothing of who was right: a row of their own"),
-        (report.n_changed, "decided, but labels were edited, added or deleted since"),
+        (report.n_changed, "with a decision on other labels: changed since, or matched otherwise in another run"),
+        (report.n_undrawn, "drawn while deciding that no annotator drew: missed by all who were assigned"),
         (report.n_applied, "applied to annotators' labels, which count for nobody since"),
     ]
     parts += [f"{counted(count, unit)} {text}." for count, text in left if count]

@@ -36,12 +36,12 @@ from ..run.read import rare_collections
 from ..units.changing import BATCH
 from ..units.unit_labels import Stored
 from .decide import open_decided
-from .decision_log import BY_RULE, applied_changes
+from .decision_log import BY_RULE, applied_changes, label_key
 from .decision_units import CHANGED, DECIDED, SKIPPED, Decidable, NumbersToDecide, ObjectsToDecide
 
 #: codes of the right answer and of every other one, where labels have no classes
 _RIGHT, _OTHER = 1, 2
-_COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed")
+_COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed", "n_undrawn")
 #: counts of decided objects by whether the majority was right
 _OF_MAJORITY = ("n_consensus_right", "n_consensus_wrong", "n_no_majority")
 
@@ -57,7 +57,8 @@ def report_decisions(
     """Report on the decisions of a run: objects decided, accuracy of every annotator, and of the majority.
 
     An annotator's numbers count the decided objects of samples that the annotator was assigned to; if only disputed
-    objects were decided, they hold for disputed objects. A decision by a rule (``run.decisions.decide`` without
+    objects were decided, they hold for disputed objects. An object that only somebody drew who decides was missed by
+    all annotators. A decision by a rule (``run.decisions.decide`` without
     ``objects``) is no evidence of who was right: it counts in ``by_rule``, not in the numbers of annotators.
 
     Args:
@@ -87,7 +88,8 @@ def report_decisions(
             only_skipped = np.setdiff1d(sample[rows.states == SKIPPED], sample[rows.states > SKIPPED])
             n_samples += len(cluster) - len(only_skipped)
             is_applied = rows.applied.any(axis=1)
-            judged, is_none, is_right = rows.by_hand & ~is_applied, rows.said == NO_MAJORITY, rows.said == rows.right
+            is_none, is_right = rows.said == NO_MAJORITY, rows.said == rows.right
+            judged = rows.by_hand & ~is_applied & (rows.objects.units.assigned >= 2)  # one alone is no majority
             found = {
                 "n_decided": rows.decided,
                 "n_disputed_decided": rows.decided & (rows.objects.units.verdict > AGREED),
@@ -100,7 +102,8 @@ def report_decisions(
                 "n_no_majority": judged & is_none,
             }
             counts.update({name: int(each.sum()) for name, each in found.items()})
-            by_hand.append(rows.judged(cluster, rows.by_hand))
+            counts["n_undrawn"] += len(rows.undrawn)
+            by_hand += [rows.judged(cluster, rows.by_hand), rows.judged_undrawn(cluster)]
             by_rule.append(rows.judged(cluster, rows.by_rule))
     config, family = labels.config, FAMILIES[records.family]
     of_majority: dict[str, Any] = {name: counts[name] if opened.has_consensus else None for name in _OF_MAJORITY}
@@ -144,7 +147,15 @@ class _Rows:
     """
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
-        self.objects, units = objects, objects.units
+        self.opened, self.objects, units = opened, objects, objects.units
+        #: objects that somebody drew who decides, and no annotator: sample, decision and label of each
+        self.undrawn = [
+            (sample, decision, label)
+            for sample, log in enumerate(objects.logs if opened.has_votes else ())
+            for decision in log.decisions
+            if (label := objects.gold[sample].get(decision["gold_id"])) is not None and not applied_changes(decision)
+            and decision["labels"] == [label_key(opened.gold.name, label["_id"], opened.kind)]
+        ]  # fmt: skip
         self.states = np.array([objects.state(unit) for unit in range(units.n_units)], np.int64)
         self.decided: BoolArray = self.states == DECIDED
         decisions = {unit: objects.found[unit][0] for unit in np.flatnonzero(self.decided).tolist()}
@@ -187,6 +198,13 @@ class _Rows:
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
         return cluster[units.sample[unit]], annotator, self.right[unit], given[unit, annotator]
 
+    def judged_undrawn(self, cluster: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """As :meth:`judged`, on the objects that no annotator drew: all who were assigned missed them."""
+        sample = np.array([sample for sample, _, _ in self.undrawn], np.int64)
+        right = [self.opened.code(label) if self.opened.has_classes else _RIGHT for _, _, label in self.undrawn]
+        which, annotator = np.nonzero(self.objects.units.asked[sample])
+        return cluster[sample[which]], annotator, np.array(right, np.int64)[which], np.full(len(which), NOTHING)
+
 
 @dataclass(frozen=True, slots=True)
 class Against:
@@ -228,6 +246,10 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
                 decision=objects.found[unit][0],
             )
             found.append(against)
+        for sample, decision, label in rows.undrawn if not made_by_rule else ():
+            if units.asked[sample, number]:
+                document_id, right = units.samples[sample].sample_id, opened.shown(label.get(opened.said))
+                found.append(Against(document_id, None, right, None, None, label, decision))
     return found
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+import fiftyone as fo
 import pytest
 from PIL import Image
 
@@ -23,6 +24,7 @@ from annotator_agreement.dataset_io import (
     export_decided_against,
     list_decisions,
     load_agreement,
+    record_own_labels,
     report_decisions,
     resolve_units,
     undo_applied,
@@ -81,7 +83,8 @@ def counted(dataset):
             if by_rule:
                 found["decided by a rule", "n_too_many"] += len(members)
                 continue
-            total["n_no_majority" if said == "tie" else "n_consensus_right" if is_right else "n_consensus_wrong"] += 1
+            of_majority = "n_no_majority" if said == "tie" else "n_consensus_right" if is_right else "n_consensus_wrong"
+            total[of_majority] += len(assigned) > 1
             for name in assigned:
                 given, right = (members[name]["label"] if name in members else None), label and label["label"]
                 what = (
@@ -166,6 +169,20 @@ def test_a_consensus_is_what_resolve_units_writes_and_the_majority_of_four_is_ri
     assert len(expected) == 3
     judged = expected["n_consensus_right"] + expected["n_consensus_wrong"]
     assert report.share_consensus_right == pytest.approx(expected["n_consensus_right"] / judged)
+
+
+def test_what_nobody_drew_but_who_decides_was_missed_by_all(make_dataset):
+    place = (0.1, 0.1, 0.2, 0.2)
+    dataset = make_dataset({"alice": [[("cat", place)]] * 3, "bob": [[("dog", place)]] * 3, "carol": [[], [], None]})
+    compute_quickly(dataset)
+    one_by_one(dataset, choice="version", annotator="alice", classes="dog")
+    for sample in dataset.iter_samples(autosave=True):
+        sample["agreement_gold"].detections.append(fo.Detection(label="owl", bounding_box=[0.7, 0.7, 0.2, 0.2]))
+    assert record_own_labels(dataset, by="mia").n_decided == 3
+    report = report_decisions(dataset)
+    found = [(entry.n_right, entry.n_wrong_class, entry.n_missed, entry.recall) for entry in report.annotators]
+    assert (report.n_decided, report.n_undrawn, found) == (3, 3, [(3, 0, 3, 0.5), (0, 3, 3, 0.5), (0, 0, 4, 0.0)])
+    assert decided_against(dataset, "alice").count("agreement_gold.detections") == 3
 
 
 def test_one_of_two_is_no_majority_whatever_was_decided(make_dataset):

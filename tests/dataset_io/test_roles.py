@@ -366,9 +366,10 @@ def _said(dataset: fo.Dataset, key: str) -> dict[str, str | None]:
 def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions(labelled: fo.Dataset) -> None:
     run = aa.compute(labelled, ANNOTATORS, resamples=0)
     run.decisions.decide("consensus", verdict=["class_conflict", "missed", "lone"])
+    run.on(labelled.limit(5)).decisions.decide("skip", verdict="agreed")
     against = aa.compute(labelled, ANNOTATORS, reference="agreement_gold", run_key="vs", resamples=0)
-    logs = labelled.values("agreement_gold_decisions")
-    decided = {name.split()[-1] for log in logs for entry in log or () for name in entry["labels"]}
+    entries = [entry for log in labelled.values("agreement_gold_decisions") for entry in log or ()]
+    decided = {name.split()[-1] for entry in entries if entry["choice"] != "skip" for name in entry["labels"]}
     said = _said(labelled, "vs")
     left_out = [label_id for label_id, value in said.items() if value is None]
     report = against.report
