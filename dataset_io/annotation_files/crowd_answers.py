@@ -137,6 +137,8 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
             said = decoded(value.get("label", value.get("labels")))
             if said is None and value and all(str(is_on).lower() in ("true", "false") for is_on in value.values()):
                 said = [name for name, is_on in value.items() if str(is_on).lower() == "true"]
+                if not said and [*value] == ["on"]:  # a box that was not ticked
+                    said = "off"
         entries = said if isinstance(said, list) else [said]
         if any(entry is None or isinstance(entry, dict | list) for entry in entries):
             found.not_read(page, f"answers to {question!r} that cannot be read", where)

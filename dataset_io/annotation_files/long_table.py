@@ -101,7 +101,11 @@ def load_table(path: Path) -> pd.DataFrame:
         # names of images and annotators are texts, even where they look like numbers
         texts = {meant[key] for key in ("image", "annotator", "label") if key in meant}
         types = {stored: str for stored, name in names.items() if name in texts}
-        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=list(_ABSENT), **layout)
+        # "None" is a class, also in the columns of annotators where there is none of classes
+        classes = {meant["label"]} if "label" in meant else {*names.values()} if "annotator" not in meant else set()
+        absent = {stored: [text for text in _ABSENT if text != "None" or name not in classes]
+                  for stored, name in names.items()}  # fmt: skip
+        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=absent, **layout)
     except ImportError as error:
         raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:

@@ -251,6 +251,10 @@ def test_a_column_for_each_annotator(imported, tmp_path):
     assert "A column is read as an annotator: alice, bob, carol; an empty cell means not assigned" in said_by(summary)
     # of the 3 + 1 + 3 pairs on the three images 1 + 1 + 1 are equal
     assert run_of(dataset, summary).score.mean == pytest.approx((1 / 3 + 1 + 1 / 3) / 3)
+    long = "image,annotator,label\n1.jpg,alice,None\n1.jpg,bob,cat\n2.jpg,alice,cat\n2.jpg,bob,None\n"
+    for text in ("image,alice,bob\n1.jpg,None,cat\n2.jpg,cat,None\n3.jpg,cat,cat\n", long):
+        dataset, _ = imported(written(tmp_path / "n.csv", text), ["1.jpg", "2.jpg", "3.jpg"])
+        assert (_answers(dataset, "alice")[:2], _answers(dataset, "bob")[:2]) == (["None", "cat"], ["cat", "None"])
     for style in ("{}_label", "{}.label", "label_{}", "label {}"):
         one, two = (style.format(who) for who in ("rater1", "rater2"))
         table = pd.DataFrame({"filename": ["1.jpg", "2.jpg"], one: ["x", "y"], two: ["x", None], "note": ["a", "b"]})
@@ -322,9 +326,11 @@ def test_answers_of_other_forms_of_mturk(imported, tmp_path):
         tmp_path,
         ("A1", "1.jpg", {"Answer.category.label": "cat", "Answer.sure.yes": "true", "Answer.sure.no": "false"}),
         ("A2", "1.jpg", {"Answer.taskAnswers": '[{"category":{"label":"dog"},"sure":{"yes":false,"no":true}}]'}),
-        ("A3", "1.jpg", {"Answer.category.label": "cat"}),
+        ("A3", "1.jpg", {"Answer.category.label": "cat", "Answer.alive.on": "true"}),
+        ("A4", "1.jpg", {"Answer.category.label": "cat", "Answer.alive.on": "false"}),
     )
     dataset, _ = imported(path)
+    assert [_answers(dataset, f"{who}_alive") for who in ("A3", "A4")] == [["on"], ["off"]]
     assert [_answers(dataset, f"{who}_category") for who in ("A1", "A2", "A3")] == [["cat"], ["dog"], ["cat"]]
     assert [_answers(dataset, f"{who}_sure") for who in ("A1", "A2")] == [["yes"], ["no"]]
     polygons = json.dumps([{"label": "cat", "vertices": [{"x": 4, "y": 5}, {"x": 14, "y": 5}, {"x": 14, "y": 15}]}])
