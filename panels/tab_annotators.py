@@ -76,7 +76,7 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     if len(everybody) > MOST_ANNOTATORS:
         yield from chart_item("skill", functools.partial(plot_skill, report), _SKILL_HINT,
                               lambda name: link(f"Labels of {name}", annotators=name))  # fmt: skip
-    if len(everybody) == 2:
+    if len(everybody) == 2 and report.reference is None:
         yield text_item("two", plain_markdown(OF_TWO))
     columns = list(_columns(report))
     yield table_item("annotators", columns, shown, choices, title=shortlist.title, note=note, per_page=_PER_PAGE)

@@ -42,7 +42,8 @@ def decisions_section(report: DecisionReport) -> Section:
     right, n_none = report.n_consensus_right, report.n_no_majority or 0
     if right is not None and report.n_consensus_wrong is not None and right + report.n_consensus_wrong:
         judged = right + report.n_consensus_wrong
-        parts.append(f"The majority was right on {right:,} of {judged:,} decided {unit}s ({percent(right, judged)}).")
+        who = "majority" if unit != "image" else "majority (of numbers, the median)"
+        parts.append(f"The {who} was right on {right:,} of {judged:,} decided {unit}s ({percent(right, judged)}).")
     left = [
         (n_none, "decided on which there is no majority"),
         (report.n_skipped, "skipped, for later"),

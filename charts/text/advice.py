@@ -65,7 +65,7 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
         found.append(nobody if report.n_tested else too_few)
     elif not any(map(is_worth_advice, findings)):
         found.append("These differences are too small to act on.")
-    return [*found, OF_TWO] if len(report.annotators) == 2 else found
+    return [*found, OF_TWO] if len(report.annotators) == 2 and report.reference is None else found
 
 
 def _without_echoes(report: Any) -> list[Finding]:

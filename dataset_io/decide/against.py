@@ -31,6 +31,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ...metrics.consensus.consensus import quorum_votes, vote_classes
 from ...metrics.numeric.arrays import BoolArray, IntArray
+from ..database.fiftyone_private import all_slices
 from ..families.ratings import is_comparable
 from ..run.read import rare_collections
 from ..units.changing import BATCH
@@ -102,7 +103,7 @@ def report_decisions(
                 "n_no_majority": judged & is_none,
             }
             counts.update({name: int(each.sum()) for name, each in found.items()})
-            counts["n_undrawn"] += len(rows.undrawn)
+            counts.update(n_undrawn=len(rows.undrawn), n_changed=rows.n_drawn_since)
             by_hand += [rows.judged(cluster, rows.by_hand), rows.judged_undrawn(cluster)]
             by_rule.append(rows.judged(cluster, rows.by_rule))
     config, family = labels.config, FAMILIES[records.family]
@@ -149,13 +150,20 @@ class _Rows:
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
         self.opened, self.objects, units = opened, objects, objects.units
         #: objects that somebody drew who decides, and no annotator: sample, decision and label of each
-        self.undrawn = [
-            (sample, decision, label)
-            for sample, log in enumerate(objects.logs if opened.has_votes else ())
-            for decision in log.decisions
-            if (label := objects.gold[sample].get(decision["gold_id"])) is not None and not applied_changes(decision)
-            and decision["labels"] == [label_key(opened.gold.name, label["_id"], opened.kind)]
-        ]  # fmt: skip
+        self.undrawn: list[tuple[int, Stored, Stored]] = []
+        self.n_drawn_since = 0  #: such objects that an annotator has drawn since
+        for sample, log in enumerate(objects.logs if opened.has_votes else ()):
+            drawn = [
+                (sample, decision, label)
+                for decision in log.decisions
+                if (label := objects.gold[sample].get(decision["gold_id"])) is not None
+                and decision["labels"] == [label_key(opened.gold.name, label["_id"], opened.kind)]
+                and not applied_changes(decision)
+            ]
+            undecided = [unit for unit in objects.of_sample[sample] if not objects.found[unit]] if drawn else []
+            now = opened.drawn(units, undecided, [label for *_, label in drawn])
+            self.undrawn += [each for each, unit in zip(drawn, now, strict=True) if unit is None]
+            self.n_drawn_since += sum(unit is not None for unit in now)
         self.states = np.array([objects.state(unit) for unit in range(units.n_units)], np.int64)
         self.decided: BoolArray = self.states == DECIDED
         decisions = {unit: objects.found[unit][0] for unit in np.flatnonzero(self.decided).tolist()}
@@ -289,7 +297,7 @@ def decided_against(
     ordered = [
         str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents
     ]
-    view = samples.select(ordered)
+    view = all_slices(samples).select(ordered)
     for name, kind, ids in ((field, labels.kind_of(annotator), theirs), (opened.gold.path, opened.kind, right)):
         if kind.is_label:  # plain values have no ids
             view = view.filter_labels(name, fo.ViewField("_id").is_in(sorted(ids, key=str)), only_matches=False)

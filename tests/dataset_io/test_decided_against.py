@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly, refused
 from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
-from tests.datasets import random_annotators
+from tests.datasets import detections, grouped_dataset, random_annotators
 
 from annotator_agreement.charts.text import counted as counted_of
 from annotator_agreement.dataset_io import (
@@ -29,6 +29,7 @@ from annotator_agreement.dataset_io import (
     resolve_units,
     undo_applied,
     undo_decisions,
+    update_agreement,
 )
 from annotator_agreement.dataset_io.results import load
 
@@ -183,6 +184,25 @@ def test_what_nobody_drew_but_who_decides_was_missed_by_all(make_dataset):
     found = [(entry.n_right, entry.n_wrong_class, entry.n_missed, entry.recall) for entry in report.annotators]
     assert (report.n_decided, report.n_undrawn, found) == (3, 3, [(3, 0, 3, 0.5), (0, 3, 3, 0.5), (0, 0, 4, 0.0)])
     assert decided_against(dataset, "alice").count("agreement_gold.detections") == 3
+    sample = dataset.first()
+    sample["alice"].detections.append(fo.Detection(label="owl", bounding_box=[0.7, 0.7, 0.2, 0.2]))
+    sample.save()
+    update_agreement(dataset)
+    report = report_decisions(dataset)
+    assert (report.n_undrawn, report.n_changed, [entry.n_missed for entry in report.annotators]) == (2, 1, [2, 2, 3])
+
+
+def test_what_was_decided_against_somebody_is_shown_in_every_slice_of_groups(make_dataset):
+    place = (0.1, 0.1, 0.2, 0.2)
+    said = {"alice": "cat", "bob": "dog"}
+    slices = {
+        name: [fo.Sample(f"/{name}.jpg", **{who: detections([(label, place)]) for who, label in said.items()})]
+        for name in ("left", "right")
+    }
+    dataset = grouped_dataset(make_dataset, slices)
+    compute_quickly(dataset, ["alice", "bob"])
+    one_by_one(dataset.select_group_slices("right"), {"alice": "detections"}, choice="version", annotator="alice")
+    assert decided_against(dataset, "bob").values("filepath") == dataset.select_group_slices("right").values("filepath")
 
 
 def test_one_of_two_is_no_majority_whatever_was_decided(make_dataset):
