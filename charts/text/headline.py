@@ -121,7 +121,8 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     if reasons:
         facts.append(("undefined on", ", ".join(reasons)))
     title = f"Alpha of single {documents(report)}"
-    note = f"the {'alpha of objects' if report.has_objects else 'alpha of pixels'} is of all of them together"
+    of = {"objects": "alpha of objects", "pixels": "alpha of pixels"}.get(report.family, "alpha above")
+    note = f"the {of} is of all of them together"
     return [Section(title, [Facts(facts)], note)] if facts else []
 
 
