@@ -334,11 +334,11 @@ def test_pairs_are_in_the_order_of_the_scores_that_are_shown() -> None:
 
 
 def test_the_alpha_of_single_samples_is_told_from_that_of_all_together() -> None:
-    for family, name in (("tags", "alpha above"), ("pixels", "alpha of pixels")):
+    for family, name in (("tags", "Krippendorff's alpha"), ("pixels", "Alpha of pixels")):
         values = OTHERS[family]().to_dict()
         alpha = {**values["alpha"], "mean": 0.5, "n_defined": 9}
         text = report_text(report_from_dict({**values, "alpha": alpha}), full=True)
-        assert f"Alpha of single samples: the {name} is of all of them together" in text
+        assert f"Alpha of single samples: {name} is of all of them together" in text
 
 
 def test_tags_that_everybody_gave_are_not_listed() -> None:
