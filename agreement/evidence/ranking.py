@@ -88,10 +88,18 @@ def least_first(entries: Sequence[E], number: str = "score") -> list[E]:
 
 def lowest_first(entries: Sequence[E], number: str) -> list[E]:
     """Entries by the number itself, for lists that show it; what has no evidence last, by name."""
+    return _by_number(entries, number, 1.0)
 
+
+def highest_first(entries: Sequence[E], number: str) -> list[E]:
+    """Entries by the number itself, the highest first; what has no evidence last, by name."""
+    return _by_number(entries, number, -1.0)
+
+
+def _by_number(entries: Sequence[E], number: str, sign: float) -> list[E]:
     def key(entry: E) -> tuple[Any, ...]:
         is_known = supported(entry, number) is not None
-        return (not is_known, round(getattr(entry, number), 9) if is_known else 0.0, name_of(entry))
+        return (not is_known, sign * round(getattr(entry, number), 9) if is_known else 0.0, name_of(entry))
 
     return sorted(entries, key=key)
 

@@ -32,6 +32,7 @@ from ..text.words import (
     shown_number,
     shown_share,
     signed,
+    the_others,
 )
 
 if TYPE_CHECKING:
@@ -133,8 +134,14 @@ def _left_out(finding: Finding, report: ObjectReport) -> str:
 
 OBJECT_PHRASES: dict[str, Phrase] = {
     **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
-    "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone labels", against(finding)),
-    "twice": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels twice", against(finding)),
+    "lone": lambda finding, report: (
+        f"has {shown_share(finding.value)} lone labels",
+        against(finding, the_others(report)),
+    ),
+    "twice": lambda finding, report: (
+        f"drew {shown_share(finding.value)} of their labels twice",
+        against(finding, the_others(report)),
+    ),
     "loose": loose("mean {report.localisation.measure}"),
     "box_size": drawn_otherwise("larger", "smaller"),
     "box_right": drawn_otherwise("further right", "further left"),

@@ -8,7 +8,7 @@ from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, against, stands_out, used
 from ..text.sections import Column, Section, part_of, table, verdict_column
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
-from ..text.words import NOT_COMPARED, all_agree, counted, documents, shown_number, shown_share
+from ..text.words import NOT_COMPARED, all_agree, counted, documents, shown_number, shown_share, the_others
 
 if TYPE_CHECKING:
     from ...agreement.tags.report import TagReport, TagSummary
@@ -66,7 +66,10 @@ TAG_PHRASES: dict[str, Phrase] = {
         f"{'is missed where two others gave it' if len(report.annotators) > 2 else 'is lone'}",
         against(finding, "other tags"),
     ),
-    "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone tags", against(finding)),
+    "lone": lambda finding, report: (
+        f"has {shown_share(finding.value)} lone tags",
+        against(finding, the_others(report)),
+    ),
     "misses": lambda finding, report: (
         f"misses {shown_share(finding.value)} of the tags that two others gave",
         against(finding),

@@ -13,7 +13,7 @@ from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
 from ...agreement.ratings import agreeing
 from ...agreement.settings.annotators import spelt_alike
 from .sections import Cell, Column, Part, Section, table
-from .words import UNDEFINED, counted, drawn_things, listed, shown_number, shown_share
+from .words import UNDEFINED, counted, drawn_things, listed, shown_number, shown_share, the_others
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Confused, Finding
@@ -220,7 +220,7 @@ def used(finding: Finding, report: Any) -> tuple[str, str]:
     """Phrase on a class or tag: ``gives … more often than the others, by 12.0 points [8.3, 15.7]``."""
     low, high = sorted((abs(finding.low), abs(finding.high)))
     classes = listed([repr(each) for each in finding.classes])
-    what = f"gives {classes} {'more' if finding.difference > 0 else 'less'} often than the others"
+    what = f"gives {classes} {'more' if finding.difference > 0 else 'less'} often than {the_others(report)}"
     return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...agreement.families.family import FAMILIES
 from ...agreement.statistics.estimates import are_resampled
 from ...agreement.statistics.main_numbers import HEADLINE
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
@@ -121,7 +122,8 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     if reasons:
         facts.append(("undefined on", ", ".join(reasons)))
     title = f"Alpha of single {documents(report)}"
-    note = f"the {'alpha of objects' if report.has_objects else 'alpha of pixels'} is of all of them together"
+    of_all = next(number.name() for number in report.main_numbers if number.key == "alpha.pooled")
+    note = f"{of_all} is of all of them together"
     return [Section(title, [Facts(facts)], note)] if facts else []
 
 
@@ -140,7 +142,8 @@ def _extent(report: AgreementReport) -> list[str]:
         return said
     n_empty, n_disputed = getattr(report, "n_empty", 0), getattr(report, "n_disputed", None)
     without = f", {n_empty:,} of them empty" if n_empty else ""
-    disputed = f"of {report.n_units:,} classes of single {what}" if report.family == "pixels" else what
+    # of masks, which have no verdicts, classes are disputed
+    disputed = what if FAMILIES[report.family].verdicts else f"of {report.n_units:,} classes of single {what}"
     said += [
         singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"),
         counted(len(report.annotators), "annotator"),

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, ends_of_ranking, least_first, most_first, supported
+from ...agreement.evidence.ranking import (
+    MIN_IMAGES,
+    MIN_LABELS,
+    ends_of_ranking,
+    highest_first,
+    least_first,
+    most_first,
+    supported,
+)
 from .sections import Column, Part, Section, table
 from .words import documents, shown_number
 
@@ -49,7 +57,8 @@ def shortlist_pairs(report: Any) -> Shortlist:
     if len(pairs) > MOST_PAIRS:
         return _ends(pairs, report.score.of_meetings, "Pairs of annotators", "pairs")
     known = any(supported(pair) is not None for pair in pairs)
-    return Shortlist(most_first(pairs), f"Pairs of annotators{', best first' if known and len(pairs) > 1 else ''}")
+    best_first = ", best first" if known and len(pairs) > 1 else ""
+    return Shortlist(highest_first(pairs, "score"), f"Pairs of annotators{best_first}")
 
 
 def _ends(entries: Sequence[Any], whole: float | None, title: str, what: str) -> Shortlist:

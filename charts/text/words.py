@@ -97,6 +97,11 @@ def most_frequent(conflicts: Sequence[Mapping[str, Any]], told: str = "{a} and {
     return told.format(**conflicts[0]) if conflicts else UNDEFINED
 
 
+def the_others(report: Any) -> str:
+    """Word for the annotators with whom one is compared."""
+    return "the other" if len(report.annotators) == 2 else "the others"
+
+
 def other_class(report: Any) -> str:
     """Note on the labels of which the share of other classes, or ratings, is counted."""
     what = "class" if getattr(report, "level", "nominal") == "nominal" else "rating"

@@ -147,6 +147,9 @@ def test_where_nobody_stands_out_that_is_no_reason_for_advice() -> None:
     assert object_findings(filled_report(pairs=pairs, findings=[], n_tested=5)) == []
     two = filled_values()["annotators"][:2]  # of whom nobody can tell who is right
     assert object_findings(filled_report(annotators=two, findings=[], n_tested=5))[-1] == OF_TWO
+    for kind in ("lone", "twice"):
+        (_, said, _) = object_findings(filled_report(annotators=two, findings=[_finding(kind, "alice")], n_tested=5))
+        assert "(the other 4.5 %, " in said
 
 
 @pytest.mark.parametrize("family", OTHERS)

@@ -320,6 +320,27 @@ def test_classes_are_in_the_order_of_the_numbers_that_are_shown() -> None:
     assert [line.split()[0] for line in lines] == ["road", "sky", "pole"]
 
 
+def test_pairs_are_in_the_order_of_the_scores_that_are_shown() -> None:
+    """Not in that of the lower ends of their intervals, which gave 0.784, 0.781, 0.799."""
+    one = OTHERS["pixels"]().to_dict()["pairs"][0]
+    numbers = {"b": (0.784, 0.75), "c": (0.781, 0.74), "d": (0.799, 0.7)}
+    pairs = [
+        {**one, "b": name, "score": score, "intervals": {"score": interval(low, 0.9)}}
+        for name, (score, low) in numbers.items()
+    ]
+    text = report_text(report_from_dict({**OTHERS["pixels"]().to_dict(), "pairs": pairs}))
+    rows = text.split("Pairs of annotators, best first\n")[1].splitlines()[1:4]
+    assert [row.split()[1] for row in rows] == ["d", "b", "c"]
+
+
+def test_the_alpha_of_single_samples_is_told_from_that_of_all_together() -> None:
+    for family, name in (("tags", "Krippendorff's alpha"), ("pixels", "Alpha of pixels")):
+        values = OTHERS[family]().to_dict()
+        alpha = {**values["alpha"], "mean": 0.5, "n_defined": 9}
+        text = report_text(report_from_dict({**values, "alpha": alpha}), full=True)
+        assert f"Alpha of single samples: {name} is of all of them together" in text
+
+
 def test_tags_that_everybody_gave_are_not_listed() -> None:
     values = OTHERS["tags"]().to_dict()
     text = report_text(report_from_dict(values))
