@@ -37,9 +37,9 @@ class Finding:
     the rate, ``others`` that of the others, ``difference`` is ``value - others``, with an interval from ``low`` to
     ``high``. At most 5 % of the intervals of findings are expected to miss the true difference, although findings are
     selected (false coverage rate: the level is ``1 - 0.05 findings / n_tested``; Benjamini and Yekutieli 2005).
-    ``p_value`` is that of the null hypothesis that the difference is at most 2 percentage points (1 % of the size of a
-    box), with images as independent draws. Findings are those hypotheses, of all with 20 labels and 10 images or more,
-    that are rejected at a false discovery rate of 5 % (Benjamini and Hochberg).
+    ``p_value`` is the two-sided one of the null hypothesis that the difference is at most 2 percentage points (1 % of
+    the size of a box), with images as independent draws. Findings are those hypotheses, of all with 20 labels and 10
+    images or more, that are rejected at a false discovery rate of 5 % (Benjamini and Hochberg).
     """
 
     kind: str
@@ -328,7 +328,8 @@ def findings_of(
         whole = np.array([n_labels.get(group, n) for group, n in zip(moments.group.tolist(), whole, strict=True)])
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
     enough &= (moments.n_others >= MIN_LABELS) | ~np.isnan(known) | by_image
-    p_values = np.where(two_sided, found.p_different, found.p_greater)
+    # also of kinds of which only more is a finding: so their intervals, which are two-sided, lie above the margin
+    p_values = np.where(two_sided, found.p_different, np.minimum(1.0, 2.0 * found.p_greater))
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
     # a pair is close only if it is so for both annotators: the larger p-value counts, in the row of the first one
     pairs = np.flatnonzero(code == CODES["close"]).tolist()

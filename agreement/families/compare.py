@@ -248,11 +248,12 @@ def _changes(
     waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
 
     def by_sample(run: ComparedRun) -> Iterator[Numbers]:
-        """The numbers that are known sample by sample, so that they can have an interval."""
+        """The numbers known sample by sample, so that they can have an interval, and those of the whole report."""
         # without resamples only the sums would be kept
         config = dataclasses.replace(run.context.config, resamples=max(run.context.config.resamples, 1))
         context = dataclasses.replace(run.context, clusters=ranks, config=config)
-        return (each for each in numbers_of(run.records.take(run.rows[rows]), context) if each.by_sample)
+        every = numbers_of(run.records.take(run.rows[rows]), context)
+        return (each for each in every if each.by_sample or any(len(key) == 1 for key in each.keys))
 
     def subtracted() -> Iterator[Numbers]:
         for both in zip_longest(by_sample(a), by_sample(b)):

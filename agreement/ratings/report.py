@@ -322,7 +322,10 @@ def _coefficients(
 ) -> dict[str, dict[str, float | None]]:
     """The coefficients of the whole table by name, then weights; None where undefined."""
     categories = np.arange(len(table.categories), dtype=np.float64)
-    functions = {**_COEFFICIENTS, "krippendorff_alpha": partial(weighted_alpha, undefined=context.config.undefined)}
+    functions: dict[str, Callable[..., float]] = {
+        **_COEFFICIENTS,
+        "krippendorff_alpha": partial(weighted_alpha, undefined=context.config.undefined),
+    }
     found: dict[str, dict[str, float | None]] = {
         name: {
             kind: number(function(positions, weights=table.weights(kind), categories=categories))

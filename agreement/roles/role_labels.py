@@ -482,7 +482,9 @@ def role_hashes(records: Records, context: ReportContext) -> Hashes:
     for each in (each.astype(np.float64) for each in numbers if each is not None):
         given = with_numbers(given, each)
     codes = labels.more("attributes")
-    for k, name in enumerate(context.config.attributes if codes is not None else ()):
+    for k, name in enumerate(context.config.attributes):
+        if codes is None:
+            break
         of_values = name_hashes([repr(value) for value in context.attribute_values.get(name, [None])])
         given = combined(given, of_values[codes[:, k]].view(np.int64))
     total += hash_sums(labels.sample, given, n_samples)

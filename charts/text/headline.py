@@ -113,7 +113,9 @@ def image_alpha_details(report: AgreementReport) -> list[Section]:
 
 
 def single_alphas(report: AgreementReport) -> list[Section]:
-    """The mean of the alphas of single samples, and where they are undefined."""
+    """The mean of the alphas of single samples, and where they are undefined; ratings and tags have none."""
+    if not report.has_objects and report.alpha.mean is None:
+        return []
     reasons = [f"{count:,} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
     facts = []
     if report.alpha.mean is not None:

@@ -169,11 +169,16 @@ def test_intervals_of_findings_have_the_level_of_what_was_selected() -> None:
     assert 0 < len(report.findings) < report.n_tested
     misses = next(each for each in report.findings if each.kind == "misses")
     degrees = misses.n_images - 1
-    error = (misses.difference - 0.02) / stats.t.isf(misses.p_value, degrees)
+    error = (misses.difference - 0.02) / stats.t.isf(misses.p_value / 2, degrees)
     reach = stats.t.isf(0.025 * len(report.findings) / report.n_tested, degrees) * error
     ends = misses.difference - reach, misses.difference + reach
     assert (misses.low, misses.high) == pytest.approx(ends, abs=1e-6)
     assert reach > 1.2 * stats.t.isf(0.025, degrees) * error
+    # few images: no interval of a finding contains 0
+    for seed in (2, 3, 11):
+        found = report_on(forgetful(generate(12, 3, seed), np.random.default_rng(seed))).findings
+        assert found
+        assert all(each.low > 0.0 for each in found if each.difference > 0.0)
 
 
 def test_the_order_of_annotators_and_images_changes_no_finding() -> None:

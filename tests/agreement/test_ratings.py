@@ -16,6 +16,7 @@ from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, m
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
+from annotator_agreement.agreement.families import ComparedRun, build_report, compare_runs
 from annotator_agreement.agreement.matching import verdict_names
 from annotator_agreement.agreement.ratings import compute as rating_compute
 from annotator_agreement.agreement.ratings import compute_ratings, mean_and_spread
@@ -316,6 +317,14 @@ def test_ratings_without_variation_have_no_interval_of_alpha_and_a_binomial_one_
 def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
     samples = _of_table(np.random.default_rng(0).gamma(2.0, size=(400, 3)))
     assert set(OF_NUMBERS.report(samples, level="ratio").intervals) == OF_SAMPLES
+    context, runs = OF_NUMBERS.context(level="ratio"), []
+    for each in (samples, [{**sample, 0: sample[1]} for sample in samples]):
+        records = OF_NUMBERS.record(each, context.config)
+        runs.append(ComparedRun(records, context, np.arange(400)))
+    compared = compare_runs(*runs, lambda rows: [{} for _ in rows], None, resamples=20, seed=0).numbers["alpha.pooled"]
+    alphas = [build_report(run.records, context).alpha.pooled for run in runs]
+    assert (compared.a, compared.b, compared.interval) == (*alphas, None)
+    assert compared.difference == pytest.approx(alphas[1] - alphas[0])
     assert "alpha.pooled" in OF_NUMBERS.report(samples, level="interval").intervals
 
 

@@ -229,6 +229,13 @@ def test_coefficients_do_where_one_class_prevails_what_is_said_of_them() -> None
     assert "chance: the less, the more one class prevails; it rises there, where kappa falls" in said
 
 
+@pytest.mark.parametrize("kind", ["tags", "classes"])
+def test_no_text_speaks_of_alpha_of_single_samples_where_there_is_none(kind: str) -> None:
+    report = KINDS[kind].report(KINDS[kind].samples(1, 30), resamples=0)
+    assert report.alpha.undefined["one_annotator"] > 0
+    assert "Alpha of single" not in report_text(report, full=True)
+
+
 def test_numbers_that_agree_by_the_tolerance_are_not_said_to_be_the_same() -> None:
     samples = [{0: float(k % 5), 1: float(k % 5 + (1 if k % 2 else -1))} for k in range(60)]
     report = KINDS["numbers"].report(samples, resamples=0, tolerance=1.0)
