@@ -114,7 +114,7 @@ def image_alpha_details(report: AgreementReport) -> list[Section]:
 
 def single_alphas(report: AgreementReport) -> list[Section]:
     """The mean of the alphas of single samples, and where they are undefined; ratings and tags have none."""
-    if FAMILIES[report.family].verdicts and not report.has_objects:
+    if report.alpha.mean is None and FAMILIES[report.family].verdicts and not report.has_objects:
         return []
     reasons = [f"{count:,} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
     facts = []
