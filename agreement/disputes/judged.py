@@ -88,7 +88,7 @@ class DecisionReport(ShowsItself):
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
     #: decided objects whose labels were changed to the decision; such a label counts for no annotator
     n_applied: int = 0
-    n_undrawn: int = 0  #: objects that somebody drew who decides, and no annotator: missed by all who were assigned
+    n_undrawn: int = 0  #: objects that no annotator drew, but whoever decided: missed by all who were assigned
     n_by_rule: int = 0  #: objects that a rule decided, which is no evidence of who was right
     #: counts of all annotators together on these objects, without shares; None if a rule decided nothing
     by_rule: AnnotatorDecided | None = None

@@ -33,11 +33,8 @@ _OF_COLORS = ("colorByAttribute", "valueColors")
 def entries(dataset: fo.Dataset) -> list[Entry]:
     """The entry of every run with settings, oldest first."""
     found = _state(dataset).get("runs")
-    return (
-        [entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("run_key"), str)]
-        if isinstance(found, list)
-        else []
-    )
+    runs = found if isinstance(found, list) else []
+    return [entry for entry in runs if isinstance(entry, dict) and isinstance(entry.get("run_key"), str)]
 
 
 def set_entry(dataset: fo.Dataset, entry: Entry) -> None:

@@ -58,8 +58,8 @@ def report_decisions(
     """Report on the decisions of a run: objects decided, accuracy of every annotator, and of the majority.
 
     An annotator's numbers count the decided objects of samples that the annotator was assigned to; if only disputed
-    objects were decided, they hold for disputed objects. An object that only somebody drew who decides was missed by
-    all annotators. A decision by a rule (``run.decisions.decide`` without
+    objects were decided, they hold for disputed objects. An object that no annotator drew, but whoever decided, was
+    missed by all of them. A decision by a rule (``run.decisions.decide`` without
     ``objects``) is no evidence of who was right: it counts in ``by_rule``, not in the numbers of annotators.
 
     Args:
@@ -149,7 +149,7 @@ class _Rows:
 
     def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
         self.opened, self.objects, units = opened, objects, objects.units
-        #: objects that somebody drew who decides, and no annotator: sample, decision and label of each
+        #: objects that no annotator drew, but whoever decided: sample, decision and label of each
         self.undrawn: list[tuple[int, Stored, Stored]] = []
         self.n_drawn_since = 0  #: such objects that an annotator has drawn since
         for sample, log in enumerate(objects.logs if opened.has_votes else ()):
