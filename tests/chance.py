@@ -1,4 +1,4 @@
-"""Which cases of a test ``make test`` runs: a few values of a parameter, a quarter of the random cases.
+"""Which cases of a test ``make test`` runs: a few values of a parameter, a quarter of the random cases (hypothesis: an eighth).
 
 ``make test-long`` runs all the others, and ``make test ARGS=…`` whatever is named.
 """
@@ -40,4 +40,4 @@ def some_seeds(n: int) -> range:
 
 def examples(n: int) -> settings:
     """Settings of hypothesis for so many examples, which are the same in every run."""
-    return settings(max_examples=max(10, n // 4) if FEW else n, deadline=None, derandomize=True)
+    return settings(max_examples=max(10, n // 8) if FEW else n, deadline=None, derandomize=True)

@@ -242,7 +242,7 @@ N_INTERVALS = {"classes": 4 + 3 * 2 + 3 * 2, "numbers": 4 + 3 * 2 + 3 * 2, "tags
 def test_intervals_are_those_of_reports_on_resampled_samples(kind: str, options: dict, clustered: bool) -> None:
     n = {"objects": 36, "masks": 24}.get(kind, 60)
     clusters = np.random.default_rng(0).integers(0, 66, n) if clustered else None
-    context = KINDS[kind].context(clusters=clusters, **{**options, "resamples": 25})
+    context = KINDS[kind].context(clusters=clusters, **{**options, "resamples": 12})
     records = KINDS[kind].record(KINDS[kind].samples(11, n), context.config)
     family = FAMILIES[records.family]
     keys = check_intervals(records, context, family.build, family.contents)

@@ -21,7 +21,7 @@ from annotator_agreement.metrics.geometry import Boxes
 
 pytestmark = pytest.mark.long
 
-N_DATA_SETS = 200
+N_DATA_SETS = 120
 N_SAMPLES = 100
 NUMBERS = ("alpha.pooled", "image_alpha.value", "score.mean", "existence.f1")
 
@@ -55,7 +55,7 @@ def _intervals(
 
 @pytest.fixture(scope="module")
 def simulated() -> tuple[dict[str, float], Ends]:
-    """The numbers of all data sets together, whose own error is a fourteenth of that of one, and their intervals."""
+    """The numbers of all data sets together, whose own error is an eleventh of that of one, and their intervals."""
     batch = simulate(HABITS, N_DATA_SETS * N_SAMPLES, np.random.default_rng(17), jitter=0.05).batch()
     records = records_of(batch, CONFIG)
     whole = estimates.estimates(_numbers(records), np.arange(records.n_samples), resamples=0, seed=0)
@@ -68,8 +68,8 @@ def test_intervals_contain_the_true_number_as_often_as_they_say_and_errors_are_t
 ) -> None:
     true, (low, high, error) = simulated[0][name], simulated[1][name].T
     assert len(low) == N_DATA_SETS
-    assert 0.92 <= ((low <= true) & (true <= high)).mean() <= 0.98
-    assert error.mean() == pytest.approx(np.std((low + high) / 2), rel=0.12)
+    assert 0.91 <= ((low <= true) & (true <= high)).mean() <= 0.985
+    assert error.mean() == pytest.approx(np.std((low + high) / 2), rel=0.15)
 
 
 #: of annotations that repeat: probabilities of the true classes, that somebody leaves an image empty, errs in the class
@@ -96,8 +96,8 @@ def _limit_of_repeated() -> float:
 
 @pytest.mark.parametrize("n_samples", [100, 400])
 def test_intervals_of_alpha_of_images_hold_where_annotations_repeat(n_samples: int) -> None:
-    records = records_of(_repeated(500 * n_samples, np.random.default_rng(19)), CONFIG)
+    records = records_of(_repeated(250 * n_samples, np.random.default_rng(19)), CONFIG)
     found = _intervals(records, n_samples, lambda data_set: [object_distances(data_set, CONTEXT).numbers(data_set)])
     low, high, _ = found["image_alpha.value"].T
-    assert len(low) == 500
-    assert 0.93 <= ((low <= _limit_of_repeated()) & (_limit_of_repeated() <= high)).mean() <= 0.97
+    assert len(low) == 250
+    assert 0.92 <= ((low <= _limit_of_repeated()) & (_limit_of_repeated() <= high)).mean() <= 0.98

@@ -98,12 +98,12 @@ RENAME = ("rename_agreement", "agreement", "renamed")
 #: least number of them
 LIFE = {
     "a run": (_nothing, ("compute_agreement", ANNOTATORS), QUICKLY, (1, 1), 10),  # register, declare, batches, results
-    "overwriting": (_of_two, ("compute_agreement", ANNOTATORS), {**QUICKLY, "overwrite": True}, (1, 5), 12),
+    "overwriting": (_of_two, ("compute_agreement", ANNOTATORS), {**QUICKLY, "overwrite": True}, (1, 7), 12),
     # the record, the groups, seven indexes, the colours
-    "settings": (_computed, ("configure_agreement_app",), EVERYTHING, (1, 4), 10),
+    "settings": (_computed, ("configure_agreement_app",), EVERYTHING, (1, 6), 10),
     "views": (_computed, ("save_agreement_views",), {}, (2, 3), 8),  # four views, and the dataset for each
-    "renaming": (_set_up, RENAME, {}, (2, 7), 30),
-    "deleting": (_set_up, ("delete_agreement", "agreement"), {}, (1, 4), 15),
+    "renaming": (_set_up, RENAME, {}, (2, 11), 30),
+    "deleting": (_set_up, ("delete_agreement", "agreement"), {}, (1, 6), 15),
 }
 
 
@@ -119,13 +119,13 @@ FRAME_FIELDS = [f"frames.{name}" for name in ANNOTATORS]
 
 
 @pytest.mark.parametrize("what", ["a run", "renaming"])
-def test_a_run_on_frames_killed_before_every_third_of_its_writes(killable, make_videos, what):
+def test_a_run_on_frames_killed_before_every_fifth_of_its_writes(killable, make_videos, what):
     videos = make_videos(random_videos([3, 3], seed=5))
     if what == "a run":
         prepare, call, options = _nothing, ("compute_agreement", FRAME_FIELDS), QUICKLY
     else:
         prepare, call, options = lambda dataset: compute_quickly(dataset, FRAME_FIELDS), RENAME, {}
-    assert kill_everywhere(killable, videos, prepare, *call, keys=("agreement", "renamed"), step=3, **options) > 7
+    assert kill_everywhere(killable, videos, prepare, *call, keys=("agreement", "renamed"), step=5, **options) > 7
 
 
 @pytest.mark.parametrize("what", ["a run", "a run with maps in files", "deleting"])
@@ -140,7 +140,7 @@ def test_a_run_on_masks_killed_before_some_of_its_writes_leaves_no_files(killabl
     else:
         prepare, call = _nothing, ("compute_agreement", ANNOTATORS)
     least = 4 if what == "deleting" else 10
-    assert kill_everywhere(killable, dataset, prepare, *call, first=2, step=3, **where) > least
+    assert kill_everywhere(killable, dataset, prepare, *call, first=2, step=5, **where) > least
     assert [path.read_text() for path in folder.iterdir()] == ["mine"]
 
 
@@ -175,7 +175,7 @@ def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(kill
     path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg", "rater_list": ["ann"]}], [box]))
     options = {"overwrite": True, "remove_others": True, "label_types": "polylines"}
     old, fields = Kept(dataset), set(dataset.get_field_schema())
-    for n in itertools.count(2, 2):
+    for n in itertools.count(2, 3):
         old.put_back()
         killed = killable(dataset, "import_annotations", str(path), kill_before=n, **options)
         dataset.reload()

@@ -189,8 +189,8 @@ def _number(what, text):
     return int(found[1 if found.lastindex else 0].replace(",", ""))
 
 
-def check_every_link(dataset, report):
-    """Compare what every link of the panel shows with the tables of the run, and with its number."""
+def check_every_link(dataset, report, *, every=1):
+    """Compare what every link of the panel (every so many-th of those alike) shows with the tables of the run."""
     shown, state = shown_of(dataset), panel_state_of(dataset, None)
     labels = open_run_labels(dataset, "agreement")
     expected, n_links = Expected(dataset, report, labels), Counter()
@@ -198,6 +198,8 @@ def check_every_link(dataset, report):
     for tab in view_model.view_model(shown, state)["tabs"]:
         for what, text, options in _links(view_model.view_model(shown, state, tab)):
             n_links[what] += 1
+            if n_links[what] % every:
+                continue
             view = samples_behind(dataset, state, {"options": options})
             if not set(options) - {"n_annotators", "min_score", "max_score"}:  # samples, with all their labels
                 if not labels.on_frames:
@@ -242,14 +244,13 @@ def test_of_crowds_labels_are_found_by_their_ids(make_dataset, n, in_one_field):
         make_dataset, 3, in_one_field=in_one_field, names=names, n_samples=2 if in_one_field else 3
     )
     report = compute_agreement(dataset, fields, resamples=0, progress=False, **options)
-    assert check_every_link(dataset, report)["pairs"] > 10
+    assert check_every_link(dataset, report, every=4)["pairs"] > 10
 
 
-@pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("labelled", TYPES, ids=lambda labelled: labelled.name)
-def test_of_all_label_types(private_fiftyone, tmp_path, labelled, seed):
-    random = Random(f"{seed} {labelled.name}")
-    dataset = labelled.dataset(seed, tmp_path)
+def test_of_all_label_types(private_fiftyone, tmp_path, labelled):
+    random = Random(f"0 {labelled.name}")
+    dataset = labelled.dataset(0, tmp_path)
     try:
         arguments = {**labelled.arguments(random, tmp_path), "invalid": "skip", "resamples": 0}
         try:
