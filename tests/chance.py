@@ -1,4 +1,4 @@
-"""Which cases of a test ``make test`` runs: a few values of a parameter, a quarter of the random cases (hypothesis: an eighth).
+"""Which cases of a test ``make test`` runs: a few values of a parameter, a quarter or an eighth of the random cases.
 
 ``make test-long`` runs all the others, and ``make test ARGS=…`` whatever is named.
 """

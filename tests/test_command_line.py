@@ -245,7 +245,10 @@ def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_d
         assert "Traceback" not in error, name
         assert "Exception ignored" not in error, name
         if "2> err" in line and outcome:
-            told = {1: "Not accepted by wanted1.json: of 900 requirements 900 failed. First: ", 2: "Cannot be judged by"}
+            told = {
+                1: "Not accepted by wanted1.json: of 900 requirements 900 failed. First: ",
+                2: "Cannot be judged by",
+            }
             assert f"annotator-agreement: {told[outcome]}" in error, name
         if name == "a full disk":
             assert "the answer could not be printed: [Errno 28] No space left on device" in error
