@@ -248,6 +248,7 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
                 if compared.is_model and kind.has_persons
                 else None,
                 n_undecided=int((compared.pairs.kind == UNDECIDED).sum()),
+                n_by_rule=context.details["roles"][k].get("n_by_rule", 0),
             )
         )
     return reports

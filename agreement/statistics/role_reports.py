@@ -217,6 +217,8 @@ class RoleReport(WithIntervals):
     #: whether a model is as good as a person; None for a reference, and where no two annotators share an image
     person: PersonComparison | None = None
     n_undecided: int = 0  #: labels of annotators left out, as their objects are not decided in a reference of decisions
+    #: decisions of the reference that a rule made from the labels of annotators, also of a report on a part of all
+    n_by_rule: int = 0
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.name!r}, annotators: {len(self.annotators)}, images: {self.n_samples}>"

@@ -222,6 +222,11 @@ def about_role(report: AgreementReport, role: RoleReport) -> str:
     note = f"{role.n_samples:,} {documents(report)} with it" + f", {role.n_without:,} without" * bool(role.n_without)
     if role.n_undecided:
         note += f"; left out: {role.n_undecided:,} labels of objects that nobody decided"
+    if role.n_by_rule:
+        note += (
+            f"; a rule made {role.n_by_rule:,} of its decisions from the labels of annotators, who then agree with it: "
+            "no evidence of who is right"
+        )
     if role.thresholds:
         note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
     return singular(note)

@@ -102,7 +102,7 @@ def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (
     """The context of a report: the entries on labels and roles that all families have, and ``more`` entries."""
     kinds, details = titles(source.kinds), more.pop("details", {})
     if source.roles:
-        said = ("name", "is_model", "of_attribute", "decided")
+        said = ("name", "is_model", "of_attribute", "decided", "n_by_rule")
         roles = [{name: getattr(role, name) for name in said} for role in source.roles]
         thresholds = [list(role.thresholds) for role in source.roles]
         details |= {"roles": [{**role, "thresholds": each} for role, each in zip(roles, thresholds, strict=True)]}

@@ -41,12 +41,16 @@ def with_roles(source: Source) -> Source:
         field = config.fields[0] if of_attribute else name
         inner = name.removeprefix(names.FRAMES_PREFIX)
         log = inner + names.DECISIONS_SUFFIX if gold_of(schema.get(name)) == inner else None
-        decided = None
-        if log is not None:  # number of decisions, and the id of the last
+        decided, n_by_rule = None, 0
+        if log is not None:  # number of decisions, the id of the last, and how many that hold a rule made
+            by_rule = {"$filter": {"input": f"${log}", "cond": {"$and": [*_IS_DECIDED, "$$this.by_rule"]}}}
             counts = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
+            counts["by_rule"] = {"$sum": {"$size": by_rule}}
             there, group = {"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **counts}}
-            decided = ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate([there, group]))
-        roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds, log, decided))
+            rows = list(source.collection.aggregate([there, group]))
+            decided = ", ".join(f"{row['n']} {row['last']}" for row in rows)
+            n_by_rule = sum(row["by_rule"] for row in rows)
+        roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds, log, decided, n_by_rule))
     return dataclasses.replace(source, roles=tuple(roles))
 
 
@@ -113,13 +117,14 @@ def check_roles(source: Source) -> None:
 
 #: column of query results with the names of the decided labels; length of the label id at the end of such a name
 _DECIDED, _ID_LENGTH = "decided_labels", 24
+#: conditions on a decision that holds and decides: a skipped object is not decided
+_IS_DECIDED = ({"$ne": ["$$this.choice", "skip"]}, {"$not": ["$$this.replaced_by"]})
 
 
 def decisions(source: Source) -> dict[str, Any]:
     """Projection of the decisions behind a role, if a role is a field of decisions; a skipped object is not decided."""
-    is_decided = {"$and": [{"$ne": ["$$this.choice", "skip"]}, {"$not": ["$$this.replaced_by"]}]}
     logs = [role.log for role in source.roles if role.log is not None]
-    current = [{"$filter": {"input": f"${log}", "cond": is_decided}} for log in logs]
+    current = [{"$filter": {"input": f"${log}", "cond": {"$and": [*_IS_DECIDED]}}} for log in logs]
     return {_DECIDED: {"$map": {"input": each, "in": "$$this.labels"}} for each in current}  # noqa: B035
 
 

@@ -75,6 +75,7 @@ class Role:
     decided: str | None = (
         None  #: state of these decisions: a text that changes with every decision, and when one is taken back
     )
+    n_by_rule: int = 0  #: how many of these decisions a rule made
 
 
 @dataclass(frozen=True)

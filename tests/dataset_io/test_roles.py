@@ -379,7 +379,13 @@ def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions
     assert {said[label_id] for label_id in others} <= {"right", "wrong_class"}
     out = StringIO()
     report.print_report(file=out)
-    assert f"left out: {len(left_out)} labels of objects that nobody decided" in " ".join(out.getvalue().split())
+    printed = " ".join(out.getvalue().split())
+    assert f"left out: {len(left_out)} labels of objects that nobody decided" in printed
+    by_rule = [entry for entry in entries if entry["by_rule"] and entry["choice"] != "skip"]
+    assert (
+        report.reference.n_by_rule == len(by_rule) == len(entries) - sum(each["choice"] == "skip" for each in entries)
+    )
+    assert f"a rule made {len(by_rule)} of its decisions" in printed
     run.decisions.decide("consensus", min_votes=2)
     against.update()
     fresh = aa.compute(labelled, ANNOTATORS, reference="agreement_gold", run_key="fresh", resamples=0).report
