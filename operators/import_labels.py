@@ -262,12 +262,20 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 def _options(params: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the import from the values of the form."""
-    chosen = {name: params[name] for name in ("into", "prefix", "field", "match", "clip", "no_labels")
-              if params.get(name)}  # fmt: skip
-    format = params.get("format") or "auto"
-    format = one_of("format", format, ("auto", *TITLES, *type_names()))
-    chosen["format"] = format if format in ("auto", *TITLES) else getattr(fot, format)
+    given, source = _given(params), _source(params)
+    chosen = {name: params[name] for name in ("into", "prefix", "field", "match", "clip") if params.get(name)}
+    format = one_of("format", params.get("format") or "auto", ("auto", *TITLES, *type_names()))
     columns = {meaning: params[f"column_{meaning}"] for meaning in _COLUMNS if params.get(f"column_{meaning}")}
+    # the App keeps what was filled in for another source, when the form no longer asks for it
+    if given == "folders" and params.get("no_labels"):
+        chosen["no_labels"] = params["no_labels"]
+    if given in ("files", "folders"):
+        columns = {meaning: column for meaning, column in columns.items() if meaning == "label"}
+    else:
+        format = format if format in ("auto", *TITLES) else "auto"
+        choices, _ = column_choices(Path(str(source)))
+        columns = {meaning: column for meaning, column in columns.items() if column in choices}
+    chosen["format"] = format if format in ("auto", *TITLES) else getattr(fot, format)
     existing = one_of("existing", params.get("existing") or "add", tuple(_EXISTING))
     return {
         **chosen,

@@ -195,7 +195,8 @@ def _wanted(form: Filled) -> tuple[list[Requirement], str] | None:
     if form.get("source") == _WRITTEN:
         text = form.get("written", "")
         return (requirements_in(text, "requirements"), "requirements") if text.strip() else None
-    if given or form.get("source") == _FILE:
+    # the App keeps a file that was chosen before one number
+    if form.get("source") == _FILE or (given and not form.get("source")):
         path = given.get("absolute_path") if isinstance(given, Mapping) and "requirements" not in given else given
         return read_requirements(path) if path else None
     keys = {"number": form.get("number", next(iter(_required_numbers(form)))), "at_least": form.get("at_least", 0.8)}

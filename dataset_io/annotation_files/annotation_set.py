@@ -145,6 +145,7 @@ class AnnotationSet:
     separate: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)
     #: names under which an image may be found if it is not found under its own
     other_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    several: set[str] = field(default_factory=set)  #: questions with any number of answers, also none
     #: whether a label is imported as every label type that suits it, as from COCO; else as it was drawn
     every_type: bool = False
     persons: dict[str, str] = field(default_factory=dict)  #: the person of each session, by name of the session

@@ -123,7 +123,7 @@ def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame
 def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: str) -> None:
     """Add the answers of a worker in Amazon's forms, by element: shapes, classes, texts and numbers."""
     for question, value in ((key, decoded(value)) for key, value in answer.items()):
-        said = value
+        said, is_set = value, isinstance(value, list)
         if isinstance(value, dict):
             size = decoded(value.get("inputImageProperties"))
             if isinstance(size, dict):
@@ -135,14 +135,18 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
             if drawn:
                 continue
             said = decoded(value.get("label", value.get("labels")))
+            is_set = isinstance(said, list)
             if said is None and value and all(str(is_on).lower() in ("true", "false") for is_on in value.values()):
                 said = [name for name, is_on in value.items() if str(is_on).lower() == "true"]
                 if not said and [*value] == ["on"]:  # a box that was not ticked
                     said = "off"
+                is_set = not said  # with one, they may be buttons of which one is pressed
         entries = said if isinstance(said, list) else [said]
         if any(entry is None or isinstance(entry, dict | list) for entry in entries):
             found.not_read(page, f"answers to {question!r} that cannot be read", where)
             continue
+        if is_set:
+            found.several.add(question)
         for entry in entries:
             number = as_number(entry)
             text = None if number is not None else str(entry).strip()

@@ -15,6 +15,7 @@ import bson
 import fiftyone as fo
 import fiftyone.core.labels as fol
 import numpy as np
+import shapely
 from bson import ObjectId
 from fiftyone.core.utils import serialize_numpy_array
 
@@ -135,9 +136,12 @@ def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None)
         for label in own:
             stored = fol.Classification if label.value is None else fol.Regression
             counts_of[label.question][stored if label.document is None else getattr(fol, label.document["_cls"])] += 1
+    for question in found.several if CLASSES in types else ():  # also if nobody chose an answer
+        if fol.Regression not in counts_of[question]:
+            several.add(question)
     answers = []
     for question, counts in sorted(counts_of.items()):
-        if len(counts) > 1 or (question in several and fol.Classification not in counts):
+        if len(counts) > 1 or (question in several and fol.Regression in counts):
             given = shown(f"{n} of type {kind.__name__}" for kind, n in counts.items())
             raise AgreementInputError(
                 f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
@@ -271,8 +275,8 @@ class LabelMaker:
                 self.has_open_lines |= not label.closed
             elif mask is not None:
                 self._reserve(math.prod(mask.shape))
-                outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels()).to_polyline(tolerance=1)
-                rings = [np.array(ring) for ring in outline.points]
+                box = np.array(_box_of(mask, page))
+                rings = [box[:2] + ring / mask.shape[::-1] * box[2:] for ring in _outline_rings(mask.pixels())]
             else:
                 corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
                 rings = [self._shares(corners, page)]
@@ -355,6 +359,19 @@ def _box_of(mask: Mask, page: ImageLabels) -> list[float]:
     width, height = page.size_px
     rows, columns = mask.shape
     return [mask.left / width, mask.top / height, columns / width, rows / height]
+
+
+def _outline_rings(pixels: BoolArray) -> list[FloatArray]:
+    """The rings around the pixels of a mask and around its holes, along the edges of pixels."""
+    edges = np.diff(np.pad(pixels, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    (row, start), end = np.nonzero(edges == 1), np.nonzero(edges == -1)[1]
+    union = shapely.union_all(shapely.box(start, row, end, row + 1))
+    rings = shapely.get_rings(
+        shapely.get_parts(shapely.simplify(union, 0))
+    )  # without the points between others of a line
+    if not len(rings):
+        raise _HoldsNothing("the mask is empty")
+    return [shapely.get_coordinates(ring)[:-1] for ring in rings]
 
 
 def _bounds(rings: list[FloatArray]) -> list[float]:

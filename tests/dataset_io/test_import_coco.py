@@ -8,6 +8,7 @@ import math
 import fiftyone as fo
 import numpy as np
 import pytest
+import shapely
 from pycocotools import mask as coco_masks
 
 from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, run_of, written
@@ -146,6 +147,29 @@ def test_shapes_masks_key_points_crowds_and_attributes(imported):
     assert math.isnan(pose.points[1][0])
     assert any("Run lengths must add up" in line for line in summary.left_out)
     assert dataset.get_field("ann_detections.detections.iscrowd") is not None
+
+
+def test_masks_given_as_polygons_run_along_the_edges_of_their_pixels(imported):
+    def cut(x, y, width, height):
+        pixels = np.zeros((20, 40), np.uint8)
+        pixels[y : y + height, x : x + width] = 1
+        return pixels
+
+    disc = (np.hypot(*(np.mgrid[:20, :40] + 0.5 - np.array([10, 20])[:, None, None])) < 7).astype(np.uint8)
+    masks = [cut(3, 4, 9, 6), cut(0, 0, 1, 1), cut(5, 5, 20, 1), cut(2, 2, 9, 9) - cut(5, 5, 3, 3),
+             cut(1, 1, 4, 4) | cut(20, 10, 5, 5), cut(1, 1, 4, 4) | cut(5, 5, 4, 4), disc]  # fmt: skip
+    packed = [coco_masks.encode(np.asfortranarray(mask))["counts"].decode() for mask in masks]
+    entries = [{"segmentation": {"size": [20, 40], "counts": each}, "bbox": [0, 0, 40, 20]} for each in packed]
+    dataset, _ = imported(coco(["1.jpg"], entries), who="ann", label_types="polylines")
+    y, x = np.mgrid[:20, :40] + 0.5
+    for mask, label in zip(masks, dataset.first().ann.polylines, strict=True):
+        rings = [shapely.linearrings(np.array(ring) * [40, 20]) for ring in label.points]
+        inside = sum(shapely.contains_xy(shapely.polygons(ring), x, y) for ring in rings) % 2
+        assert np.array_equal(inside, mask)
+        areas = [shapely.area(shapely.polygons(ring)) for ring in rings]
+        assert max(sum(areas), 2 * max(areas) - sum(areas)) >= mask.sum() - 1e-9
+        assert all(np.allclose(np.array(ring) * [40, 20], np.round(np.array(ring) * [40, 20])) for ring in label.points)
+    assert [len(dataset.first().ann.polylines[k].points[0]) for k in (0, 1, 2)] == [4, 4, 4]
 
 
 def test_the_score_of_keypoints_is_that_of_each_point_and_comes_back(imported, tmp_path):

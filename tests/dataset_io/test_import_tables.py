@@ -381,6 +381,22 @@ def test_the_request_for_consolidation_of_sagemaker(imported):
     assert "answers without a content that can be read: 1" in said_by(summary)
 
 
+def test_a_question_with_any_number_of_answers_may_have_none(imported):
+    def said(who, *chosen):
+        return {"workerId": who, "annotationData": {"content": json.dumps({"defects": {"labels": chosen}})}}
+
+    answers, names = [[said("w1", "scratch"), said("w2")], [said("w1", "dent"), said("w2", "dent")]], ["1.jpg", "2.jpg"]
+    content = [{"datasetObjectId": str(k), "dataObject": {"s3Uri": f"s3://bucket/{k + 1}.jpg"}, "annotations": own}
+               for k, own in enumerate(answers)]  # fmt: skip
+    dataset, summary = imported(content, names)
+    assert [None if each is None else len(each.classifications) for each in dataset.values("w2")] == [0, 1]
+    assert run_of(dataset, summary).n_rated == 2
+    for entry in content:
+        entry["annotations"] = [said("w1"), said("w2")]
+    dataset, _ = imported(content, names)
+    assert [len(each.classifications) for who in ("w1", "w2") for each in dataset.values(who)] == [0] * 4
+
+
 def test_responses_of_workers_of_sagemaker_have_their_images_in_the_manifest(imported, tmp_path):
     source = tmp_path / "my-job" / "annotations" / "worker-response"
     for number, answers in enumerate(({"w1": [4], "w2": []}, {"w1": [8]})):

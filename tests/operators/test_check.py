@@ -74,6 +74,9 @@ def test_a_file_is_chosen(operator, form, dataset, check, tmp_path):
     answer = check(**chosen)
     assert answer["outcome"] == "failed"
     assert "Not accepted by requirements.json" in answer["summary"]
+    # the App keeps the file when one number is chosen instead
+    answer = check(**{**chosen, "source": "number", "number": "existence.f1", "at_least": 0.0})
+    assert "Accepted by requirements:" in answer["summary"]
     # a caller gives only the path, or a mapping
     assert check(dataset.limit(1), requirements=str(path), within_view=True)["results"][0]["n_images"] == 1
     assert check(requirements=json.loads(path.read_text()))["outcome"] == "failed"

@@ -194,6 +194,18 @@ def test_columns_of_a_table_are_guessed_and_can_be_changed(importer, form, tmp_p
     assert dataset.first().ann.label == "cat"
 
 
+def test_what_was_filled_in_for_another_source_is_not_used(importer, form, tmp_path, export):
+    table = tmp_path / "table.csv"
+    table.write_text("image,annotator,class\n1.jpg,ann,cat\n1.jpg,bob,cat\n")
+    left = {"no_labels": "drew_nothing", "format": "YOLOv5Dataset", "column_label": "klass"}
+    for source in (table, export):
+        dataset = dataset_of(["1.jpg"])
+        chosen = {"given": "file", "file": {"absolute_path": str(source)}, **left}
+        inputs = form(importer, dataset, **chosen)
+        assert ("preview" in inputs, "problem" in inputs, "no_labels" in inputs) == (True, False, False)
+        assert foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen}).result["annotators"]
+
+
 def test_large_files_are_not_read_until_asked_for(importer, context, form, export):
     dataset = dataset_of(["1.jpg"])
     with export.open("a") as file:
