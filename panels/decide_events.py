@@ -39,7 +39,7 @@ def _seeking(what: str) -> Callable[[RunPanel, foo.ExecutionContext], None]:
 
     def seek(panel: RunPanel, ctx: foo.ExecutionContext) -> None:
         value = ctx.params.get("value")
-        if what == "votes" and str(value).isdigit():
+        if what == "votes" and str(value).isdecimal():
             value = int(value)
         chosen = None if value == ALL else value
         if value and not unusable_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:

@@ -77,7 +77,7 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
     for field, names in targets.items():
         for key, name in names.items():
             # MongoDB stores integer keys as text
-            value = int(key) if isinstance(key, str) and key.isdigit() else mask_value(key)
+            value = int(key) if isinstance(key, str) and key.isdecimal() else mask_value(key)
             if value is not None and name is not None:
                 found.setdefault(value, {})[field] = str(name)
                 shown_values.setdefault(value, key)

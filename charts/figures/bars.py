@@ -14,7 +14,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..objects.questions import drawn_by
 from ..reports.families import ClassValues, family_of
 from ..reports.role_sections import measure_of, person_sentence
-from ..text.words import capitalised, counted, documents, percent, shown_interval, shown_number, signed
+from ..text.words import capitalised, counted, documents, percent, shown_at_least, shown_interval, shown_number, signed
 from . import theme
 
 if TYPE_CHECKING:
@@ -173,7 +173,8 @@ def plot_iou(report: AgreementReport) -> go.Figure:
     theme.require(n, "no object was drawn by two annotators")
     finding = f"{local.measure} of two labels of one object, {n:,} pairs"
     if local.median_iou is not None:
-        finding = f"{local.measure} is {local.median_iou:.2f} or more for half of the {n:,} pairs of labels"
+        least = shown_at_least(local.median_iou, 2)
+        finding = f"{local.measure} is {least} or more for half of the {n:,} pairs of labels"
     title = f"{local.measure} of two labels of one object (1: identical)"
     return _histogram(local.iou_histogram, finding, local.mean_iou, local.measure, "pairs of labels", title)
 
@@ -188,7 +189,7 @@ def plot_scores(report: AgreementReport, scores: NDArray[np.float64]) -> go.Figu
     edges = np.round(np.linspace(0.0, 1.0, _SCORE_BINS + 1), 9)
     counts, _ = np.histogram(np.round(values, 9), bins=edges)
     median, n_full = float(np.median(values)), int((values > _FULL).sum())
-    finding = f"Half of {len(values):,} {what} score {median:.2f} or more"
+    finding = f"Half of {len(values):,} {what} score {shown_at_least(median, 2)} or more"
     if median > _FULL:
         finding = f"{n_full:,} of {len(values):,} {what} have full agreement (score 1)"
     title = "score (0: nothing in common, 1: identical)"

@@ -28,6 +28,7 @@ from ..text.words import (
     listed,
     most_frequent,
     percent,
+    shown_at_least,
     shown_interval,
     shown_number,
     shown_share,
@@ -81,18 +82,19 @@ def object_outcome(report: ObjectReport) -> str:
     if same is None:
         return f"No object was drawn by two annotators (F1 {shown_number(f1)})."
     said = [f"Two annotators draw the same object in {shown_share(f1)} of their labels (F1 {shown_number(f1)})"]
+    it = "it"
     if f1 > 1.0 - 1e-9:
-        said = [f"All {who} draw the same objects"]
+        said, it = [f"All {who} draw the same objects"], "them"
     if same < 1.0 - 1e-9:
-        said.append(f"give it the same class in {shown_share(same)} of cases")
+        said.append(f"give {it} the same class in {shown_share(same)} of cases")
     elif len(report.classes) + report.n_classes_unlisted > 1:
-        said.append("give it the same class")
+        said.append(f"give {it} the same class")
     iou, measure = report.localisation.mean_iou, report.localisation.measure
     if iou is not None and iou > 1.0 - 1e-9:
-        said.append("draw it at exactly the same place")
+        said.append(f"draw {it} at exactly the same place")
     elif iou is not None:
         loosely = "loosely, " if iou < LOOSE else ""
-        said.append(f"draw it {loosely}with a mean {measure} of {shown_number(iou)}")
+        said.append(f"draw {it} {loosely}with a mean {measure} of {shown_number(iou)}")
     return f"{', '.join(said[:-1])}, and {said[-1]}." if len(said) > 2 else f"{' and '.join(said)}."
 
 
@@ -232,7 +234,7 @@ def localisation_sentence(report: ObjectReport) -> str:
         return "Whoever drew the same object drew it at exactly the same place."
     told = []
     if local.median_iou is not None:
-        told.append(f"half of the pairs of labels have {shown_number(local.median_iou)} or more")
+        told.append(f"half of the pairs of labels have {shown_at_least(local.median_iou)} or more")
     loose = share_below(local.iou_histogram, LOOSE)
     if loose:
         told.append(f"{shown_share(loose)} have less than {LOOSE:g}")

@@ -159,7 +159,7 @@ def _template(text: str) -> Any:
 
 def anchor(section: Section) -> str:
     """The id of a section, for links."""
-    return re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
+    return re.sub(r"\W+", "-", section.title.lower()).strip("-") or "section"
 
 
 @dataclass(frozen=True, slots=True)

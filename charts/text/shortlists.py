@@ -18,7 +18,7 @@ from ...agreement.evidence.ranking import (
     supported,
 )
 from .sections import Column, Part, Section, table
-from .words import documents, shown_number
+from .words import documents, shown_at_least, shown_number
 
 #: up to so many annotators, or pairs, all are listed
 MOST_ANNOTATORS, MOST_PAIRS = 12, 10
@@ -73,9 +73,10 @@ def spread(entries: Sequence[Any], whole: float | None, what: str) -> str:
     scores = [entry.score for entry in entries if entry.score is not None]
     if not scores:
         return ""
-    low, middle, high = (shown_number(value, 2) for value in np.quantile(scores, [0.1, 0.5, 0.9]).tolist())
+    low, middle, high = np.quantile(scores, [0.1, 0.5, 0.9]).tolist()
     n_few = sum(supported(entry) is None for entry in entries)
-    said = f"Score of all {len(scores):,} {what}: {low} to {high} for the middle 80 %, half have {middle} or more"
+    ends = f"{shown_number(low, 2)} to {shown_number(high, 2)} for the middle 80 %"
+    said = f"Score of all {len(scores):,} {what}: {ends}, half have {shown_at_least(middle, 2)} or more"
     few = f", but {n_few:,} with {NOT_ENOUGH} or without an interval" if n_few else ""
     mean = f"the mean over all meetings of two annotators ({shown_number(whole, 2)})"
     return f"{said}. Ranked by the end of the interval nearer to {mean}{few}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,11 @@ def shown_number(value: float | None, digits: int = 3) -> str:
     shown = f"{value:.{digits}f}"
     # avoid -0.000
     return shown.removeprefix("-") if float(shown) == 0.0 else shown
+
+
+def shown_at_least(value: float, digits: int = 3) -> str:
+    """A number of which *or more* is said, so that it is rounded down."""
+    return shown_number(math.floor(round(value * 10**digits, 6)) / 10**digits, digits)
 
 
 def signed(value: float | None, digits: int = 3) -> str:

@@ -310,6 +310,8 @@ def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
     assert list(bars.y) == expected
     assert list(bars.x) == pytest.approx([0.025 + 0.05 * k for k in range(20)])
     assert figure.layout.title.text == "Half of 8 samples score 0.30 or more"
+    nearly = filled_report().plot_scores(pd.DataFrame({"score": [0.997, 0.997]}))
+    assert nearly.layout.title.text == "Half of 2 samples score 0.99 or more"
     assert [shape.x0 for shape in figure.layout.shapes] == [0.612]
 
 

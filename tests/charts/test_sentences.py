@@ -126,8 +126,8 @@ BEGINNINGS = [
     (object_outcome, {**_found(None, None, None, (0, 0, 0, None, None)), "n_rated": 3, "score": {"mean": 1.0, "n": 3}},
      "Nobody drew anything on 3 samples."),
     (object_outcome, _found(0.0, None, None, (4, 4, 0, None, None)), f"{NO_TWO} (F1 0.000)."),
-    (object_outcome, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw "
-     "it loosely, with a mean IoU of 0.630."),
+    (object_outcome, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give them the same class, and "
+     "draw them loosely, with a mean IoU of 0.630."),
     (object_outcome, _found(0.851, 0.848, 0.767), "Two annotators draw the same object in 85.1 % of their labels (F1 "
      "0.851), give it the same class in 84.8 % of cases, and draw it with a mean IoU of 0.767."),
     (object_outcome, _found(0.5, 1.0, 1.0), "Two annotators draw the same object in 50.0 % of their labels (F1 0.500), "
@@ -138,7 +138,7 @@ BEGINNINGS = [
     (object_outcome, {**_found(1.0, 1.0, 0.63), **FOUR}, "All annotators who share images draw the same objects, "),
     # with one class nothing is said of classes
     (object_outcome, {**_found(1.0, 1.0, 0.8), **FOUR, "classes": filled_values()["classes"][:1],
-     "n_classes_unlisted": 0}, "All annotators who share images draw the same objects and draw it with a mean IoU of "
+     "n_classes_unlisted": 0}, "All annotators who share images draw the same objects and draw them with a mean IoU of "
      "0.800."),
 ]  # fmt: skip
 #: the same, with what the sentence has somewhere
