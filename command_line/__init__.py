@@ -80,11 +80,16 @@ def _print(text: str, stream: TextIO) -> Exception | None:
 
 
 def _told(error: object) -> int:
-    _print(f"{_PROGRAM}: {' '.join(str(error).splitlines())}", sys.stderr)
+    said = " ".join(str(error).splitlines())
+    for argument, word in _WORDS.items():
+        said = said.replace(argument, word)
+    _print(f"{_PROGRAM}: {said}", sys.stderr)
     return NOT_COMPUTED
 
 
 _PROGRAM = "annotator-agreement"
+#: arguments in Python that messages name, and what they are called here
+_WORDS = {"overwrite=True": "--overwrite", "`media_dir=`": "--images", "`media_dir`": "--images"}
 
 
 class Answered:
@@ -109,7 +114,10 @@ def _dataset(given: argparse.Namespace, *, create: bool = False) -> Any:
 
     if given.dataset not in fo.list_datasets():
         if create:
-            return fo.Dataset(given.dataset, persistent=True)
+            try:
+                return fo.Dataset(given.dataset, persistent=True)
+            except ValueError as error:
+                raise AgreementInputError(f"DATASET must be a name for a dataset of FiftyOne: {error}") from error
         hint = did_you_mean(given.dataset, fo.list_datasets())
         raise AgreementInputError(f"DATASET must be a dataset of FiftyOne, got {given.dataset!r}{hint}")
     return fo.load_dataset(given.dataset)
@@ -155,11 +163,14 @@ def _source(files: Sequence[str]) -> Any:
 
 
 def _compute(given: argparse.Namespace) -> Answered:
+    from ..agreement.settings.errors import AgreementInputError
     from ..dataset_io import compute
 
     fields: Any = given.fields if len(given.fields) > 1 else given.fields[0]
     # all arguments by name: ``-o`` may give any, and a wrong name is refused by ``compute()``
     options = {"run_key": given.run, "overwrite": given.overwrite, "progress": False, **dict(given.option or ())}
+    if options["progress"] is not False:
+        raise AgreementInputError("`progress` must be left out: no command shows its progress")
     run = compute(**{"samples": _dataset(given), "fields": fields, **options})
     return Answered(_text_of(run.report), run.report.to_dict())
 

@@ -88,10 +88,12 @@ ERRORS = [
     (["compute", "{}", "alice", "bob", "-o", "ioo=1"], r"compute\(\) has no option 'ioo'; did you mean 'iou'"),
     (["compute", "{}", "alice", "bob", "-o", "fields=nobody"], r"nobody"),
     (["compute", "{}", "alice", "bob", "-o", "samples=1"], r"must be a FiftyOne dataset or view, got int"),
-    (["compute", "{}", "alice", "bob", "-o", "progress=1"], r"`progress` must be"),
+    (["compute", "{}", "alice", "bob", "-o", "progress=true"], r"`progress` must be left out"),
     (["compute", "{}", "alice", "bob", "-o", "iou=2"], r"`iou` must be in \(0, 1\], got 2"),
     (["check", "{}", "none.yaml"], r"`requirements` must be a readable file, got 'none.yaml'"),
     (["import", "{}", "a.json", "b.json"], r"Several files must be given as NAME=FILE"),
+    (["import", "", "a.json", "--create"], r"DATASET must be a name for a dataset of FiftyOne"),
+    (["compute", "{}", "alice", "bob"], r"or replace it with --overwrite"),
 ]
 
 

@@ -21,6 +21,7 @@ from ...agreement.matching.verdicts import CLASS_CONFLICT, VERDICTS
 from ...agreement.ratings.compute import agreeing
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import NO_LABEL
 from ...metrics.consensus.consensus import medians_by_group, quorum_votes, vote_classes
 from ...metrics.geometry.boxes import box_iou
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
@@ -258,7 +259,7 @@ class ObjectsToDecide:
 
     def shown(self, value: Any) -> str:
         """The class of a label as a text to show."""
-        return str(value)
+        return NO_LABEL if value is None else str(value)
 
     def code(self, label: Stored) -> int:
         """Code of the class of a stored label."""

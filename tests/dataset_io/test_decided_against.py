@@ -320,6 +320,14 @@ def test_the_list_to_send_has_everything_that_was_decided_against_somebody(datas
     refused(message, export_decided_against, dataset, "bob", path=tmp_path / "bob.txt")
 
 
+def test_a_label_without_a_class_is_no_class_called_none(make_dataset, tmp_path):
+    dataset = make_dataset({"alice": [[(None, (0.1, 0.1, 0.2, 0.2))]], "bob": [[]]})
+    compute_quickly(dataset, ["alice", "bob"])
+    one_by_one(dataset, {"alice": "detections"}, choice="none")
+    path = export_decided_against(dataset, "alice", path=tmp_path / "alice.csv")
+    assert [row["given"] for row in csv.DictReader(path.read_text("utf-8-sig").splitlines())] == ["(no label)"]
+
+
 def test_the_page_to_send_shows_pictures_and_what_is_right(make_dataset, tmp_path):
     place = (0.25, 0.25, 0.5, 0.5)
     dataset = make_dataset({"alice": [[("<b>", place)]], "bob": [[("bus", place)]], "carol": [[]]})
