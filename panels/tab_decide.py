@@ -224,11 +224,11 @@ def _described(
     decision = None if found.decision is None else found.decision["id"]
     place, none_label = {"document": found.document_id, "unit": found.unit, "decision": decision}, _NONE[opened.unit]
     none = {**place, "choice": "none"}
-    drew = {version.annotator: version for version in found.versions}
+    drew, measure = {version.annotator: version for version in found.versions}, labels.kinds[0].measure
     versions: list[dict[str, Any]] = [
         {
             "label": f"{name}: {drew[name].label}",
-            "hint": "" if drew[name].iou is None else f"IoU {shown_number(drew[name].iou, 2)} with the others",
+            "hint": "" if drew[name].iou is None else f"{measure} {shown_number(drew[name].iou, 2)} with the others",
             "colour": colours[name],
             "params": {**place, "choice": "version", "annotator": name},
         }

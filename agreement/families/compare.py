@@ -115,6 +115,8 @@ class AgreementComparison(ShowsItself):
     seed: int
     #: labels that decisions set between the runs; None if there are none
     decided: DecidedBetween | None = None
+    #: name of the similarity of two objects; "similarity" if the runs have different ones
+    measure: str = "IoU"
     #: versions of the formulas of both runs, where they differ: numbers may then differ for the same labels
     formulas: list[str] | None = None
     schema_version: int = names.SCHEMA_VERSION
@@ -231,6 +233,7 @@ def compare_runs(
         resamples=resamples,
         seed=seed,
         decided=decided,
+        measure=a.context.measure if a.context.measure == b.context.measure else "similarity",
         formulas=None if versions[0] == versions[1] else versions,
     )
 

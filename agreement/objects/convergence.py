@@ -95,8 +95,8 @@ class Convergence(WithIntervals, ShowsItself):
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
     averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
     all ordered pairs of annotators, on the images about which both were asked. Labels of annotators have no confidence:
-    all have the same score, so that they keep the order in which they are stored, as in COCO's own program. Undefined
-    numbers are None.
+    all have the same score, and the order of their ids. COCO's own program keeps the order of its file: of labels in
+    the order of ids its numbers are equal. Undefined numbers are None.
 
     References:
         D. Tschirschwitz, V. Rodehorst, "Label Convergence: Defining an Upper Performance Bound in Object Recognition

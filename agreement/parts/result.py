@@ -176,9 +176,13 @@ def trend_of(names: Sequence[str], reports: Sequence[AgreementReport]) -> Agreem
     """
     if len(reports) < 2:
         raise AgreementInputError(f"`runs` must be two runs or more, got {len(reports)}")
-    families = list(dict.fromkeys(report.family for report in reports))
-    if len(families) > 1:
-        raise AgreementInputError(f"`runs` must be on labels of one kind, got {' and '.join(families)}")
+    kinds = [
+        report.family + (f" at the level {level}" if (level := getattr(report, "level", None)) else "")
+        + (f" compared by {report.measure}" if report.has_objects else "")
+        for report in reports
+    ]  # fmt: skip
+    if len(set(kinds)) > 1:
+        raise AgreementInputError(f"`runs` must be on labels of one kind, got {' and '.join(dict.fromkeys(kinds))}")
     twice = repeated(names)
     if twice:
         raise AgreementInputError(f"`names` must be different, got {twice[0]!r} more than once; give `names`")

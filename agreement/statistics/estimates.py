@@ -288,7 +288,8 @@ def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int
 
 def is_share_name(name: str) -> bool:
     """True for the key of a number between 0 and 1."""
-    return _is_binomial(name, scores_are_shares=True) or _last_part(name) in _SIMILARITIES
+    last = _last_part(name)
+    return last != "n" and (_is_binomial(name, scores_are_shares=True) or last in _SIMILARITIES)
 
 
 def _is_binomial(name: str, scores_are_shares: bool) -> bool:

@@ -85,10 +85,10 @@ class MainNumber:
         """The title, with the name of the similarity."""
         return self.title.format(measure=measure)
 
-    def full_name(self) -> str:
+    def full_name(self, measure: str = "IoU") -> str:
         """The title, preceded by the question that the number answers."""
         question = QUESTIONS.get(self.group)
-        return f"{question} {self.name()}" if question else self.name()
+        return f"{question} {self.name(measure)}" if question else self.name(measure)
 
 
 def score(what: str) -> MainNumber:

@@ -43,8 +43,8 @@ _COLUMNS = {
     "accuracy": "accuracy",
     "mean_absolute_error": "mean absolute error",
     "score": "score",
-    "mean_iou": "mean IoU",
-    "iou": "IoU",
+    "mean_iou": "mean {measure}",
+    "iou": "{measure}",
     "alpha": "alpha",
 }
 #: title of a table, and header of its first column
@@ -145,13 +145,13 @@ def _verdict(comparison: AgreementComparison) -> Iterator[Part]:
         )
         yield Note(told, is_warning=True)
     if decided is not None and decided.n_labels:
-        said = _change_said(comparison.family, decided.numbers, _MOST_WITHOUT)
+        said = _change_said(comparison, decided.numbers, _MOST_WITHOUT)
         changed = f"nothing can be compared ({decided.n_left:,} left)"
         if said is not None:
             changed = f"({decided.n_left:,} left): {said}"
         yield f"Without these {what}s {changed}."
     has_decided = decided is not None and bool(decided.n_labels or decided.is_incomplete)
-    said = _change_said(comparison.family, comparison.numbers, _MOST_WITHOUT if has_decided else None)
+    said = _change_said(comparison, comparison.numbers, _MOST_WITHOUT if has_decided else None)
     if said is None:
         yield "Nothing can be compared: no number is defined in both runs."
         return
@@ -160,10 +160,12 @@ def _verdict(comparison: AgreementComparison) -> Iterator[Part]:
         yield Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True)
 
 
-def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None = None) -> str | None:
+def _change_said(
+    comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None
+) -> str | None:
     """Clause on the change of the numbers that have a card in the panel; None if none can be compared."""
     said = []
-    for each in FAMILIES[family].report.main_numbers:
+    for each in FAMILIES[comparison.family].report.main_numbers:
         change = numbers.get(each.key)
         if not each.card or each.below or change is None or change.difference is None:
             continue
@@ -176,7 +178,7 @@ def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None
             changed = "stays the same"
         elif change.interval is not None and not change.is_clear:
             changed += ", which chance may explain (the interval contains 0)"
-        said.append(f"{'the score' if each.key == 'score.mean' else each.name()} {changed}")
+        said.append(f"{'the score' if each.key == 'score.mean' else each.name(comparison.measure)} {changed}")
     return listed(said[:at_most]) if said else None
 
 
@@ -187,7 +189,11 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
         found: Change | None = entry[1] if number is None else entry.numbers.get(number)
         return found
 
-    first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
+    first = (
+        comparison.a
+        if number is None
+        else f"{_COLUMNS.get(number, number).format(measure=comparison.measure)}: {comparison.a}"
+    )
 
     def difference(entry: Any) -> Cell:
         """A difference and its interval: ``+0.021 [+0.004, +0.040]``."""
@@ -216,7 +222,7 @@ def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
 
 def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None) -> Part:
     known = FAMILIES[comparison.family].report.main_numbers
-    found = [(number.full_name(), numbers[number.key]) for number in known if number.key in numbers]
+    found = [(number.full_name(comparison.measure), numbers[number.key]) for number in known if number.key in numbers]
     return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
 
 

@@ -269,6 +269,7 @@ class AnnotationSet:
         for owner, pages in other.separate.items():  # every annotator's file has the predictions
             self.separate[owner] = pages | self.separate.get(owner, {})
         self.numbered |= other.numbered
+        self.several |= other.several
         self.every_type |= other.every_type
         self.other_names |= other.other_names
         self.persons |= other.persons

@@ -321,8 +321,8 @@ def gwet_ac2(
 ) -> float:
     """Gwet's AC2: chance agreement ``p_e = Σ w_ck Σ π_c (1 - π_c) / (K (K - 1))``, on hard ratings only.
 
-    Depends little on the prevalence of the categories, unlike kappa and alpha. Arguments as in :func:`fleiss_kappa`;
-    the number of ``categories`` matters, so list all that could have been chosen.
+    Rises where one category prevails, where kappa and alpha fall. Arguments as in :func:`fleiss_kappa`; the number of
+    ``categories`` matters, so list all that could have been chosen.
 
     Undefined:
         nan without a unit that two annotators rated, and with one category

@@ -54,6 +54,8 @@ def test_every_number_of_the_report_can_be_required(run):
         found = results[key]
         assert (found.value, found.low, found.high) == (value, interval["low"], interval["high"])
         assert (found.n_objects, found.n_images) == (run.report.n_units, run.report.n_rated)
+    reached = {key: {"number": key, "at_least": value} for key, value in known.items() if value is not None}
+    assert run.check({"requirements": reached}).passed  # also of counts, such as score.n
 
 
 def test_entries_of_the_report_have_numbers_too(run):

@@ -381,7 +381,7 @@ def test_the_request_for_consolidation_of_sagemaker(imported):
     assert "answers without a content that can be read: 1" in said_by(summary)
 
 
-def test_a_question_with_any_number_of_answers_may_have_none(imported):
+def test_a_question_with_any_number_of_answers_may_have_none(imported, tmp_path):
     def said(who, *chosen):
         return {"workerId": who, "annotationData": {"content": json.dumps({"defects": {"labels": chosen}})}}
 
@@ -391,6 +391,14 @@ def test_a_question_with_any_number_of_answers_may_have_none(imported):
     dataset, summary = imported(content, names)
     assert [None if each is None else len(each.classifications) for each in dataset.values("w2")] == [0, 1]
     assert run_of(dataset, summary).n_rated == 2
+    for name, entry in zip(("a", "b"), content, strict=True):  # of files with an image each, only the second has none
+        entry["annotations"] = [said("w1", "dent"), said("w2", *["dent"] * (name == "a"))]
+        for each in entry["annotations"]:
+            ticked = json.loads(each["annotationData"]["content"])["defects"]["labels"]
+            each["annotationData"]["content"] = json.dumps({"defects": {"dent": bool(ticked), "scratch": False}})
+        written(tmp_path / "request" / f"{name}.json", [entry])
+    dataset, _ = imported(tmp_path / "request", names)
+    assert [len(each.classifications) for each in dataset.values("w2")] == [1, 0]
     for entry in content:
         entry["annotations"] = [said("w1"), said("w2")]
     dataset, _ = imported(content, names)

@@ -14,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chance import examples, few
+from tests.dataset_io.kinds import boxes as random_boxes
+from tests.dataset_io.kinds import dataset_of
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.dataset_io.said import said_dataset
 from tests.datasets import random_annotators, random_videos
 
 from annotator_agreement import compute, load, trend
+from annotator_agreement.charts.reports import comparison_text
 from annotator_agreement.dataset_io.results import open_parts
 
 N = 40
@@ -306,6 +309,28 @@ def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
         refused(message, trend, *arguments)
     refused("The parts must be of one run to have a view", found.view, "second")
     second.delete()
+
+
+def test_runs_of_other_kinds_are_no_trend_and_their_similarity_has_no_name(make_dataset):
+    dataset, _, _ = dataset_of(make_dataset, "keypoints", 12)
+    for name in ANNOTATORS:
+        dataset.set_values(f"{name}_box", [random_boxes(np.random.default_rng(k)) for k in range(12)])
+        dataset.set_values(f"{name}_class", [fo.Classification(label="ab"[k % 2]) for k in range(12)])
+        dataset.set_values(f"{name}_number", [float(k % 3) for k in range(12)])
+    of = {
+        key: compute(dataset, [name + end for name in ANNOTATORS], run_key=f"of_{key}", resamples=0)
+        for key, end in (("points", ""), ("boxes", "_box"), ("classes", "_class"), ("numbers", "_number"))
+    }
+    message = "must be on labels of one kind, got objects compared by OKS and objects"
+    refused(message, trend, [of["points"], of["boxes"]])
+    message = "got ratings at the level nominal and ratings at the level interval"
+    refused(message, trend, [of["classes"], of["numbers"]])
+    assert of["points"].compare(of["boxes"]).measure == "similarity"
+    text = comparison_text(of["points"].compare(of["boxes"]))
+    assert "mean similarity" in text
+    assert "IoU" not in text
+    again = compute(dataset, ANNOTATORS, run_key="again", resamples=0)
+    assert "mean OKS" in comparison_text(again.compare(of["points"]))
 
 
 def test_values_of_labels_are_those_that_the_view_of_the_run_shows(make_dataset):
