@@ -71,6 +71,7 @@ def test_the_worst_come_first_and_units_are_shown_by_verdict(dataset):
         assert found == {name: counted[name] for name in wanted}
 
 
+@pytest.mark.long
 def test_a_view_shows_the_units_of_its_samples(dataset):
     part = dataset.limit(5)
     view = agreement_patches(part)
@@ -82,6 +83,7 @@ def test_a_view_shows_the_units_of_its_samples(dataset):
     assert set(hidden.distinct("alice.detections.label")) == {"cat"}
 
 
+@pytest.mark.long
 def test_the_view_can_be_saved_and_built_again_from_its_stages(dataset):
     view = agreement_patches(dataset, max_units=9)
     again = fo.DatasetView._build(dataset, view._serialize())

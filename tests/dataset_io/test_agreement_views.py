@@ -322,6 +322,7 @@ def test_views_can_be_serialised_saved_and_narrowed(case):
     assert keys(_shown(narrowed, where)) == table.where(expected)
 
 
+@pytest.mark.long
 def test_a_question_changes_nothing_and_none_shows_all_samples_of_the_run_with_an_index_too(make_dataset):
     dataset = make_dataset(_labels())
     compute_quickly(dataset.limit(18), NAMES)
@@ -373,6 +374,7 @@ def test_aliases_are_the_classes_that_they_stand_for_and_labels_without_one_have
         view_agreement(dataset, "of_bob", classes="pet")
 
 
+@pytest.mark.long
 def test_an_annotator_without_a_name_can_be_asked_for(make_dataset):
     dataset = make_dataset()
     join_fields(dataset, NAMES, "all")
@@ -383,6 +385,7 @@ def test_an_annotator_without_a_name_can_be_asked_for(make_dataset):
     assert set(shown) == {""}
 
 
+@pytest.mark.long
 def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
     whole, left, right, most = (0.1, 0.1, 0.6, 0.4), (0.1, 0.1, 0.4, 0.4), (0.5, 0.1, 0.2, 0.4), (0.1, 0.1, 0.42, 0.4)
     drawn = {"alice": [whole], "bob": [left, right], "carol": [most], "dave": []}
@@ -397,6 +400,7 @@ def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
     assert [label.annotator for label in shown.labels] == ["carol"]
 
 
+@pytest.mark.long
 def test_the_labels_that_a_run_made_are_left_out_where_labels_are_chosen(make_dataset):
     dataset = make_dataset(_labels())
     compute_quickly(dataset, NAMES)
@@ -408,6 +412,7 @@ def test_the_labels_that_a_run_made_are_left_out_where_labels_are_chosen(make_da
     assert view_agreement(dataset, max_score=0.5).get_field("agreement_units") is not None
 
 
+@pytest.mark.long
 def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
     annotators = _labels(3, 12)
     dataset, groups = make_dataset({}), [fo.Group() for _ in range(6)]
@@ -424,6 +429,7 @@ def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
     assert len(view_agreement(dataset, max_score=1.0)) == report.score.n
 
 
+@pytest.mark.long
 def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
     from annotator_agreement.dataset_io.database import pipeline_of
     from annotator_agreement.dataset_io.views import agreement_view

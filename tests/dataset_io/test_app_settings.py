@@ -81,6 +81,7 @@ def test_every_setting_is_undone_with_the_run_also_where_it_was_made_twice(datas
         assert stored(dataset) == before, setting
 
 
+@pytest.mark.long
 def test_settings_that_are_not_asked_for_any_more_are_undone(computed):
     before = _without_run(computed)
     configure_agreement_app(computed, **EVERYTHING)
@@ -94,6 +95,7 @@ def test_settings_that_are_not_asked_for_any_more_are_undone(computed):
     assert app_settings_of(computed, "agreement") == AppSettings()
 
 
+@pytest.mark.long
 def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(dataset, monkeypatch):
     before = stored(dataset)
 
@@ -113,6 +115,7 @@ def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(data
         assert stored(dataset) == before, step
 
 
+@pytest.mark.long
 def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     before = stored(dataset)
     compute_quickly(dataset)
@@ -127,6 +130,7 @@ def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_a_run_that_fiftyone_deleted_leaves_its_own_settings_but_not_those_of_the_user(dataset):
     before = stored(dataset)
     compute_quickly(dataset)
@@ -160,8 +164,8 @@ def test_a_run_is_deleted_whatever_somebody_wrote_into_the_settings(computed, ed
     assert not computed.has_run("agreement")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
-@pytest.mark.few(1)
 def test_the_settings_of_two_runs_are_undone_in_any_order_and_the_users_scheme_comes_back(dataset, order):
     mine = {"path": "bob", "fieldColor": "#ff00ff", "colorByAttribute": "label",
             "valueColors": [{"value": "dog", "color": "yellow"}]}  # fmt: skip
@@ -190,6 +194,7 @@ def test_the_settings_of_two_runs_are_undone_in_any_order_and_the_users_scheme_c
 # ---- the sidebar and indexes ----
 
 
+@pytest.mark.long
 def test_the_fields_of_a_run_have_a_group_of_their_own_and_later_ones_join_it(dataset):
     before = stored(dataset)
     compute_quickly(dataset)
@@ -207,6 +212,7 @@ def test_the_fields_of_a_run_have_a_group_of_their_own_and_later_ones_join_it(da
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
     dataset.add_sample_field("weather", fo.StringField)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
@@ -249,6 +255,7 @@ def test_what_the_user_changes_meanwhile_stays(computed):
     assert scheme.fields == [{"path": "alice", "fieldColor": "#123456"}, {"path": "bob", "colorByAttribute": "label"}]
 
 
+@pytest.mark.long
 def test_fields_go_back_to_where_they_stood(computed):
     groups = fo.DatasetAppConfig.default_sidebar_groups(computed)
     next(group for group in groups if group.name == "primitives").paths.remove("agreement_alpha")

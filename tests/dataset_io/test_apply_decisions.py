@@ -168,6 +168,7 @@ def test_boxes_stay_as_they_were_drawn_unless_asked(dataset):
     assert sum(each.n_geometry for each in of_boxes.annotators) > 5
 
 
+@pytest.mark.long
 def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(dataset):
     before = user_values(dataset, KEYS)
     report = report_decisions(dataset, resamples=0)
@@ -258,8 +259,8 @@ def test_labels_of_several_annotators_in_one_field_keep_the_type_of_the_attribut
     assert user_values(dataset, KEYS) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", few(["labels", "numbers", "tags", "masks", "texts", "integers"], 4))
-@pytest.mark.few(1)
 def test_what_was_said_of_whole_samples(make_dataset, kind):
     options = {"tolerance": 1} if kind == "numbers" else {}
     dataset = said_dataset(make_dataset, kind, 16, **options)
@@ -318,6 +319,7 @@ def test_frames_of_videos(make_videos):
     assert stored(videos) == before
 
 
+@pytest.mark.long
 def test_what_nobody_drew_is_added_for_all_who_were_assigned(make_dataset):
     dataset = make_dataset({"alice": [[]], "bob": [[]], "carol": [None]})
     compute_quickly(dataset)
@@ -359,6 +361,7 @@ def test_objects_whose_labels_or_decisions_were_edited_are_left_out(make_dataset
     assert len(third["carol"].detections) == 1
 
 
+@pytest.mark.long
 def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, monkeypatch):
     dataset = _bob_is_right(make_dataset, 2)
     written, ids = changing.swap, dataset.values("id")
@@ -386,6 +389,7 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
     assert [sample["alice"].detections[0].label for sample in dataset] == ["van", "car"]
 
 
+@pytest.mark.long
 def test_a_decision_that_is_applied_while_another_one_takes_its_place_is_read_again(make_dataset, monkeypatch):
     dataset = _bob_is_right(make_dataset, 1)
     before, written = user_values(dataset, KEYS), changing.swap

@@ -52,6 +52,7 @@ def _read(dataset, field, name="q"):
 PAIRS = [(True, "no"), (1, "high"), (True, 3), ([1, 2], "x"), (1, 2.5), ("a", "b")]
 
 
+@pytest.mark.long
 def test_a_copied_label_keeps_its_attributes_and_samples_stay_readable_whatever_the_types(computed):
     ann, bob = ({f"q{k}": values[side] for k, values in enumerate(PAIRS)} for side in (0, 1))
     dataset = computed(ann, bob)
@@ -64,6 +65,7 @@ def test_a_copied_label_keeps_its_attributes_and_samples_stay_readable_whatever_
     assert _read(dataset, "agreement_gold", "q0") == [PAIRS[0][0]] * 2
 
 
+@pytest.mark.long
 def test_an_attribute_that_was_declared_when_only_one_had_it_is_no_longer_declared(computed):
     dataset = computed({"q": True}, {})
     decide(dataset, choice="version", annotator="ann", all=True)
@@ -77,6 +79,7 @@ def test_an_attribute_that_was_declared_when_only_one_had_it_is_no_longer_declar
     assert _read(dataset, "agreement_gold") == ["partly"] * 2
 
 
+@pytest.mark.long
 def test_a_value_that_is_declared_nowhere_is_left_out_where_it_could_not_be_read(computed):
     dataset = computed({"q": True}, {"q": "no"}, dynamic=False)
     dataset.add_sample_field("ann.detections.q", fo.BooleanField)

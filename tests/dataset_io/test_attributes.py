@@ -47,6 +47,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.long
 def test_values_that_were_given_must_be_equal(make_dataset):
     dataset = shapes_dataset(
         make_dataset, *({name: [box(4, 3, 20, 10), box(30, 1, 5, 5)] for name in TRIO} for _ in VALUES)
@@ -68,6 +69,7 @@ def test_values_that_were_given_must_be_equal(make_dataset):
                 assert found == [VALUES[k][-1], AGREED], VALUES[k]
 
 
+@pytest.mark.long
 def test_an_attribute_conflict_comes_after_a_class_conflict_and_before_a_miss(make_dataset):
     def labels(state, label="cat"):
         places = [(4, 3, 10, 10), (20, 3, 6, 5), (30, 1, 5, 5)]

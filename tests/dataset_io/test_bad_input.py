@@ -127,6 +127,7 @@ UNUSABLE_BOXES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_unusable_boxes_are_counted_with_their_samples_unless_a_view_leaves_them_out(make_dataset):
     good, n = [[INSIDE, INSIDE]] * (len(UNUSABLE_BOXES) + 1), len(UNUSABLE_BOXES)
     dataset = make_dataset({"alice": good, "bob": good})
@@ -173,6 +174,7 @@ def test_boxes_of_which_most_are_in_pixels_are_refused(make_dataset, make_videos
 # ---- keys and fields that belong to something else ----
 
 
+@pytest.mark.long
 def test_the_key_of_a_run_and_keys_that_collide_with_it_are_refused(make_dataset):
     dataset = make_dataset()
     for first, second in permutations(["agreement", "agreement_iou"]):
@@ -238,6 +240,7 @@ def test_a_call_with_other_arguments_hears_how_to_call(lend):
 # ---- warnings ----
 
 
+@pytest.mark.long
 def test_labels_that_have_no_class_are_a_warning(make_dataset):
     place = (0.1, 0.1, 0.2, 0.4)
     for alice, warning in (
@@ -248,6 +251,7 @@ def test_labels_that_have_no_class_are_a_warning(make_dataset):
         assert compute_quickly(dataset, TWO).warnings == [warning]
 
 
+@pytest.mark.long
 def test_a_run_on_what_another_run_chose_says_so(make_dataset):
     dataset = make_dataset()
     assert compute_quickly(dataset).run.chosen_by is None
@@ -268,6 +272,7 @@ NARROWED = [
 ]
 
 
+@pytest.mark.long
 def test_a_view_that_filters_the_labels_of_some_annotators_is_a_warning(make_dataset):
     dataset = make_dataset()
     dataset.clone_sample_field("alice", "other")

@@ -209,6 +209,7 @@ def test_the_records_are_one_file_and_the_results_hold_the_report_alone(make_dat
         assert scores[sample.id] == pytest.approx(np.nan if (s := sample.agreement_score) is None else s, nan_ok=True)
 
 
+@pytest.mark.long
 def test_records_and_reports_of_datasets_that_fiftyone_deleted_are_removed_with_the_next_run(make_dataset):
     gone, dataset = make_dataset(random_annotators(5)), make_dataset(random_annotators(6))
     before = stored(dataset)
@@ -246,6 +247,7 @@ def test_a_file_with_a_name_like_ours_hinders_no_run_and_half_written_records_ar
     assert stored(small) == before
 
 
+@pytest.mark.long
 def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(small):
     compute_quickly(small)
     clone = small.clone()
@@ -258,6 +260,7 @@ def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(small):
         clone.delete()
 
 
+@pytest.mark.long
 def test_runs_of_an_older_version_say_that_they_must_be_computed_again(small, monkeypatch):
     before = stored(small)
     with monkeypatch.context() as patch:

@@ -41,6 +41,7 @@ def _earlier(dataset, seconds=60):
             collection.update_many({}, [{"$set": {"last_modified_at": before}}])
 
 
+@pytest.mark.long
 def test_edited_added_and_deleted_samples_are_counted_once(dataset):
     for is_new in (True, False):
         if not is_new:
@@ -58,6 +59,7 @@ def test_edited_added_and_deleted_samples_are_counted_once(dataset):
         assert changed_since(dataset) == 5, "an edited one"
 
 
+@pytest.mark.long
 def test_nothing_that_we_write_counts_and_it_hides_no_change(dataset):
     _earlier(dataset)
     compute_quickly(dataset)

@@ -105,8 +105,8 @@ def _at(report, path):
     return value
 
 
+@pytest.mark.long
 @each_case
-@pytest.mark.few(1)
 def test_a_run_does_not_differ_from_itself_and_swapping_two_runs_negates_their_differences(make, runs):
     dataset, *_ = runs(make)
     comparison = compare_agreement(dataset, "one", "same", resamples=100)
@@ -137,8 +137,8 @@ def test_a_run_does_not_differ_from_itself_and_swapping_two_runs_negates_their_d
     assert any(change.difference for change in changes.values())
 
 
+@pytest.mark.long
 @each_case
-@pytest.mark.few(1)
 def test_the_numbers_are_those_of_the_reports_on_the_samples_of_both(make, runs):
     dataset, fields, options, changed = runs(make)
     compute_quickly(dataset.limit(25), fields, run_key="first", **options)
@@ -168,6 +168,7 @@ def test_the_numbers_are_those_of_the_reports_on_the_samples_of_both(make, runs)
     assert "run_key" not in shown
 
 
+@pytest.mark.long
 def test_samples_are_listed_by_how_much_they_changed(boxes):
     compute_quickly(boxes, NAMES, run_key="places", iou=0.85, classes="ignore")
     comparison = compare_agreement(boxes, "one", "places", resamples=0)
@@ -203,6 +204,7 @@ def test_of_videos_whole_videos_are_resampled(make_videos):
     assert "frame_number" in comparison.to_dataframe("samples").columns
 
 
+@pytest.mark.long
 def test_a_view_limits_the_samples_that_are_compared_and_their_order_makes_no_difference(boxes):
     view = boxes.match_tags("none", bool=False).skip(10)
     comparison = compare_agreement(view, "one", "two", resamples=0)
@@ -278,6 +280,7 @@ def test_labels_set_by_decisions_are_counted_and_the_numbers_without_them_given(
     assert compare_agreement(dataset, "first", "agreement", resamples=0).decided is None
 
 
+@pytest.mark.long
 def test_intervals_depend_neither_on_the_order_of_samples_nor_on_which_run_is_the_first(make_dataset):
     labels, found = random_annotators(14, seed=8), []
     for order in (range(14), range(13, -1, -1)):

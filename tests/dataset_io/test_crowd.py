@@ -26,6 +26,7 @@ IS_CROWD = [(1, True), (True, True), ("1", True), ("yes", True), (0, False), (Fa
             ("no", False), ("False", False), ("", False), (None, False), (1.0, True)]  # fmt: skip
 
 
+@pytest.mark.long
 def test_values_of_the_attribute_are_read_as_people_mean_them_and_it_can_be_another_or_none(make_dataset):
     samples = [{"alice": [box(6, 4, 3, 3)], "bob": [_region(is_group=k == 0)]} for k in range(len(IS_CROWD) + 1)]
     samples[-1]["bob"] = [_region(attributes={"iscrowd": fo.BooleanAttribute(value=True)})]  # the old kind
@@ -44,6 +45,7 @@ def test_values_of_the_attribute_are_read_as_people_mean_them_and_it_can_be_anot
         assert dataset.values("alice.detections.agreement") == dataset.values("bob.detections.agreement") == found
 
 
+@pytest.mark.long
 def test_regions_of_samples_that_are_not_rated_have_no_verdict_and_annotators_of_an_attribute_may_draw_them(
     make_dataset,
 ):
@@ -62,8 +64,8 @@ def test_regions_of_samples_that_are_not_rated_have_no_verdict_and_annotators_of
     assert dataset.values("labels.detections.agreement") == [["crowd", "crowd", "lone"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
-@pytest.mark.few(1)
 def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
     """Without them, everything that is reported is the same."""
     rng = np.random.default_rng(12)

@@ -87,6 +87,7 @@ def states(dataset):
     return [decision.changed for decision in list_decisions(dataset)]
 
 
+@pytest.mark.long
 def test_a_version_is_a_copy_of_the_annotators_label_without_what_the_run_wrote(dataset):
     sample = dataset.skip(1).first()
     sample["bob"].detections[0]["occluded"] = True
@@ -162,6 +163,7 @@ def test_a_rule_decides_what_a_loop_over_the_labels_finds_and_is_undone_as_a_who
     assert changed_since(dataset) == 0
 
 
+@pytest.mark.long
 def test_decisions_outlive_runs_and_tell_when_labels_were_changed(dataset):
     conflict, missed = one(dataset, "class_conflict"), one(dataset, "missed")
     decide(dataset, choice="version", annotator="bob", objects=conflict)
@@ -188,6 +190,7 @@ def as_stored(dataset):
     return [{name: each[name] for name in each if name != "last_modified_at"} for each in documents_of(dataset)]
 
 
+@pytest.mark.long
 def test_deciding_again_replaces_and_every_step_is_undone_exactly(dataset):
     conflict = one(dataset, "class_conflict")
     versions = {name: {"choice": "version", "annotator": name} for name in ("alice", "bob")}
@@ -287,6 +290,7 @@ def test_every_type_of_objects_can_be_decided(make_dataset, make_videos, label):
     assert [(each.changed, each.edited) for each in list_decisions(dataset)] == [(False, False)] * 2
 
 
+@pytest.mark.long
 def test_objects_on_frames_are_decided(make_videos):
     labels = random_annotators(5, seed=5)
     videos = make_videos([{name: frames_of(*labels[name]) for name in ANNOTATORS}] * 2)

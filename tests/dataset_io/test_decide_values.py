@@ -47,8 +47,8 @@ def _majority(values):
     return (votes[0][0] if 2 * votes[0][1] > len(values) else None), votes[0][1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["labels", "texts"])
-@pytest.mark.few(1)
 def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind)
     before = stored(dataset)

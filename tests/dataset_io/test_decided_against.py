@@ -133,6 +133,7 @@ def test_the_report_is_what_loops_over_the_labels_find(dataset):
     assert {entry.recall for entry in report.annotators} != {1.0}
 
 
+@pytest.mark.long
 def test_a_consensus_is_what_resolve_units_writes_and_the_majority_of_four_is_right_or_wrong_or_none(make_dataset):
     annotators = ["alice", "bob", "carol", "dave"]
     lists = dict.fromkeys(annotators, "detections")
@@ -304,6 +305,7 @@ def test_the_printed_report_of_the_run_says_what_was_decided_unless_it_is_too_mu
     assert "The majority was right" not in text
 
 
+@pytest.mark.long
 def test_the_list_to_send_has_everything_that_was_decided_against_somebody(dataset, tmp_path):
     bob = next(entry for entry in report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
     path = export_decided_against(dataset, "bob", path=tmp_path / "bob.csv")

@@ -59,6 +59,7 @@ def app_state(dataset):
     return dataset.label_schemas, dataset.active_label_schemas, dict(dataset.app_config.plugins)
 
 
+@pytest.mark.long
 def test_the_field_of_decisions_can_be_edited_the_annotators_fields_are_shown_and_all_is_put_back(dataset):
     set_up(dataset)
     before = app_state(dataset)
@@ -94,6 +95,7 @@ def test_what_the_user_changes_meanwhile_stays_also_when_decisions_are_deleted(d
     assert not [name for name in plugins if "gold" in name]
 
 
+@pytest.mark.long
 def test_a_label_that_was_edited_is_as_it_was_written_after_undo(dataset):
     sample_id, unit = unit_of(dataset, "class_conflict")
     decide(dataset, min_votes=2, verdict="agreed")
@@ -152,6 +154,7 @@ def test_without_a_consensus_the_best_version_is_edited_and_a_form_decides_nothi
     assert of_two.first()[GOLD] is None
 
 
+@pytest.mark.long
 def test_a_form_that_is_left_takes_away_what_nobody_edited_and_nothing_else(of_two):
     for is_edited in (False, True):
         found = edit(of_two)

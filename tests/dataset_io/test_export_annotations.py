@@ -129,6 +129,7 @@ def _lists(dataset, field):
             for value in dataset.values(field)]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
 # without shrinking, which would make hundreds of datasets
@@ -136,7 +137,6 @@ def _lists(dataset, field):
     max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
 )
 @given(data=st.data())
-@pytest.mark.few(1)
 def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, format, data):
     dataset = _made(data.draw(_values(kind)))
     fields = [name for name in NAMES if dataset.has_field(name)]
@@ -187,6 +187,7 @@ TEXTS = ("=1+1", "+x", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "a\rb", "a\r\n
          "-")  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_table_holds_no_formula_and_gives_every_text_back(tmp_path):
     images = [f"{k}.jpg" for k in range(len(TEXTS))]
     dataset = sized(images, size=(WIDTH, HEIGHT))
@@ -361,6 +362,7 @@ def test_refusals(make_dataset, tmp_path):
     assert [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.long
 def test_a_replaced_file_keeps_its_mode(tmp_path):
     from annotator_agreement.dataset_io.results import write_file
 

@@ -104,6 +104,7 @@ def is_harmless(text: str) -> bool:
 OF_DIRECTION = re.compile("DIRECTIONAL|LEFT-TO-RIGHT|RIGHT-TO-LEFT|ARABIC LETTER MARK|FIRST STRONG")
 
 
+@pytest.mark.long
 @examples(150)
 @given(st.lists(st.sampled_from([*STEERING, *":#[v\n \t\u061c", "so[", "é", "🚗"]) | st.text(max_size=3)))
 def test_what_is_printed_is_harmless_whatever_it_is_made_of(parts: list[str]) -> None:
@@ -241,6 +242,7 @@ def test_paths_that_cannot_be_are_a_sentence(make_dataset, tmp_path, monkeypatch
     assert list_agreements(dataset) == ["agreement"]
 
 
+@pytest.mark.long
 def test_attributes_and_columns_with_names_that_cannot_be_stored_get_others(imported) -> None:
     images = [{"file_name": "1.jpg", "rater_list": ["ann", "bob"]}]
     for name in ("n\x00", "\x00", "\ud800x", "$\x00.y"):

@@ -252,6 +252,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.long
 def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_read(imported):
     for values, type_, read in VALUES:
         entries = [{**BOX, "attributes": {"depth": value}, "iscrowd": crowd}

@@ -289,8 +289,8 @@ def test_names_in_another_unicode_form_are_the_same(imported):
     assert dataset.distinct("Zoë.detections.label") == ["Möwe"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_one", [True, False])
-@pytest.mark.few(1)
 def test_a_run_points_out_names_that_are_spelt_alike_instead_of_blaming_the_guideline(of_one):
     dataset = dataset_of([f"{k}.jpg" for k in range(30)])
     for name, period in (("Ann", 2), ("ann", 3), ("bob", 5)):

@@ -190,6 +190,7 @@ def test_masks_at_the_borders_have_the_pixels_that_fiftyone_paints_and_empty_one
     assert len(placed_masks([], np.empty((0, 4)), np.empty((0, 2)))) == 0
 
 
+@pytest.mark.long
 def test_a_mask_that_was_cut_out_of_an_image_goes_back_to_where_it_was() -> None:
     n_lost = 0
     for width, height in ((49, 98), (640, 480), (1000, 333), (107, 7)):

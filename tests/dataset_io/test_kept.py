@@ -89,6 +89,7 @@ def test_runs_of_a_dataset_and_its_clone_leave_the_heatmaps_of_the_other_one(mak
             clone.delete()
 
 
+@pytest.mark.long
 def test_undo_leaves_a_decision_whose_label_somebody_edited(make_dataset):
     dataset = make_dataset(random_annotators(4, seed=5))
     decisions = aa.compute(dataset, ANNOTATORS, resamples=0).decisions
@@ -110,6 +111,7 @@ def test_undo_leaves_a_decision_whose_label_somebody_edited(make_dataset):
     assert len(decisions.list()) == 0
 
 
+@pytest.mark.long
 def test_who_was_asked_must_still_be_known(make_dataset):
     dataset = make_dataset(random_annotators(4, seed=5))
     dataset.set_values("raters", [list(ANNOTATORS)] * 4)

@@ -116,6 +116,7 @@ SEEN = [
 ]
 
 
+@pytest.mark.long
 def test_points_that_only_one_labelled_do_not_move_an_object_and_are_counted(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
     for alice, bob, visibility in SEEN:

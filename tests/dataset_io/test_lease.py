@@ -149,6 +149,7 @@ def test_fields_that_somebody_adds_between_reading_and_writing_stay(make_dataset
     assert "mine" not in dataset.get_field_schema()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["at once", "later"])
 def test_what_fiftyone_saves_by_position_while_fields_are_deleted_is_mended(make_dataset, monkeypatch, when):
     dataset = make_dataset()
@@ -211,6 +212,7 @@ def _meanwhile(monkeypatch, action):
         monkeypatch.setattr(f"annotator_agreement.dataset_io.{module}.work_through", work)
 
 
+@pytest.mark.long
 def test_of_two_runs_of_one_key_at_once_one_gets_a_sentence(make_dataset):
     dataset = make_dataset(random_annotators(30, seed=2))
     with ThreadPoolExecutor(2) as threads:
@@ -221,6 +223,7 @@ def test_of_two_runs_of_one_key_at_once_one_gets_a_sentence(make_dataset):
     assert run.Run(dataset, "agreement").report().n_samples == 30
 
 
+@pytest.mark.long
 def test_an_overwritten_run_touches_nothing_of_the_one_that_replaced_it(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(30, seed=2))
     n_files = stored(dataset)["n_files"]

@@ -46,6 +46,7 @@ def test_the_run_records_its_status_options_and_fields(make_dataset):
     assert list_agreements(dataset) == ["agreement"]
 
 
+@pytest.mark.long
 def test_renaming_moves_fields_and_report_and_deleting_leaves_the_dataset_and_other_runs_as_they_were(make_dataset):
     dataset = make_dataset(random_annotators(12))
     before = stored(dataset)
@@ -171,6 +172,7 @@ def test_renaming_keeps_null_and_absent_fields_and_the_indexes_and_the_sidebar_o
     assert "carol" not in document
 
 
+@pytest.mark.long
 def test_runs_are_renamed_and_deleted_with_label_fields_that_were_changed(lend):
     for change in ("renamed", "cloned", "deleted"):
         dataset = lend(run_on())
@@ -225,6 +227,7 @@ def _elsewhere(killable, dataset, function, **options):
     assert not killable(dataset, function, kill_before=None, **options)
 
 
+@pytest.mark.long
 def test_what_somebody_else_made_is_not_replaced_unasked_and_goes_with_its_run(killable, make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
@@ -241,6 +244,7 @@ def test_what_somebody_else_made_is_not_replaced_unasked_and_goes_with_its_run(k
         assert stored(dataset) == before, forget
 
 
+@pytest.mark.long
 def test_what_somebody_else_records_meanwhile_is_kept(killable, make_dataset, monkeypatch):
     dataset = make_dataset()
     before = stored(dataset)

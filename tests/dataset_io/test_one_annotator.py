@@ -86,6 +86,7 @@ def test_one_value_of_the_attribute_is_enough(labelled: fo.Dataset) -> None:
         aa.compute(labelled, "all", annotator_attribute="who", annotators=["alice"], run_key="other")
 
 
+@pytest.mark.long
 def test_alone_it_says_what_would_do(labelled: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match=r"needs at least 2 annotators, got 1 .*one is enough beside a `ref"):
         aa.compute(labelled, ["alice_boxes"])

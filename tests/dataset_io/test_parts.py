@@ -95,6 +95,7 @@ def assert_as_reports(run, parts, resamples=None):
                     assert math.isclose(part.numbers[number.key].rest, number.value(rest), abs_tol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", few([*FIELDS, "label", "occluded", "confidence", "alice.detections.label"], 1))
 def test_parts_have_the_numbers_of_the_report_on_their_samples(dataset, field):
     run = load(dataset)
@@ -143,8 +144,8 @@ def test_views_and_views_of_a_part_of_the_run(dataset):
     assert set(of_half.view("left").values("id")) == set(half.match(F("camera") == "left").values("id"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", few(["labels", "numbers", "tags", "masks", "texts", "integers"], 4))
-@pytest.mark.few(1)
 def test_every_label_type(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind, n=24, resamples=50)
     describe(dataset)
@@ -181,6 +182,7 @@ def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
     assert "20 values that fewer images have" in parts.to_markdown()
 
 
+@pytest.mark.long
 def test_a_list_declared_empty_divides_the_images_and_what_no_field_of_the_type_holds_is_no_value(lend):
     changed = lend(run_on(8))
     for sample, value in zip(changed.iter_samples(autosave=True), [[], ["dusk"], ["dusk", "rain"], []], strict=False):
@@ -244,6 +246,7 @@ def test_a_part_is_counted_and_viewed_by_one_rule(mixed, values):
     assert {part.n_samples for part in parts.parts if part.name == "(none)"} == ({len(nothing)} if nothing else set())
 
 
+@pytest.mark.long
 def test_the_panel_begins_with_a_field_that_divides_the_images(lend):
     made = lend(run_on(12))
     opened = open_parts(made, "agreement")

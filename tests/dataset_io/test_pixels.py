@@ -168,6 +168,7 @@ def _square(left):
     return mask
 
 
+@pytest.mark.long
 def test_where_all_pixels_are_ignored_nothing_is_defined(make_dataset):
     masks = {"alice": [np.full((3, 5), 255, np.uint8)], "bob": [np.ones((3, 5), np.uint8)]}
     dataset = masked_dataset(make_dataset, masks)
@@ -209,6 +210,7 @@ def test_colours_are_the_integers_that_fiftyone_has_for_them():
         np.testing.assert_array_equal(mask.values, rgb_array_to_int(image))
 
 
+@pytest.mark.long
 def test_masks_are_read_as_fiftyone_reads_them(make_dataset, tmp_path):
     mask = np.array([[0, 1, 1, 3], [3, 300, 300, 0], [0, 0, 60_000, 1]])
     Image.fromarray(mask % 2 > 0).save(tmp_path / "one_bit.png")  # white is 255
@@ -553,6 +555,7 @@ def _files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.long
 def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_maps_along(dataset, folder):
     before, files = stored(dataset), _files(folder)
     compute_quickly(dataset, ANNOTATORS, boundaries=True, disagreement_map=True)

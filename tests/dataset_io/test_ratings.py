@@ -100,6 +100,7 @@ def test_all_kinds_of_fields_give_what_loops_give_in_documented_fields(make_data
     assert dataset.values("agreement_n_annotators") == [len(given(row)) for row in rows]
 
 
+@pytest.mark.long
 def test_fields_of_one_comparable_kind_can_be_mixed(make_dataset):
     numbers = {"alice": [1, 2, 3, None], "bob": [1.0, 2.5, 3.0, 4.0], "carol": [1, 2, 4, 4]}
     kinds = {"alice": "IntField", "bob": "FloatField", "carol": "Regression"}
@@ -121,6 +122,7 @@ def test_fields_of_one_comparable_kind_can_be_mixed(make_dataset):
 # ---- views ----
 
 
+@pytest.mark.long
 def test_ratings_are_those_that_a_view_shows(make_dataset):
     dataset = rated_dataset(make_dataset, EXAMPLE, "Classification")
     compute_quickly(dataset.filter_labels("carol", F("label") == "cat", only_matches=False), NAMES)
@@ -365,6 +367,7 @@ PAIR = ["alice", "bob"]
 ALIASES = {"Cat ": "cat", "kitten": "cat"}
 
 
+@pytest.mark.long
 def test_labels_of_aliases_are_of_one_class_and_stay_as_they_are(make_dataset):
     places, given = [(2, 2, 8, 6), (12, 2, 8, 6), (22, 2, 8, 6)], (["Cat ", "dog", "cat"], ["cat", "dog", "kitten"])
     dataset = shapes_dataset(
@@ -388,6 +391,7 @@ CAT_AND_DOG = {"alice": ["Cat ", "dog", "kitten", "cat"], "bob": ["cat", "dog", 
 TAGS = {"alice": [["Cat ", "dog"], ["cat", "kitten"]], "bob": [["dog", "cat"], ["Cat "]]}
 
 
+@pytest.mark.long
 def test_ratings_and_tags_of_aliases_are_one_class(make_dataset):
     for field, labels, scores, majority in (
         ("Classification", CAT_AND_DOG, [1.0, 1.0, 1.0, 0.0], ["cat", "dog", "cat", None]),

@@ -29,6 +29,7 @@ def _named(dataset, field, relation, key="agreement"):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", few(range(2)))
 def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_dataset, seed):
     dataset, *_ = with_regions(make_dataset, seed, in_one_field=False, n_samples=40)
@@ -60,6 +61,7 @@ def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_da
         assert shown == expected
 
 
+@pytest.mark.long
 def test_a_view_of_the_panel_can_be_written_by_hand(lend):
     dataset = lend(run_on(30))
     for name, other in (("alice", "bob"), ("carol", "alice")):
@@ -80,6 +82,7 @@ def test_a_view_of_the_panel_can_be_written_by_hand(lend):
     assert ours - {None} == by_hand < all_of_hers
 
 
+@pytest.mark.long
 def test_an_update_takes_away_the_names_of_who_drew_it_meanwhile(make_dataset):
     box, other = [0.1, 0.1, 0.2, 0.2], [0.6, 0.6, 0.2, 0.2]
     alone = [("cat", box)]  # on the second image, where nobody is compared; on the third all agree
@@ -109,6 +112,7 @@ def test_an_update_takes_away_the_names_of_who_drew_it_meanwhile(make_dataset):
     assert "missed_by" in str(whole)
 
 
+@pytest.mark.long
 def test_tags_name_who_did_not_give_them_and_classes_who_gave_another(make_dataset):
     def tags(*names):
         return fo.Classifications(classifications=[fo.Classification(label=name) for name in names])

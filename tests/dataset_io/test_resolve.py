@@ -31,6 +31,7 @@ def _consensus(document, list_name="detections"):
     return {label["unit"]: label for label in (document.get("agreement_consensus") or {}).get(list_name) or []}
 
 
+@pytest.mark.long
 def test_a_unit_is_kept_if_enough_of_those_assigned_drew_it(dataset):
     for quorum in (0.01, 1 / 3, 0.5, 0.6, 0.75, 1.0, "majority"):
         made = resolve_units(dataset, quorum=quorum, ties="keep", overwrite=True)
@@ -62,6 +63,7 @@ def share(quorum, n_assigned):
     return 0.5 + 1 / (2 * max(n_assigned, 1)) if quorum == "majority" else quorum
 
 
+@pytest.mark.long
 def test_ties_are_left_out_and_counted_or_kept_with_all_leading_classes(dataset):
     before, wrong = stored(dataset), r'`quorum` must be "majority" or a share of the annotators in \(0, 1\], got'
     for options, message in (
@@ -93,6 +95,7 @@ def test_samples_without_enough_votes_have_an_empty_consensus_and_others_none(ma
     refused("`agreement_consensus` is a field of the dataset", compute_quickly, other)
 
 
+@pytest.mark.long
 def test_the_consensus_lives_and_dies_with_its_run(make_dataset):
     dataset = make_dataset(random_annotators(12))
     before = stored(dataset)
@@ -181,6 +184,7 @@ def test_a_unit_of_which_no_pixel_has_enough_votes_has_the_pixels_of_the_nearest
     assert label.mask.all()
 
 
+@pytest.mark.long
 def test_a_shape_outside_its_image_has_no_pixels_and_is_counted_and_images_need_a_size(make_dataset):
     outside = polygon(rectangle(WIDTH + 2, 2, 5, 5))
     labels = {"alice": [outside, polygon(rectangle(2, 2, 9, 9))], "bob": [outside.copy()]}
@@ -194,6 +198,7 @@ def test_a_shape_outside_its_image_has_no_pixels_and_is_counted_and_images_need_
         refused("must have an image size", call, dataset, shapes="vote")
 
 
+@pytest.mark.long
 def test_the_consensus_of_frames_is_on_frames(make_videos):
     videos = make_videos(random_videos([4], ("alice", "bob"), seed=5))
     compute_quickly(videos, ["frames.alice", "frames.bob"])

@@ -118,6 +118,7 @@ def test_two_runs_stand_side_by_side_and_empty_images_can_count_as_agreement(com
     assert len(seen) >= 3
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_the_batches(lend, monkeypatch):
     dataset = lend(run_on(24))
     whole = _without_facts(load_agreement(dataset))
@@ -140,6 +141,7 @@ def _without_facts(report):
     return values
 
 
+@pytest.mark.long
 def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
     dataset = make_dataset(random_annotators(30))
     by_field = compute_quickly(dataset, run_key="by_field")
@@ -197,6 +199,7 @@ def test_without_an_assigned_field_everybody_is_assumed_to_be_assigned_or_those_
     assert dataset.values("labels.detections.agreement") == [["agreed", "agreed", None], [None]]
 
 
+@pytest.mark.long
 def test_annotator_names_may_be_anything_and_whole_numbers_of_two_types_are_the_same(make_dataset):
     dataset = _attribute_dataset(
         make_dataset, [{"labels": _labels("Dr. $mith", 7)}, {"labels": _labels("Dr. $mith", 7)}]
@@ -244,6 +247,7 @@ def test_a_label_without_a_class_is_not_of_the_class_none(make_dataset):
     assert report.annotators[0].classes == {"(no label)": 1, "None": 1}
 
 
+@pytest.mark.long
 def test_a_label_id_that_stands_twice_in_a_list_gets_both_values(make_dataset):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.2, 0.2)), ("cow", (0.6, 0.1, 0.2, 0.2))]
     dataset = make_dataset({"alice": [boxes], "bob": [boxes[:1]]})

@@ -46,6 +46,7 @@ def numbers(report) -> list[tuple]:
     ]
 
 
+@pytest.mark.long
 def test_fields_of_one_person_stay_apart_and_are_compared_as_sessions(in_fields) -> None:
     plain = compute_quickly(in_fields, list(NAMES), run_key="plain")
     report = compute_quickly(in_fields, list(NAMES), annotators=SESSIONS)
@@ -67,6 +68,7 @@ def test_fields_of_one_person_stay_apart_and_are_compared_as_sessions(in_fields)
     delete_agreement(in_fields)
 
 
+@pytest.mark.long
 def test_values_of_the_attribute_may_be_sessions(in_fields, in_an_attribute) -> None:
     expected = compute_quickly(in_fields, list(NAMES), annotators=SESSIONS)
     persons = {"8": "alice", "9": "alice", "10": "bob"}
@@ -101,6 +103,7 @@ def test_values_that_are_not_mapped_are_not_compared(in_an_attribute) -> None:
         )
 
 
+@pytest.mark.long
 def test_other_label_types_keep_the_sessions_apart(make_dataset) -> None:
     given = {"alice_1": ["cat", "dog", "cat"], "alice_2": ["cat", "cat", "cat"], "bob": ["dog", "dog", "cat"]}
     tags = {name: [[value] for value in values] for name, values in given.items()}

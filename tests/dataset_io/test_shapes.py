@@ -58,6 +58,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset):
     pairs = list(itertools.product(KINDS, repeat=2))
     rows = [{"alice": [KINDS[a](3)], "bob": [KINDS[b](x)]} for a, b in pairs for x in (5, 3)]
@@ -99,6 +100,7 @@ def test_the_parts_of_a_polygon_are_one_object_and_rings_that_cross_themselves_a
     assert report.n_repaired == 2
 
 
+@pytest.mark.long
 def test_turned_boxes_are_polygons(make_dataset):
     # a square and itself turned by 45 degrees share a regular octagon
     upright, turned = (
@@ -335,6 +337,7 @@ def test_the_database_the_check_and_the_reader_find_the_same_labels_unusable(pri
 # ---- the verdicts ``split`` and ``duplicate``: one annotator drew an object in parts, or twice ----
 
 
+@pytest.mark.long
 def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the_list_but_none_outside_the_view(
     make_dataset,
 ):

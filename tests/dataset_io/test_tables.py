@@ -110,6 +110,7 @@ def _same_units(table, expected):
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
+@pytest.mark.long
 def test_the_rows_are_what_the_run_wrote_on_labels(boxes):
     report = load_agreement(boxes)
     expected = _stored_labels(boxes, ANNOTATORS, lambda field, label: field)
@@ -128,6 +129,7 @@ def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
         pd.testing.assert_frame_equal(part, kept)
 
 
+@pytest.mark.long
 def test_frames_have_their_number_in_the_rows_of_labels_and_rows_of_their_own_in_their_order(make_videos):
     dataset = make_videos(random_videos([6, 6]))
     compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
@@ -326,6 +328,7 @@ def _same(found, expected):
     np.testing.assert_allclose(found.to_numpy(np.float64), np.array(expected, np.float64), atol=1e-12)
 
 
+@pytest.mark.long
 def test_every_sample_has_a_row_with_what_was_written_on_it_also_of_a_view_and_of_deleted_ones(lend):
     dataset = lend(run_on())
     table = agreement_samples(dataset)
@@ -380,6 +383,7 @@ def test_a_sample_with_many_disputed_objects_comes_before_one_with_a_lower_score
     assert (found.n_disputed.tolist(), found.n_units.tolist()) == ([4, 2], [8, 2])
 
 
+@pytest.mark.long
 def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_videos):
     dataset = make_videos(random_videos([3] * 4, ["a", "b"]))
     compute_quickly(dataset, ["frames.a", "frames.b"])

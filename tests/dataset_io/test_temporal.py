@@ -32,6 +32,7 @@ def dataset(make_videos):
     return dataset
 
 
+@pytest.mark.long
 def test_intervals_are_matched_by_the_frames_that_they_share_to_which_their_ends_belong(dataset, capsys):
     report = compute_quickly(dataset, ANNOTATORS, iou=1 / 3)
     # frames 6 to 10 of 1 to 15; 20 to 26 of 20 to 29; nothing for the rest

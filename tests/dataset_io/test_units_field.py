@@ -29,6 +29,7 @@ from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.units import changing, units_field
 
 
+@pytest.mark.long
 def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
     dataset = make_dataset(random_annotators(40, seed=3))
     report = compute_quickly(dataset)
@@ -66,6 +67,7 @@ def test_labels_read_with_fiftyone_are_ordinary_labels(lend):
     assert "agreement_units" in run.Run(dataset, "agreement").config["fields_written"]
 
 
+@pytest.mark.long
 def test_units_of_one_field_with_several_annotators(make_dataset):
     dataset = make_dataset(random_annotators(15, seed=2))
     join_fields(dataset, ANNOTATORS, "labels")
@@ -293,6 +295,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 def test_a_unit_whose_labels_changed_is_left_out_and_counted(lend):
     for change, update in CHANGES.items():
         dataset = lend(run_on())
@@ -332,6 +335,7 @@ def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(co
 # ---- life ----
 
 
+@pytest.mark.long
 def test_units_are_renamed_and_removed_with_the_run(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)

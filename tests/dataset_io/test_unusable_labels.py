@@ -138,8 +138,8 @@ NO_TEXTS: dict[str, tuple[str, list[Any]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", NO_TEXTS)
-@pytest.mark.few(1)
 def test_classes_and_tags_that_are_no_texts(make_dataset, lend, kind: str) -> None:
     path, values = NO_TEXTS[kind]
     for value in values:

@@ -94,8 +94,8 @@ def no_whole_run(monkeypatch):
     monkeypatch.setattr(compute, "_all_again", refuse)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(2)
 def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whole_run, monkeypatch, kind):
     if kind == "crowd":  # of some samples the records do not tell what they had added
         monkeypatch.undo()
@@ -264,6 +264,7 @@ def test_the_state_before_is_kept_for_a_comparison_and_goes_with_the_run(dataset
     assert {**stored(dataset), "samples": None} == {**before, "samples": None}
 
 
+@pytest.mark.long
 def test_samples_that_somebody_keeps_on_changing_are_left_out_and_stay_changed(dataset, before_each_write):
     compute_quickly(dataset)
     _edit(dataset, bob=None)
@@ -279,6 +280,7 @@ def test_samples_that_somebody_keeps_on_changing_are_left_out_and_stay_changed(d
     before_each_write(lambda batch: None)
 
 
+@pytest.mark.long
 def test_a_field_that_somebody_deletes_meanwhile_leaves_no_values(dataset, before_each_write):
     compute_quickly(dataset)
     _edit(dataset, bob=fo.Detections())
@@ -287,6 +289,7 @@ def test_a_field_that_somebody_deletes_meanwhile_leaves_no_values(dataset, befor
     assert not dataset._sample_collection.count_documents({"agreement_score": {"$exists": True}})
 
 
+@pytest.mark.long
 def test_unusable_labels_are_refused_and_the_run_stays_as_it_was(dataset):
     report = compute_quickly(dataset)
     _edit(dataset, bob=fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, math.nan, 0.1])]))

@@ -60,6 +60,7 @@ def _by_frame(dataset, path):
     return [value for of_video in dataset.values(f"frames.{path}") for value in of_video]
 
 
+@pytest.mark.long
 def test_every_frame_is_compared_like_an_image_and_videos_get_means_sums_and_the_most_annotators(
     make_videos, make_dataset
 ):
@@ -96,6 +97,7 @@ def test_every_frame_is_compared_like_an_image_and_videos_get_means_sums_and_the
     assert dataset.values("agreement_n_annotators") == most == [2, 2, 2, 3]
 
 
+@pytest.mark.long
 def test_fields_are_declared_on_frames_labels_and_videos_renamed_and_deleted(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     before, paths = stored(dataset), {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
@@ -167,6 +169,7 @@ def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys)
     assert load_agreement(dataset) == report
 
 
+@pytest.mark.long
 def test_tracks_that_keep_their_partner(make_videos, capsys):
     # video 1: alice's track 1 is bob's track 5 on two frames, then his track 6; track 2 is alone on one of three
     # video 2: the same numbers are other tracks
@@ -207,6 +210,7 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch):
     assert whole.track_consistency is not None
 
 
+@pytest.mark.long
 def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     spans = ["alice_spans", "bob_spans"]
@@ -256,6 +260,7 @@ def _rated(*names):
     )
 
 
+@pytest.mark.long
 def test_assigned_annotators_are_listed_on_the_video_or_everybody_is_assigned_to_frames_with_labels(make_videos):
     dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}, {"labels": [_rated("ann", "cid")]}])
     dataset.set_values("raters", [["ann", "bea"], ["ann"]])

@@ -49,8 +49,8 @@ def assert_same(found, expected):
             assert found[path] == value, path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(1)
 def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make_dataset, kind):
     dataset, fields, options = dataset_of(make_dataset, kind, 24)
     options = {**options, "resamples": 50}
@@ -112,6 +112,7 @@ def test_of_groups_the_samples_of_all_slices_are_reported(make_dataset):
         assert agreement_on(view).n_samples == n
 
 
+@pytest.mark.long
 def test_a_run_knows_its_own_samples_only_without_those_deleted_or_added(lend):
     dataset = lend(run_on(20))
     compute_quickly(dataset.limit(8), run_key="eight")

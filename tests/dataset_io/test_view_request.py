@@ -100,6 +100,7 @@ def test_what_does_not_concern_the_labels_is_named(make_dataset):
             refused(message, view_agreement, dataset, **asked)
 
 
+@pytest.mark.long
 def test_what_was_deleted_by_hand_is_named_and_does_not_hinder_other_fields(lend):
     for path in ("other", "bob.detections.agreement_of", "agreement_score", "alice"):
         dataset = lend(run_on(10))

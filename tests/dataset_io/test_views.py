@@ -47,6 +47,7 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_none_and_empty_stay
     assert Counter(report.alpha.undefined) == Counter({"no_objects": 4, "one_annotator": 1})
 
 
+@pytest.mark.long
 def test_a_sorted_view_gives_the_same_report(lend):
     dataset = lend(run_on(16))
     by_path, plain = (
@@ -58,6 +59,7 @@ def test_a_sorted_view_gives_the_same_report(lend):
         assert dataset.values(path.format("agreement")) == dataset.values(path.format("by_path"))
 
 
+@pytest.mark.long
 def test_samples_that_are_left_out_or_chosen_by_chance_once_or_repeated(make_dataset):
     dataset = make_dataset()
     report = compute_quickly(dataset.concat(dataset.limit(2)), run_key="twice")
@@ -139,6 +141,7 @@ def _values(dataset, path):
     return {side: dataset.select_group_slices(side).values(path) for side in ORDER}
 
 
+@pytest.mark.long
 def test_all_slices_of_a_grouped_dataset_are_compared_or_chosen_and_one_without_samples_hides_nothing(grouped):
     report = compute_quickly(grouped)
     assert report.n_samples == 6
@@ -233,6 +236,7 @@ def computed(lend):
     return lend(_made_with_a_run)
 
 
+@pytest.mark.long
 def test_the_usual_views_show_as_many_labels_as_the_report_counts(dataset):
     report = compute_quickly(dataset)
     assert save_agreement_views(dataset) == USUAL
@@ -259,6 +263,7 @@ def test_other_labels_have_the_views_that_concern_them(make_dataset):
     assert len(classes.load_saved_view("agreement: class conflicts")) == 1
 
 
+@pytest.mark.long
 def test_deleting_the_run_removes_its_views_and_no_others_also_what_fiftyone_leaves_behind(dataset):
     before = _everything(dataset)
     compute_quickly(dataset)
@@ -280,6 +285,7 @@ def test_deleting_the_run_removes_its_views_and_no_others_also_what_fiftyone_lea
     assert _everything(dataset) == before
 
 
+@pytest.mark.long
 def test_a_view_of_the_user_is_never_touched(lend):
     for name in ("agreement: missed", "Agreement - MISSED"):
         computed = lend(_made_with_a_run)

@@ -73,6 +73,7 @@ def test_both_readings_are_what_runs_on_explicit_lists_find(make_dataset):
         assert drew_nothing.other_reading.no_labels == "not_assigned"
 
 
+@pytest.mark.long
 def test_lists_of_every_annotator_are_counted_and_the_rules_have_a_row_of_the_other_reading(make_dataset):
     report = compute_quickly(make_dataset(SPARSE), ["alice", "bob"])
     counts = [(entry.name, entry.n_labels, entry.n_empty, entry.n_null) for entry in report.run.lists]
@@ -94,6 +95,7 @@ def test_lists_of_every_annotator_are_counted_and_the_rules_have_a_row_of_the_ot
     assert alike.warnings == []
 
 
+@pytest.mark.long
 def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
     dataset = make_dataset(SPARSE)
     report = compute_quickly(dataset, ["alice", "bob"])
@@ -130,6 +132,7 @@ def test_a_mapping_is_by_annotator_or_field(make_dataset):
     assert "alice: drew nothing" in report_text(report)
 
 
+@pytest.mark.long
 def test_the_field_with_the_assigned_annotators_tells_by_names_or_fields(make_dataset):
     dataset = make_dataset(SPARSE)
     dataset.set_values(
@@ -159,6 +162,7 @@ def test_with_one_field_for_all_a_null_list_is_one_of_everybody(make_dataset):
     assert lists == [("r1", 2, 1, 1), ("r2", 1, 2, 1)]
 
 
+@pytest.mark.long
 def test_tags_are_read_both_ways(make_dataset):
     given = {"a": [["x"], ["x", "y"], None, ["y"], []], "b": [["x"], ["y"], ["x"], None, []]}
     given |= {f"{name}_explicit": [tags or [] for tags in of] for name, of in given.items()}

@@ -95,6 +95,7 @@ def test_the_next_run_gets_a_key_of_its_own_in_the_form_and_without_one(compute,
         assert run(compute, dataset, fields=ANNOTATORS, **params)[0]["run_key"] == expected
 
 
+@pytest.mark.long
 def test_executing_writes_the_fields_returns_a_readable_result_and_reloads_the_dataset(compute, make_dataset, run):
     dataset = make_dataset()
     result, requests = run(compute, dataset, fields=ANNOTATORS)
@@ -121,6 +122,7 @@ def test_all_options_of_the_form_reach_the_run(compute, make_dataset, run):
     assert {name: recorded[name] for name in options} == options
 
 
+@pytest.mark.long
 def test_a_delegated_run_reports_its_progress_and_masks_have_their_map(compute, make_dataset):
     service, mask = DelegatedOperationService(), np.eye(20, 40, dtype=np.uint8)
     masks = masked_dataset(make_dataset, {"alice": [mask], "bob": [mask]})
@@ -139,6 +141,7 @@ def test_a_delegated_run_reports_its_progress_and_masks_have_their_map(compute, 
     assert sample.later_map.map.max() == 0
 
 
+@pytest.mark.long
 def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its_annotators_coloured(
     compute, context, make_dataset
 ):

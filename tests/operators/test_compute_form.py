@@ -55,6 +55,7 @@ def _offered(inputs):
     return {choice["value"] for choice in inputs["fields"]["view"]["choices"]}
 
 
+@pytest.mark.long
 def test_fields_that_end_alike_are_chosen_and_those_that_can_be_compared_with_them_offered(compute_form):
     assert compute_form()["fields"]["default"] == ["alice_boxes", "bob_boxes"]
     shapes = {"alice_boxes", "bob_boxes", "alice_polygons", "bob_polygons"}
@@ -106,6 +107,7 @@ def test_only_options_that_apply_are_shown(compute_form, endings, entered, shown
         assert inputs["level"]["type"]["values"] == LEVELS[endings]
 
 
+@pytest.mark.long
 def test_every_choice_is_explained(compute_form):
     for ending in (*LABEL_TYPES, "rating"):
         for name, entry in compute_form(fields=[f"alice_{ending}", f"bob_{ending}"], run_key="agreement").items():
@@ -117,6 +119,7 @@ def test_every_choice_is_explained(compute_form):
             assert entry["view"].get("label") or entry.get("label")
 
 
+@pytest.mark.long
 def test_attributes_of_any_list_can_name_the_annotator_but_not_what_a_run_wrote(dataset, compute_form):
     dataset.add_sample_field("alice_polygons.polylines.rater", fo.StringField)
     info = {"annotator_agreement": "first"}
@@ -178,6 +181,7 @@ def test_an_attribute_that_is_not_declared_can_be_typed(make_dataset, operator):
     assert foo.execute_operator(uri, {"dataset": dataset, "params": params}).result["score"] == 1.0
 
 
+@pytest.mark.long
 def test_a_caller_without_a_form_hears_of_options_that_have_no_effect(dataset, compute_form, operator):
     masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
     refused = "`iou` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
@@ -260,6 +264,7 @@ def test_the_attribute_that_names_annotators_and_their_list_are_guessed(rated, o
     assert set(_attributes(inputs)) == {"rater", "area"}
 
 
+@pytest.mark.long
 def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
     compute = operator("compute_agreement")
     rated.clone_sample_field("labels", "theirs")
@@ -275,6 +280,7 @@ def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
     assert "preset" not in other
 
 
+@pytest.mark.long
 def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form):
     dataset = make_dataset({name: [[BOX]] for name in ("labels", "more")})
     compute_agreement(dataset, ["labels", "more"], resamples=0)
@@ -338,6 +344,7 @@ def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, 
     assert problem.endswith("use another key, or replace it with the switch “Overwrite”")
 
 
+@pytest.mark.long
 def test_of_views_of_objects_the_whole_dataset_is_computed_and_the_view_is_left(make_dataset, operator, context):
     dataset, compute = make_dataset(), operator("compute_agreement")
     given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True}

@@ -40,6 +40,7 @@ def export(operator):
     return operator("export_agreement")
 
 
+@pytest.mark.long
 def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path):
     path = export_agreement(dataset, path=tmp_path / "report.html")
     text = path.read_text("utf-8")
@@ -52,6 +53,7 @@ def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path)
         assert f"<td>{name}</td>" in text
 
 
+@pytest.mark.long
 def test_tables_are_files_of_a_folder_or_a_zip(dataset, tmp_path):
     folder = export_agreement(dataset, path=tmp_path / "tables", format="csv")
     archive = zipfile.ZipFile(export_agreement(dataset, path=tmp_path / "tables.zip"))
@@ -138,6 +140,7 @@ def test_every_format_of_the_form_is_written_where_the_path_follows_the_format(e
     assert written == json.loads(json.dumps(load_agreement(dataset).to_dict()))
 
 
+@pytest.mark.long
 def test_the_link_leads_to_the_page(export, dataset, run, tmp_path):
     path = str(tmp_path / "a report.html")
     result, _ = run(export, dataset, run_key="agreement", format="html", path=path)

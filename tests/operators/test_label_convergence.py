@@ -50,6 +50,7 @@ def test_only_the_evaluated_images_count(dataset) -> None:
     assert results.metrics()["label_convergence"] == pytest.approx(2 * 2 / (2 + 3))
 
 
+@pytest.mark.long
 def test_a_threshold_between_those_of_coco_is_no_metric_and_says_why(dataset, caplog) -> None:
     results = _evaluate(dataset, iou=0.52)
     assert "label_convergence" not in results.metrics()

@@ -29,6 +29,7 @@ def view_agreement(operator):
     return operator("view_agreement")
 
 
+@pytest.mark.long
 def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dataset, make_dataset, form):
     inputs = form(view_agreement, dataset)
     assert inputs["verdict"]["type"]["values"][:3] == ["any", "agreed", "class_conflict"]

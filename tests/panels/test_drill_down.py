@@ -141,6 +141,7 @@ def test_a_click_on_a_header_sorts_the_table_and_the_next_one_reverses_it(event,
     assert len(_units(opened.view(dataset))) == min(counts)
 
 
+@pytest.mark.long
 def test_back_returns_to_the_view_before_the_first_drill_down(event, dataset, state):
     mine = dataset.match({"agreement_n_annotators": 3}).limit(30)
     click, state = lone_row(event, dataset, state), of_tab(state, "objects")
@@ -193,6 +194,7 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
     assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 
+@pytest.mark.long
 def test_the_tabs_stand_above_the_numbers_which_only_overview_shows_in_full(event, dataset, state):
     for tab, full in (("overview", True), ("annotators", False), ("decide", False), ("rules", False)):
         parts = list(event("refresh", dataset, of_tab(state, tab)).parts)

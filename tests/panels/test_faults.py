@@ -93,6 +93,7 @@ def test_every_event_after_somebody_deleted_the_run(event, dataset, state):
         assert "compute" in sent.parts
 
 
+@pytest.mark.long
 def test_every_event_after_fiftyone_deleted_the_run_and_left_its_fields(event, dataset, state):
     dataset.delete_run("agreement")
     for method, params in EVENTS:
@@ -131,8 +132,8 @@ def test_two_panels_have_a_state_of_their_own(event, dataset):
     assert "of at least 0.9" in other("on_load", dataset, back.state).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", ["running", "failed", "deleting"])
-@pytest.mark.few(1)
 def test_drill_downs_of_a_run_that_is_computed_again_meanwhile(event, dataset, state, status):
     config = dataset.get_run_info("agreement").config
     config.status = status
@@ -206,6 +207,7 @@ def test_what_no_list_offers_is_not_looked_for(event, dataset, state, what, valu
     assert sent.state["decide"].get(what) is None
 
 
+@pytest.mark.long
 def test_the_runs_of_the_dataset_are_looked_up_once_for_a_click(event, dataset, state, monkeypatch):
     module = sys.modules[type(foo.get_operator(URI)).__module__.rpartition(".")[0] + ".run_panel"]
     looked, look = [], module.panel_state_of

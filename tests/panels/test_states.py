@@ -111,6 +111,7 @@ def test_a_run_whose_process_was_killed_says_so(event, dataset):
     assert {"controls", "compute"} <= set(sent.parts)
 
 
+@pytest.mark.long
 def test_a_completed_run_is_shown_rather_than_one_that_failed(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="a_first", resamples=0, progress=False)
     _set_config(dataset, "a_first", status="failed", error="x")
@@ -147,6 +148,7 @@ def test_fields_deleted_by_hand_leave_the_numbers_and_a_warning(event, dataset):
     assert not opened.of("set_view")
 
 
+@pytest.mark.long
 def test_what_others_change_meanwhile_is_shown_at_the_next_event(event, dataset):
     before = event("refresh", dataset, of_tab({}, "rules"))
     assert not event("on_change_view", dataset, before.state).requests
@@ -187,6 +189,7 @@ def test_a_tab_and_the_order_of_a_table_are_not_told_to_the_app_until_something_
     assert (sent.state["tab"], list(sent.state["sort"])) == ("objects", ["verdicts"])
 
 
+@pytest.mark.long
 def test_two_windows_with_one_panel_in_different_tabs_lead_to_what_each_shows(event, dataset):
     state = event("on_load", dataset).state
     event("choose_tab", dataset, state, beside=True, value="annotators")
@@ -206,6 +209,7 @@ def test_a_tab_stays_open_where_the_app_kept_a_state_that_another_process_left(e
     assert "pairs" in event("refresh", dataset, state, **there).parts
 
 
+@pytest.mark.long
 def test_a_tab_opened_while_another_event_is_answered_stays_open_whatever_the_app_tells_late(event, dataset):
     state = event("on_load", dataset).state
     refreshed = event("refresh", dataset, state, beside=True)
