@@ -450,28 +450,20 @@ def similar_spellings(names: Sequence[str]) -> list[list[str]]:
             form = group[form]
         return form
 
-    for a, b in _one_letter_apart(sorted(by_form)):
-        first, second = sorted((root(a), root(b)))
-        group[second] = first
-    joined: dict[str, list[str]] = defaultdict(list)
-    for form, own in by_form.items():
-        joined[root(form)] += own
-    return sorted(sorted(own) for own in joined.values() if len(own) > 1)
-
-
-def _one_letter_apart(forms: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of forms that differ by one added, missing or replaced letter."""
-    long = {form for form in forms if len(form) >= MIN_LENGTH}
+    long = {form for form in by_form if len(form) >= MIN_LENGTH}
     by_gap: dict[tuple[int, str], str] = {}
     for form in sorted(long):
         for place, letter in enumerate(form):
             if letter.isdigit() or (letter == " " and form[place - 1].isdigit() and form[place + 1].isdigit()):
                 continue
             gathered = form[:place] + form[place + 1 :]
-            if gathered in long:
-                yield gathered, form
             # forms that are equal apart from this gap form one group: linking neighbours is enough
-            previous = by_gap.get((place, gathered))
-            if previous is not None:
-                yield previous, form
+            for similar in (gathered if gathered in long else None, by_gap.get((place, gathered))):
+                if similar is not None:
+                    first, second = sorted((root(similar), root(form)))
+                    group[second] = first
             by_gap[place, gathered] = form
+    joined: dict[str, list[str]] = defaultdict(list)
+    for form, own in by_form.items():
+        joined[root(form)] += own
+    return sorted(sorted(own) for own in joined.values() if len(own) > 1)

@@ -184,20 +184,20 @@ def count_numbers(t: Tables) -> Iterator[Numbers]:
     counts = cells.reshape(t.assigned.shape).astype(np.float64)
     columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
     of_all = hstack([columns * (t.n_assigned == t.n_annotators)[:, None]])
-    yield Numbers((("counts.icc",),), of_all, lambda sums: _icc(sums)[..., None], basis=np.array([0]), table="counts")
 
+    def icc(sums: FloatArray) -> FloatArray:
+        """From sums over images: 1, squared totals, squared counts, and the count of every annotator."""
+        n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
+        k = totals.shape[-1]
+        # sums of squares times n k: whole numbers, so exactly 0 if nothing varies
+        whole = totals.sum(axis=-1) ** 2
+        of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
+        residual = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
+        images, residual = ratio(of_images, n - 1), ratio(residual, (n - 1) * (k - 1))
+        annotators = ratio(of_annotators, np.full_like(n, k - 1))
+        return ratio(images - residual, images + (k - 1) * residual + ratio(k * (annotators - residual), n))[..., None]
 
-def _icc(sums: FloatArray) -> FloatArray:
-    """ICC(2,1) from sums over images: 1, squared totals, squared counts, and the count of every annotator."""
-    n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
-    k = totals.shape[-1]
-    # sums of squares times n k: whole numbers, so exactly 0 if nothing varies
-    whole = totals.sum(axis=-1) ** 2
-    of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
-    residual = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
-    images, residual = ratio(of_images, n - 1), ratio(residual, (n - 1) * (k - 1))
-    annotators = ratio(of_annotators, np.full_like(n, k - 1))
-    return ratio(images - residual, images + (k - 1) * residual + ratio(k * (annotators - residual), n))
+    yield Numbers((("counts.icc",),), of_all, icc, basis=np.array([0]), table="counts")
 
 
 def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) -> Iterator[Numbers]:
