@@ -217,14 +217,11 @@ def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> 
     at_once = max(1, CHUNK_BYTES // (32 * (n_columns + 1)))
     for start in range(0, n_rows, at_once):
         rows = part.columns[start : start + at_once]
-        difference = values_of(part.statistic, total - _as_array(rows)) - estimate
+        own = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        difference = values_of(part.statistic, total - own) - estimate
         squares = difference * difference
         power_sums += [difference.sum(axis=0), squares.sum(axis=0), (squares * difference).sum(axis=0)]
     return power_sums
-
-
-def _as_array(rows: Columns) -> FloatArray:
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
 def values_of(statistic: Statistic, sums: FloatArray) -> FloatArray:
