@@ -336,8 +336,7 @@ def pair_summaries(
         for of in zip(*found, strict=True)
     ]
     columns["mean_max_iou"] = [dict(zip(_DIRECTIONS, each, strict=True)) for each in zip(*directions, strict=True)]
-    columns["confusion"] = [listed.entries for listed in confusions]
-    columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
+    columns["confusion"], columns["n_unlisted"] = ([listed[k] for listed in confusions] for k in (0, 1))
     columns["intra"] = intra_pairs(pairs_met.names(names), config).tolist()
     columns["alignment"] = [None] * n
     if config.method == "mutual_best":
