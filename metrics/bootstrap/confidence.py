@@ -131,6 +131,10 @@ def confidence_intervals(
     bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, acceleration))
 
     error = np.sqrt(spread * (n_samples - 1) / n_samples)
+    present = ~np.isnan(values)
+    mean_of_resamples = np.where(present, values, 0.0).sum(axis=0) / np.maximum(n_defined, 1)
+    squares = np.where(present, values - mean_of_resamples, 0.0) ** 2
+    deviation = np.sqrt(squares.sum(axis=0) / np.maximum(n_defined - 1, 1))
 
     def known(column: FloatArray) -> FloatArray:
         return np.where(defined, column, np.nan)
@@ -141,7 +145,7 @@ def confidence_intervals(
         percentile_high=known(percentile[1]),
         bca_low=known(bca[0]),
         bca_high=known(bca[1]),
-        standard_error=known(_standard_deviation(values, n_defined)),
+        standard_error=known(np.where(n_defined >= 2, deviation, np.nan)),
         jackknife_error=known(error),
         n_undefined=n_undefined,
         n_samples=n_samples,
@@ -222,15 +226,6 @@ def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> 
     low, high = ordered[lower, column], ordered[np.minimum(lower + 1, last), column]
     quantiles: FloatArray = low + (position - lower) * (high - low)
     return quantiles
-
-
-def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:
-    """Standard deviation of every column over its values that are not nan; nan for fewer than two."""
-    present = ~np.isnan(values)
-    mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(n_defined, 1)
-    squares = np.where(present, values - mean, 0.0) ** 2
-    deviation = np.sqrt(squares.sum(axis=0) / np.maximum(n_defined - 1, 1))
-    return np.where(n_defined >= 2, deviation, np.nan)
 
 
 #: more samples (videos, groups) are not resampled: numbers of reports then have intervals by the delta method

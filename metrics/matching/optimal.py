@@ -173,7 +173,11 @@ def _split_hard(
             here = slot[component[u]] >= 0
             c, p, q = slot[component[u[here]]], place[u[here]], place[v[here]]
             weights[c, p, q] = weights[c, q, p] = gain[here]
-            groups, exact = best_partitions(weights, _sharing(nodes.annotators[members]), prove=prove)
+            bits = nodes.annotators[members]
+            excluded = np.zeros((len(members), n, n), np.bool_)  # two nodes that share an annotator
+            for word in range(bits.shape[2]):
+                excluded |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0
+            groups, exact = best_partitions(weights, excluded, prove=prove)
             group[members] = next_group + np.arange(len(members))[:, None] * n + groups
             next_group += members.size
             inexact[component[members[:, 0]]] = ~exact
@@ -268,11 +272,3 @@ def _surplus(
     np.maximum.at(most, at, np.tile(gain, 2))
     bound = sums_by(place[key // n_sides], most, n_inexact) / 2.0
     return np.column_stack([total, np.maximum(total, bound)])
-
-
-def _sharing(bits: IntArray) -> BoolArray:
-    """Mask of two nodes of a component that share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
-    shared = np.zeros((*bits.shape[:2], bits.shape[1]), np.bool_)
-    for word in range(bits.shape[2]):
-        shared |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0
-    return shared
