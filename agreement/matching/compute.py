@@ -111,7 +111,15 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         "best_iou": _best_iou(found, overlaps),
     }
     if matching.aligned is not None:
-        columns["aligned"] = _aligned(objects, overlaps, meetings, matching.aligned)
+        # number, recall and precision of the mutual best pairs of every meeting
+        i, j = matching.aligned
+        area = overlaps.values_at(overlaps.intersection, i, j)
+        rows, n_meetings = (
+            meetings.row(objects.sample[i], objects.annotator[i], objects.annotator[j]),
+            len(meetings.sample),
+        )
+        values = (np.ones(len(i)), area / overlaps.area[i], area / overlaps.area[j])
+        columns["aligned"] = np.column_stack([sums_by(rows, each, n_meetings) for each in values])
     return found
 
 
@@ -212,15 +220,6 @@ def _best_iou(t: Tables, overlaps: Overlaps) -> FloatArray:
     sample, a, b = meetings.sample, meetings.a, meetings.b
     a_to_b, b_to_a = of_seat[seats.at[sample, a], rank[sample, b]], of_seat[seats.at[sample, b], rank[sample, a]]
     return np.column_stack([ratio(a_to_b, meetings.n_a), ratio(b_to_a, meetings.n_b)])
-
-
-def _aligned(objects: Objects, overlaps: Overlaps, shared: SamplePairs, aligned: IntArray) -> FloatArray:
-    """Number, recall and precision of the mutual best pairs of every sample pair, ``(Q, 3)``."""
-    i, j = aligned
-    area = overlaps.values_at(overlaps.intersection, i, j)
-    rows = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
-    columns = (np.ones(len(i)), area / overlaps.area[i], area / overlaps.area[j])
-    return np.column_stack([sums_by(rows, values, len(shared.sample)) for values in columns])
 
 
 def missed_by(found: Tables) -> Relation:

@@ -95,20 +95,15 @@ def attribute_conflicts(
     """
     conflict = np.zeros(n_units, np.bool_)
     for codes, numbers in attributes:
-        conflict |= _differ(codes, numbers, unit, n_units, tolerance)
+        given = codes != NOT_GIVEN
+        of, code, number = unit[given], codes[given], numbers[codes[given]]
+        of_number = ~np.isnan(number)
+        least, greatest = _range(of[of_number], number[of_number], n_units)
+        conflict |= np.isfinite(least) & ~agreeing(least, greatest, tolerance)
+        # all numbers count as one value here; their range is tested above
+        first, last = _range(of, np.where(of_number, 0, code).astype(np.float64), n_units)
+        conflict |= first < last
     return conflict
-
-
-def _differ(codes: IntArray, numbers: FloatArray, unit: IntArray, n_units: int, tolerance: float) -> BoolArray:
-    given = codes != NOT_GIVEN
-    unit, codes = unit[given], codes[given]
-    number = numbers[codes]
-    of_number = ~np.isnan(number)
-    least, greatest = _range(unit[of_number], number[of_number], n_units)
-    # all numbers count as one value here; their range is tested below
-    first, last = _range(unit, np.where(of_number, 0, codes).astype(np.float64), n_units)
-    both: BoolArray = (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
-    return both
 
 
 def _range(unit: IntArray, values: FloatArray, n_units: int) -> tuple[FloatArray, FloatArray]:

@@ -283,19 +283,11 @@ def class_summaries(
             prevalence=int(n_labels[code]) / int(n_labels.sum()),
             **fields.of("classes", names[code]),
             median_iou=median(iou[of_class[code]]),
-            confused_with=[{"class": entry["a"], "n": entry["n"]} for entry in met[code].entries],
+            confused_with=[{"class": entry["a"], "n": entry["n"]} for entry in met[code][0]],
         )
         for code in listed
     ]
     return summaries, max(len(codes) - MAX_CLASSES, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """The most frequent entries of a list, and the total count of the others."""
-
-    entries: list[Confusion]
-    n_unlisted: int
 
 
 def name_ranks(names: Sequence[str]) -> IntArray:
@@ -317,21 +309,10 @@ def class_pairs(confused: IntArray, names: Sequence[str]) -> IntArray:
     return count_codes(np.where(first, a, b), np.where(first, b, a), times=n)
 
 
-def list_confusions(counts: IntArray, names: Sequence[str], at_most: int) -> Listed:
-    """The most frequent pairs of different classes; ties by name.
-
-    Args:
-        counts: counts of (class, class)
-        at_most: maximum length of the list
-    """
-    a, b, n = counts[:, counts[0] != counts[1]]
-    return listed_by_row(np.zeros(len(a), np.int64), a, b, n, names, 1, at_most)[0]
-
-
 def listed_by_row(
     row: IntArray, a: IntArray, b: IntArray, n: IntArray, names: Sequence[str], n_rows: int, at_most: int
-) -> list[Listed]:
-    """The most frequent pairs of classes of every row; ties by name.
+) -> list[tuple[list[Confusion], int]]:
+    """The most frequent pairs of classes of every row, and the total count of its other pairs; ties by name.
 
     Args:
         row: shape ``(T,)``, rows ``0 … n_rows - 1``
@@ -352,7 +333,7 @@ def listed_by_row(
     n_listed = np.minimum(end - start, at_most)
     starts = (np.cumsum(n_listed) - n_listed).tolist()
     ends = np.cumsum(n_listed).tolist()
-    return [Listed(entries[p:q], k) for p, q, k in zip(starts, ends, unlisted.tolist(), strict=True)]
+    return [(entries[p:q], k) for p, q, k in zip(starts, ends, unlisted.tolist(), strict=True)]
 
 
 def merges(
@@ -450,28 +431,20 @@ def similar_spellings(names: Sequence[str]) -> list[list[str]]:
             form = group[form]
         return form
 
-    for a, b in _one_letter_apart(sorted(by_form)):
-        first, second = sorted((root(a), root(b)))
-        group[second] = first
-    joined: dict[str, list[str]] = defaultdict(list)
-    for form, own in by_form.items():
-        joined[root(form)] += own
-    return sorted(sorted(own) for own in joined.values() if len(own) > 1)
-
-
-def _one_letter_apart(forms: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of forms that differ by one added, missing or replaced letter."""
-    long = {form for form in forms if len(form) >= MIN_LENGTH}
+    long = {form for form in by_form if len(form) >= MIN_LENGTH}
     by_gap: dict[tuple[int, str], str] = {}
     for form in sorted(long):
         for place, letter in enumerate(form):
             if letter.isdigit() or (letter == " " and form[place - 1].isdigit() and form[place + 1].isdigit()):
                 continue
             gathered = form[:place] + form[place + 1 :]
-            if gathered in long:
-                yield gathered, form
             # forms that are equal apart from this gap form one group: linking neighbours is enough
-            previous = by_gap.get((place, gathered))
-            if previous is not None:
-                yield previous, form
+            for similar in (gathered if gathered in long else None, by_gap.get((place, gathered))):
+                if similar is not None:
+                    first, second = sorted((root(similar), root(form)))
+                    group[second] = first
             by_gap[place, gathered] = form
+    joined: dict[str, list[str]] = defaultdict(list)
+    for form, own in by_form.items():
+        joined[root(form)] += own
+    return sorted(sorted(own) for own in joined.values() if len(own) > 1)

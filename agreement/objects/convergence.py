@@ -335,14 +335,17 @@ def _numbers(labels: Detections, precision: Precision, ranks: IntArray, area: in
     """
     names = list(_OF_NUMBERS)[: 1 if area else None]
     n_keys, status, value = precision.value.shape[1], labels.status[area].T, precision.value[area]
-    detection, found = precision.as_detection, [*((status == RIGHT), (status != LEFT_OUT))]
+    detection, counted = precision.as_detection, labels.counted[area]
     with np.errstate(divide="ignore", invalid="ignore"):
         right, seen = (
             each / np.stack([sums_by(detection, column, n_keys) for column in each.T], axis=1)[detection]
-            for each in found
+            for each in (status == RIGHT, status != LEFT_OUT)
         )
-        wanted = labels.counted[area] / precision.n_objects[area][precision.as_object]
-    n_images = _images_of(precision.as_object, ranks[labels.sample], labels.counted[area], n_keys)
+        wanted = counted / precision.n_objects[area][precision.as_object]
+    # images (videos, groups) that the objects of every class and pair are on
+    n_ranks = int(ranks.max(initial=0)) + 1
+    image_of_key = np.unique((precision.as_object * n_ranks + ranks[labels.sample])[counted])
+    n_images = np.bincount(image_of_key // n_ranks, minlength=n_keys)
     scaled = value * np.sqrt(n_images / np.maximum(n_images - 1, 1))[:, None]
     # what every label changes as a detection, and then as an object to be found
     change = np.nan_to_num(np.concatenate([
@@ -381,12 +384,6 @@ def _numbers(labels: Detections, precision: Precision, ranks: IntArray, area: in
     table = sparse(np.tile(sample, len(columns)), np.concatenate(columns), np.concatenate(parts), shape)
     start = total - column_sums(table)
     return Numbers(tuple(keys), table, lambda sums: start + sums)
-
-
-def _images_of(key: IntArray, rank: IntArray, chosen: BoolArray, n_keys: int) -> IntArray:
-    """Number of images (videos, groups) that the chosen labels of every key are on, shape ``(K,)``."""
-    n = int(rank.max(initial=0)) + 1
-    return np.bincount(np.unique(key[chosen] * n + rank[chosen]) // n, minlength=n_keys)
 
 
 def convergence_of(

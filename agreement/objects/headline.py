@@ -28,7 +28,7 @@ from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
 from ..statistics.numbers import Joined, Numbers, quotients, ratio
 from ..statistics.report import AlphaSummary, Coefficients, ReportContext, mean_defined
-from .classes import list_confusions
+from .classes import listed_by_row
 from .records import Gathered, ObjectRecords, count_codes, described_worst, distribution
 from .report import ClassGivenMatch, Existence, Localisation
 
@@ -266,7 +266,9 @@ def headline_parts(
     of_classes = given_match.pop("coefficients") | given_match
     f1, differ, iou, n_labels, n_matched, area = gathered.rows("samples").T
     all_iou, describe = gathered.rows("pair_iou"), context.describe
-    confusion = list_confusions(confused, context.class_names, MAX_LISTED)
+    a, b, n = confused[:, confused[0] != confused[1]]
+    of_all = listed_by_row(np.zeros(len(a), np.int64), a, b, n, context.class_names, 1, MAX_LISTED)
+    confusion, n_unlisted = of_all[0]
 
     def coefficients(table: str, found: dict[str, Any]) -> Coefficients | None:
         return Coefficients(n_units=n_units[table], **found) if n_units[table] else None
@@ -294,8 +296,8 @@ def headline_parts(
             **given_match,
             n_units=n_units["given_match"],
             coefficients=coefficients("given_match", of_classes),
-            confusion=confusion.entries,
-            n_unlisted=confusion.n_unlisted,
+            confusion=confusion,
+            n_unlisted=n_unlisted,
             worst_samples=described_worst(differ, n_matched, area, describe, sign=-1.0),
         ),
         "localisation": Localisation(

@@ -60,7 +60,17 @@ def object_effects(t: Tables) -> Iterator[Effects]:
     """The counts on some rated samples: of annotators, of pairs of annotators, of classes and of sizes."""
     yield from _effects_of_annotators(t)
     if t.n_annotators > 2:
-        yield _closeness(t)
+        # score of every two annotators who met often, against the scores of either of them with other annotators
+        meetings, scored = t.sample_pairs, np.flatnonzero(~np.isnan(t.pair_score))
+        both = [t.seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)]
+        n, rows = len(t.seats.sample), np.concatenate(both)
+        score = np.tile(t.pair_score[scored], 2)
+        total, count = sums_by(rows, score, n)[rows] - score, np.bincount(rows, minlength=n)[rows] - 1
+        often = np.flatnonzero(np.tile((t.pairs_met.n_shared >= MIN_IMAGES)[t.meeting_pair[scored]], 2))
+        first, second = rows[often], np.concatenate(both[::-1])[often]
+        group = effect_groups("close", t.seats.annotator[first], t.seats.annotator[second])
+        columns = on_equal_images((score, np.ones(len(score)), total, count), count)
+        yield group, t.seats.sample[first], columns[:, often]
     yield from _effects_of_classes(t)
 
 
@@ -115,20 +125,6 @@ def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
         bias, group = sums_by(of_box, values, n), effect_groups(kind, seats.annotator)
         group, sample, table = _against_others(group, seats.sample, bias, n_boxes, seats.sample)
         yield group[kept], sample[kept], table[:, kept]
-
-
-def _closeness(t: Tables) -> Effects:
-    """Score of every two annotators who met often, against the scores of either of them with other annotators."""
-    meetings, scored = t.sample_pairs, np.flatnonzero(~np.isnan(t.pair_score))
-    both = [t.seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)]
-    n, rows = len(t.seats.sample), np.concatenate(both)
-    score = np.tile(t.pair_score[scored], 2)
-    total, count = sums_by(rows, score, n)[rows] - score, np.bincount(rows, minlength=n)[rows] - 1
-    often = np.flatnonzero(np.tile((t.pairs_met.n_shared >= MIN_IMAGES)[t.meeting_pair[scored]], 2))
-    first, second = rows[often], np.concatenate(both[::-1])[often]
-    group = effect_groups("close", t.seats.annotator[first], t.seats.annotator[second])
-    columns = on_equal_images((score, np.ones(len(score)), total, count), count)
-    return group, t.seats.sample[first], columns[:, often]
 
 
 def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:

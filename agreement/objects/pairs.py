@@ -17,7 +17,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
 from ..matching.tables import NO_TRACK, Tables
 from ..settings.annotators import AnnotatorPairs
-from ..settings.config import AgreementConfig
+from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
 from ..statistics.image_alpha import pair_alpha
@@ -130,7 +130,7 @@ def pair_numbers(
         also |= dict(zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True))
     if "visibility" in t.part:
         also["visibility"] = sums_by(row, t.part["visibility"], n)
-    alpha, group, sample = _alpha_formula(t.config), t.meeting_pair, meetings.sample
+    undefined, group, sample = t.config.undefined, t.meeting_pair, meetings.sample
     if len(wanted) < len(t.pairs_met):
         rows = np.flatnonzero(np.isin(group, wanted))
         group, sample, classes = group[rows], sample[rows], classes[rows]
@@ -141,7 +141,7 @@ def pair_numbers(
         n, total, squares = (sums[..., _AT[name]] for name in ("n_shared", "difference", "square"))
         mean, spread = ratio(total, n), np.sqrt(ratio(n * squares - total**2, n * (n - 1)))
         # the distance, the last quotient, becomes the alpha of images
-        more = [alpha(sums), pair_alpha(quotients[..., -1], expected), mean]
+        more = [_alpha(sums, undefined), pair_alpha(quotients[..., -1], expected), mean]
         more += [mean - NORMAL_95 * spread, mean + NORMAL_95 * spread]
         return np.concatenate([quotients[..., :-1], np.stack(more, axis=-1)], axis=-1)
 
@@ -162,15 +162,11 @@ def pair_numbers(
     )
 
 
-def _alpha_formula(config: AgreementConfig) -> Any:
-    """The function that gives alpha of units with two ratings from sums of columns of meetings and categories."""
-
-    def alpha(sums: FloatArray) -> FloatArray:
-        # a unit with two ratings that differ adds (m² - Σ n²) / (m - 1) = 2
-        observed = 2.0 * (sums[..., _AT["n_units"]] - sums[..., _AT["n_agreed"]])
-        return nominal_alpha_of_sums(observed, sums[..., len(_COLUMNS) :], config.undefined)
-
-    return alpha
+def _alpha(sums: FloatArray, undefined: Undefined) -> FloatArray:
+    """Alpha of units with two ratings, from sums of columns of meetings and categories."""
+    # a unit with two ratings that differ adds (m² - Σ n²) / (m - 1) = 2
+    observed = 2.0 * (sums[..., _AT["n_units"]] - sums[..., _AT["n_agreed"]])
+    return nominal_alpha_of_sums(observed, sums[..., len(_COLUMNS) :], undefined)
 
 
 def count_numbers(t: Tables) -> Iterator[Numbers]:
@@ -184,20 +180,20 @@ def count_numbers(t: Tables) -> Iterator[Numbers]:
     counts = cells.reshape(t.assigned.shape).astype(np.float64)
     columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
     of_all = hstack([columns * (t.n_assigned == t.n_annotators)[:, None]])
-    yield Numbers((("counts.icc",),), of_all, lambda sums: _icc(sums)[..., None], basis=np.array([0]), table="counts")
 
+    def icc(sums: FloatArray) -> FloatArray:
+        """From sums over images: 1, squared totals, squared counts, and the count of every annotator."""
+        n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
+        k = totals.shape[-1]
+        # sums of squares times n k: whole numbers, so exactly 0 if nothing varies
+        whole = totals.sum(axis=-1) ** 2
+        of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
+        residual = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
+        images, residual = ratio(of_images, n - 1), ratio(residual, (n - 1) * (k - 1))
+        annotators = ratio(of_annotators, np.full_like(n, k - 1))
+        return ratio(images - residual, images + (k - 1) * residual + ratio(k * (annotators - residual), n))[..., None]
 
-def _icc(sums: FloatArray) -> FloatArray:
-    """ICC(2,1) from sums over images: 1, squared totals, squared counts, and the count of every annotator."""
-    n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
-    k = totals.shape[-1]
-    # sums of squares times n k: whole numbers, so exactly 0 if nothing varies
-    whole = totals.sum(axis=-1) ** 2
-    of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
-    residual = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
-    images, residual = ratio(of_images, n - 1), ratio(residual, (n - 1) * (k - 1))
-    annotators = ratio(of_annotators, np.full_like(n, k - 1))
-    return ratio(images - residual, images + (k - 1) * residual + ratio(k * (annotators - residual), n))
+    yield Numbers((("counts.icc",),), of_all, icc, basis=np.array([0]), table="counts")
 
 
 def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) -> Iterator[Numbers]:
@@ -207,7 +203,8 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
         annotators: their names
         by_sample: whether there are intervals
     """
-    if not has_sessions(annotators, t.config):
+    persons = [person for name, person in persons_of(t.config).items() if name in annotators]
+    if len(set(persons)) == len(persons):  # no two of them are sessions of one person
         return
     intra = intra_pairs(t.pairs_met.names(annotators), t.config)
     columns, classes = meeting_columns(t)
@@ -218,14 +215,14 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
     place = pair[entries.row] * n_plain + entries.col
     of_pairs = sparse(sample[entries.row], place, entries.data, (t.n_samples, len(intra) * n_plain))
     # alpha is of all meetings of a kind together; the other numbers are means over pairs, with columns of their own
-    kinds, alpha = (intra, ~intra), _alpha_formula(t.config)
+    kinds, undefined = (intra, ~intra), t.config.undefined
     of_kinds = [scatter_rows(of_meetings[kind[pair]], sample[kind[pair]], t.n_samples) for kind in kinds]
 
     def formula(sums: FloatArray) -> FloatArray:
         quotients = _QUOTIENTS(sums[..., 2 * width :].reshape(*sums.shape[:-1], len(intra), n_plain))
         found = []
         for k, kind in enumerate(kinds):
-            found.append(alpha(sums[..., k * width : (k + 1) * width]))
+            found.append(_alpha(sums[..., k * width : (k + 1) * width], undefined))
             for name in _MEANS:
                 values = quotients[..., kind, _NAMES.index(name)]
                 found.append(masked_means(values, ~np.isnan(values)))
@@ -336,8 +333,7 @@ def pair_summaries(
         for of in zip(*found, strict=True)
     ]
     columns["mean_max_iou"] = [dict(zip(_DIRECTIONS, each, strict=True)) for each in zip(*directions, strict=True)]
-    columns["confusion"] = [listed.entries for listed in confusions]
-    columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
+    columns["confusion"], columns["n_unlisted"] = ([listed[k] for listed in confusions] for k in (0, 1))
     columns["intra"] = intra_pairs(pairs_met.names(names), config).tolist()
     columns["alignment"] = [None] * n
     if config.method == "mutual_best":
@@ -362,12 +358,6 @@ def persons_of(config: AgreementConfig) -> dict[str, str]:
     named = config.named_persons()
     sessions = Counter(named.values())
     return {name: person for name, person in named.items() if sessions[person] > 1}
-
-
-def has_sessions(annotators: Sequence[str], config: AgreementConfig) -> bool:
-    """True if two of the annotators are sessions of one person."""
-    persons = [person for name, person in persons_of(config).items() if name in annotators]
-    return len(set(persons)) < len(persons)
 
 
 def intra_pairs(pairs: Sequence[tuple[str, str]], config: AgreementConfig) -> BoolArray:

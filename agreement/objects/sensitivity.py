@@ -191,7 +191,14 @@ class ThresholdNumbers:
         self._score += (unmatched[is_scored] / n_scored[shared.sample[is_scored]]).sum()
         self._n_scored += int((n_scored > 0).sum())
         self._n_drawn += int((shared.n_a + shared.n_b).sum())
-        for at, matching in enumerate(self._matchings(block)):
+        sweep = None
+        if config.method == "optimal":
+            sweep = sweep_thresholds(objects, overlaps, similarity=config.similarity, classes=config.classes)
+        for at, threshold in enumerate(self._thresholds):
+            if abs(threshold - config.iou) <= TIE:  # the units of the run
+                matching = block.matching
+            else:
+                matching = matching_of(objects, overlaps, config, threshold) if sweep is None else sweep[at]
             unit, sample = matching.unit, np.zeros(matching.n_units, np.int64)
             sample[unit] = objects.sample
             votes = np.bincount(unit, minlength=matching.n_units)[n_assigned[sample] >= 2]
@@ -202,21 +209,6 @@ class ThresholdNumbers:
             self._n_matched[at] += (votes * (votes - 1) // 2).sum()
             self._n_hard[at] += matching.n_hard
             self._n_inexact[at] += matching.n_inexact
-
-    def _matchings(self, block: Block) -> Iterator[Matching]:
-        """The units at every threshold; at that of the run, those of the run."""
-        config, sweep = self._config, None
-        if config.method == "optimal":
-            sweep = sweep_thresholds(
-                block.objects, block.overlaps, similarity=config.similarity, classes=config.classes
-            )
-        for at, threshold in enumerate(self._thresholds):
-            if abs(threshold - config.iou) <= TIE:
-                yield block.matching
-            elif sweep is not None:
-                yield sweep[at]
-            else:
-                yield matching_of(block.objects, block.overlaps, config, threshold)
 
     def points(self) -> list[ThresholdPoint]:
         """The numbers at every threshold."""
@@ -245,12 +237,15 @@ class RuleNumbers:
 
     def add(self, block: Block) -> None:
         """Add the samples of a block."""
-        objects, n_assigned = block.objects, block.assigned.sum(axis=1)
+        config, objects, n_assigned = self._config, block.objects, block.assigned.sum(axis=1)
         is_empty = (n_assigned >= 2) & (np.bincount(objects.sample, minlength=len(n_assigned)) == 0)
         of_empty, n_empty = np.bincount(n_assigned[is_empty]), int(is_empty.sum())
         empty_images = NominalTally(np.array([n_assigned[is_empty].sum()]), np.zeros_like(of_empty), of_empty)
         tallies, alphas = {}, {}
-        for rule, matching in zip(matching_rules(self._config), self._matchings(block), strict=True):
+        for method, classes in matching_rules(config):
+            rule, matching = (method, classes), block.matching
+            if rule != (config.method, config.classes):  # else the units of the run
+                matching = matching_of(objects, block.overlaps, replace(config, method=method, classes=classes))
             sample = np.zeros(matching.n_units, np.int64)
             sample[matching.unit] = objects.sample
             for missing in get_args(Missing):
@@ -267,15 +262,6 @@ class RuleNumbers:
             agreed = n_empty if empty == "agree" else 0
             n += int(np.count_nonzero(~np.isnan(alpha))) + agreed
             self._found[at] = tally, total + float(np.nansum(alpha)) + agreed, n
-
-    def _matchings(self, block: Block) -> Iterator[Matching]:
-        """The units under each of :func:`matching_rules`; under the rule of the run those of the run."""
-        config, objects, overlaps = self._config, block.objects, block.overlaps
-        for method, classes in matching_rules(config):
-            if (method, classes) == (config.method, config.classes):
-                yield block.matching
-            else:
-                yield matching_of(objects, overlaps, replace(config, method=method, classes=classes))
 
     def alphas(self, other: OtherReading | None = None) -> list[RuleAlpha]:
         """The alphas; with another reading of null lists also alpha under the run's rules with that reading."""
@@ -319,8 +305,12 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
     chosen = subsample(batches)
     if chosen is None:
         return None
-    # in an order by content, so that ids and the order of reading decide nothing
-    content = _contents(chosen)
+    # in an order by content, what annotators drew on a sample, so that ids and the order of reading decide nothing
+    (n_samples, n), objects, boxes = chosen.assigned.shape, chosen.objects, chosen.geometry.boxes_xyxy()
+    places = chosen.geometry.places()["first"] if boxes is None else boxes
+    drawn = with_numbers(with_numbers(np.zeros(len(objects), np.uint64), places), chosen.geometry.area)
+    of_annotators = mixed(hash_sums(objects.sample * n + objects.annotator, drawn, n_samples * n)).reshape(-1, n)
+    content: Hashes = np.where(chosen.assigned, of_annotators, np.uint64(0)).sum(axis=1, dtype=np.uint64)
     order = np.argsort(content, kind="stable")
     chosen, content = chosen.take(order), content[order]
     objects, n, n_compared = chosen.objects, chosen.n_samples, _n_compared(chosen)
@@ -348,16 +338,6 @@ def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves:
         reason=found.reason or None,
         halves=of_halves,
     )
-
-
-def _contents(batch: Batch) -> Hashes:
-    """Hashes of what annotators drew on every sample, whoever they are, shape ``(S,)``."""
-    (n_samples, n), objects, boxes = batch.assigned.shape, batch.objects, batch.geometry.boxes_xyxy()
-    places = batch.geometry.places()["first"] if boxes is None else boxes
-    drawn = with_numbers(with_numbers(np.zeros(len(objects), np.uint64), places), batch.geometry.area)
-    of_annotators = mixed(hash_sums(objects.sample * n + objects.annotator, drawn, n_samples * n)).reshape(-1, n)
-    content: Hashes = np.where(batch.assigned, of_annotators, np.uint64(0)).sum(axis=1, dtype=np.uint64)
-    return content
 
 
 def subsample(batches: Iterable[Batch]) -> Batch | None:

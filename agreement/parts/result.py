@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..settings.arguments import repeated
 from ..settings.errors import AgreementInputError, did_you_mean
@@ -61,13 +61,6 @@ class DataPart:
         return dataclasses.replace(self, numbers=numbers)
 
 
-class PartSamples(Protocol):
-    """Finds the samples of a part."""
-
-    def view(self, part: int) -> Any:
-        """A view of the samples of a part."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AgreementParts(ShowsItself):
     """The main numbers of a run by parts of its samples (:meth:`AgreementRun.by`), or of several runs (``trend()``).
@@ -90,7 +83,8 @@ class AgreementParts(ShowsItself):
     n_merged: int = 0  #: number of rare values that are one part together
     n_tested: int = 0  #: differences that were tested
     main_numbers: tuple[MainNumber, ...] = ()  #: titles and meaning of the numbers
-    samples: PartSamples | None = dataclasses.field(default=None, compare=False)
+    #: its ``view(part)`` is a view of the samples of a part, by number; None if the parts are runs
+    samples: Any = dataclasses.field(default=None, compare=False)
 
     has_objects: ClassVar[bool] = False
 

@@ -112,8 +112,14 @@ def role_tables(compared: Comparison) -> dict[str, RoleTable]:
         parts["sizes"] = SIZES
     found = {part: table_of(_summed(compared, part), names, compared) for part, names in parts.items()}
     if compared.attributes:
-        names = [each.values.name for each in compared.attributes]
-        found["attributes"] = table_of(_summed_of_attributes(compared), names, compared)
+        names, rows = [each.values.name for each in compared.attributes], list[Summed]()
+        for place, each in enumerate(compared.attributes):  # of matched labels
+            label, numbers = compared.pairs.label[each.rows], each.values.numbers
+            where = compared.annotator[each.rows], compared.labels.sample[label], np.full(len(label), place)
+            rows.append((*where, {"n_labels": None, "n_both": None, "n_right": ~each.differ}))
+            if each.are_numbers:
+                rows.append((*where, _errors(numbers[each.own] - numbers[each.true])))
+        found["attributes"] = table_of(rows, names, compared)
     return found
 
 
@@ -164,16 +170,6 @@ def _summed(compared: Comparison, part: str) -> Iterator[Summed]:
 def _errors(error: FloatArray) -> dict[str, FloatArray | None]:
     """Columns of the differences of numbers."""
     return {"n_numbers": None, "error": error, "absolute_error": np.abs(error)}
-
-
-def _summed_of_attributes(compared: Comparison) -> Iterator[Summed]:
-    """Rows to be summed over attributes of matched labels."""
-    for place, each in enumerate(compared.attributes):
-        numbers, part = each.values.numbers, np.full(len(each.rows), place)
-        where = compared.annotator[each.rows], compared.labels.sample[compared.pairs.label[each.rows]], part
-        yield *where, {"n_labels": None, "n_both": None, "n_right": ~each.differ}
-        if each.are_numbers:
-            yield *where, _errors(numbers[each.own] - numbers[each.true])
 
 
 def mask_areas(compared: Comparison) -> dict[str, IntArray]:

@@ -28,7 +28,7 @@ from ...metrics.bootstrap.draws import (
     hstack,
     n_given,
 )
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..evidence.ranking import name_of
 from ..settings.annotators import spelt_alike
 from ..settings.errors import shown
@@ -160,7 +160,7 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
     A number that rests on some samples alone has an interval from ``MIN_SAMPLES`` of these on. Intervals are
     expanded (:func:`~...metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are
     left out. It has no interval if most are, or if leaving out a single sample makes it undefined. For shares
-    close to 0 or 1, and where nothing varies, see :func:`_interval`. Of more than ``MOST_RESAMPLED`` samples (videos,
+    close to 0 or 1, and where nothing varies, see :func:`_add_found`. Of more than ``MOST_RESAMPLED`` samples (videos,
     groups) intervals come from the delta method: resampling would take long, and need all columns in memory.
 
     Args:
@@ -195,7 +195,10 @@ def _add_intervals(
 ) -> None:
     n_drawn = draws.n_samples
     alone = n_drawn == len(ranks)
-    about = [_samples_about(each, ranks, n_drawn) for each in numbers]
+    about = [
+        np.full(len(each.keys), n_drawn) if each.basis is None else _samples_of(each, each.basis, ranks, n_drawn)
+        for each in numbers
+    ]
     resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
     used = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
     parts = [
@@ -223,39 +226,62 @@ def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: In
     n_used = n if numbers.compared is None else moments.n_given[numbers.compared]
     found = delta_intervals(moments, numbers.formula, n_drawn, n_used)
     if not numbers.is_difference:
-        found = _about_one(found, np.array([_is_at_most_one(key[-1]) for key in numbers.keys]))
+        # Sums of rare disagreement are skewed, which resampling sees: limits at equal distances are too high, and may
+        # be above 1 where few samples decide. So those of numbers that are no shares and are 1 at most are computed for
+        # log(1 - value).
+        names, distance = [key[-1] for key in numbers.keys], 1.0 - found.estimate
+        chosen = np.array(
+            [name in _MEANS or _last_part(name) in _COEFFICIENTS | _SIMILARITIES for name in names], np.bool_
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (
+                np.where(chosen & (distance > 0), 1.0 - distance * np.exp((found.estimate - end) / distance), end)
+                for end in (found.bca_low, found.bca_high)
+            )
+        found = replace(found, bca_low=low, bca_high=high)
     _add_found(total, numbers, n, n_used, found, np.inf)
 
 
 def _add_found(
     total: dict[Key, Estimate], numbers: Numbers, n: IntArray, n_used: IntArray, found: ConfidenceIntervals, few: float
 ) -> None:
-    """Add the intervals of numbers that use enough samples ``n``; for the others see :func:`_interval`."""
-    for place, key in enumerate(numbers.keys):
-        if n[place] >= _least(numbers):
-            lowest = None
-            if not numbers.is_difference:
-                is_share = _is_binomial(key[-1], numbers.scores_are_shares)
-                lowest = 0.0 if is_share else -1.0 if key[-1] == _DIFFERENCE else None
-            total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), lowest, few))
+    """Add the intervals of numbers that use enough samples ``n``; None if undefined.
 
+    BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
+    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling cannot draw what
+    did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
 
-def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceIntervals:
-    """Intervals by the delta method; those of some values computed for ``log(1 - value)``.
-
-    Sums of rare disagreement are skewed, which resampling sees: limits at equal distances are too high, and may be
-    above 1 where few samples decide.
+    - If all samples give the same value, up to a share ``u`` of them (the upper end of Wilson's interval of 0 of
+      ``n``) may still differ, with any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. The difference of two shares
+      that are equal on all samples is in ``[-u, u]``. Other numbers have no interval then.
+    - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval of the effective number of
+      draws, ``p (1 - p) / s²`` with the standard error ``s`` of the jackknife: draws on one sample count as far as they
+      are independent.
 
     Args:
-        chosen: shape ``(V,)``
+        n_used: samples (videos, groups) that every number uses; of agreement on classes, those with a shared object
+        found: the intervals of all these numbers
+        few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
     """
-    distance = 1.0 - found.estimate
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = (
-            np.where(chosen & (distance > 0), 1.0 - distance * np.exp((found.estimate - end) / distance), end)
-            for end in (found.bca_low, found.bca_high)
-        )
-    return replace(found, bca_low=low, bca_high=high)
+    for place, key in enumerate(numbers.keys):
+        low, high, of_key = float(found.bca_low[place]), float(found.bca_high[place]), int(n_used[place])
+        if n[place] < _least(numbers) or np.isnan(low):
+            continue
+        value, error, lowest = float(found.estimate[place]), float(found.jackknife_error[place]), None
+        if not numbers.is_difference:  # 0 for a share, which is between 0 and 1; -1 for a difference of two shares
+            is_share = _is_binomial(key[-1], numbers.scores_are_shares)
+            lowest = 0.0 if is_share else -1.0 if key[-1] == _DIFFERENCE else None
+        if error <= ROUNDING * max(1.0, abs(value)):
+            if lowest is None or not of_key:
+                continue
+            most = wilson_interval(0.0, of_key)[1]
+            low, high = value + (lowest - value) * most, value + (1.0 - value) * most
+        elif lowest == 0 and 0 < value < 1:
+            n_draws = value * (1 - value) / error**2
+            if n_draws * min(value, 1 - value) < few:
+                low, high = wilson_interval(value, n_draws)
+        interval = Interval(low, high, number(found.standard_error[place]), of_key)
+        total[key] = replace(total[key], interval=interval)
 
 
 def _least(numbers: Numbers) -> int:
@@ -265,13 +291,6 @@ def _least(numbers: Numbers) -> int:
 
 def _row_ranks(ranks: IntArray, samples: IntArray | None) -> IntArray:
     return ranks if samples is None else ranks[samples]
-
-
-def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
-    """Number of samples (videos, groups) that every number uses, shape ``(V,)``."""
-    if numbers.basis is None:
-        return np.full(len(numbers.keys), n_drawn)
-    return _samples_of(numbers, numbers.basis, ranks, n_drawn)
 
 
 def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int) -> IntArray:
@@ -297,49 +316,8 @@ def _is_binomial(name: str, scores_are_shares: bool) -> bool:
     return is_score or _last_part(name) in _SHARES or name.startswith(_OF_SHARES)
 
 
-def _is_at_most_one(name: str) -> bool:
-    """True for the key of a number that is no share and has 1 as its maximum."""
-    return name in _MEANS or _last_part(name) in _COEFFICIENTS | _SIMILARITIES
-
-
 def _last_part(name: str) -> str:
     return name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
-
-
-def _interval(found: ConfidenceIntervals, place: int, n: int, lowest: float | None, few: float) -> Interval | None:
-    """The interval of one value; None if undefined.
-
-    BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
-    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling cannot draw what
-    did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
-
-    - If all samples give the same value, up to a share ``u`` of them (the upper end of Wilson's interval of 0 of
-      ``n``) may still differ, with any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. The difference of two shares
-      that are equal on all samples is in ``[-u, u]``. Other numbers have no interval then.
-    - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval of the effective number of
-      draws, ``p (1 - p) / s²`` with the standard error ``s`` of the jackknife: draws on one sample count as far as they
-      are independent.
-
-    Args:
-        found: intervals of several values
-        n: samples (videos, groups) that the number uses; for agreement on classes, those with a shared object
-        lowest: 0 for a share, which is between 0 and 1; -1 for a difference of two shares; None for other numbers
-        few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
-    """
-    value, error = float(found.estimate[place]), float(found.jackknife_error[place])
-    low, high = float(found.bca_low[place]), float(found.bca_high[place])
-    if np.isnan(low):
-        return None
-    if error <= ROUNDING * max(1.0, abs(value)):
-        if lowest is None or not n:
-            return None
-        most = wilson_interval(0.0, n)[1]
-        low, high = value + (lowest - value) * most, value + (1.0 - value) * most
-    elif lowest == 0 and 0 < value < 1:
-        n_draws = value * (1 - value) / error**2
-        if n_draws * min(value, 1 - value) < few:
-            low, high = wilson_interval(value, n_draws)
-    return Interval(low, high, number(found.standard_error[place]), n)
 
 
 def are_resampled(intervals: Mapping[str, Interval]) -> bool:

@@ -121,12 +121,24 @@ class ExpectedDistances:
         order = np.argsort(self.distance, kind="stable")
         expected, up_to = self.distance[order], np.cumsum(self.n_pairs[order])
         total = float((n_annotators * distance[counted]).sum())
+        # the share of observed distances below the 5 % quantile of the expected ones, and the most by which the share
+        # of observed distances up to a value exceeds that of expected ones, 0 if never
+        sigma = ks = np.nan
+        if len(observed) and up_to.sum():
+            place = 0.05 * (up_to[-1] - 1.0)
+            low, high = (expected[np.searchsorted(up_to, k + 0.5)] for k in (np.floor(place), np.ceil(place)))
+            quantile = low + (place - np.floor(place)) * (high - low)
+            sigma = float(np.searchsorted(observed, quantile - _LEAST_EXPECTED)) / len(observed)
+            at = np.concatenate([observed, expected])
+            of_observed = np.searchsorted(observed, at, side="right") / len(observed)
+            of_expected = np.concatenate([[0.0], up_to])[np.searchsorted(expected, at, side="right")] / up_to[-1]
+            ks = max(0.0, float((of_observed - of_expected).max()))
         return ImageAlpha(
             value=value,
             observed=total / float(n_annotators.sum()) if len(n_annotators) else None,
             expected=number(self.mean),
-            sigma=number(_share_below_chance(observed, expected, up_to)),
-            ks=number(_largest_difference(observed, expected, up_to)),
+            sigma=number(sigma),
+            ks=number(ks),
             n_images=int(counted.sum()),
             n_expected=round(float(self.n_pairs.sum())),
         )
@@ -176,12 +188,7 @@ class _Pairs:
 
     def distances(self, observed: float) -> ExpectedDistances:
         """The distances; ``observed`` is the mean distance of annotations of one image."""
-        counted = self._with_empty() + self._of_kinds()
-        n_left = _n_pairs(np.bincount(self.unit)) - float(counted.n_pairs.sum())
-        return counted + self._drawn(counted, n_left, observed) if n_left > 0.5 else counted
-
-    def _with_empty(self) -> ExpectedDistances:
-        """The pairs of an empty annotation with another one, empty or not."""
+        # the pairs of an empty annotation with another one, empty or not
         empty, n_of_unit = self.annotations.is_empty, np.bincount(self.unit)
         n_empty = sums_by(self.unit, empty.astype(np.int64), len(n_of_unit))
         others_empty = (n_empty.sum() - n_empty)[self.unit]
@@ -190,10 +197,8 @@ class _Pairs:
         n_pairs = np.array([_n_pairs(n_empty), others_empty[~empty].sum()])
         columns = (apart, apart + np.where(empty, others_empty, 0.0))
         of_samples = [sums_by(self.annotations.sample, column, self.n_samples) for column in columns]
-        return ExpectedDistances(np.array([0.0, 1.0]), n_pairs, np.column_stack(of_samples))
-
-    def _of_kinds(self) -> ExpectedDistances:
-        """All pairs of the chosen kinds."""
+        with_empty = ExpectedDistances(np.array([0.0, 1.0]), n_pairs, np.column_stack(of_samples))
+        # all pairs of the chosen kinds
         n, rows = len(self.example), np.flatnonzero(self.kind >= 0)
         i, j = np.triu_indices(n)
         distance = self._compared(self.example[i], self.example[j])
@@ -213,7 +218,9 @@ class _Pairs:
             others = total - by_unit[unit_of[some]].toarray()
             own = by_sample[some]
             sums.append(np.stack([((own @ table) * others).sum(axis=1), own.sum(axis=1) * others.sum(axis=1)], axis=1))
-        return ExpectedDistances(distance, n_pairs[i, j], np.concatenate(sums))
+        counted = with_empty + ExpectedDistances(distance, n_pairs[i, j], np.concatenate(sums))
+        n_left = _n_pairs(n_of_unit) - float(counted.n_pairs.sum())
+        return counted + self._drawn(counted, n_left, observed) if n_left > 0.5 else counted
 
     def _drawn(self, counted: ExpectedDistances, n_left: float, observed: float) -> ExpectedDistances:
         """Some of the ``n_left`` pairs that are not counted; each stands for equally many of them.
@@ -247,8 +254,13 @@ class _Pairs:
         order of images and annotators. Each is paired with those at the other side of the circle, then with those one
         place nearer and so on, so that all occur equally often.
         """
-        circle = np.flatnonzero(~self.annotations.is_empty)
-        circle = circle[_order(self.key[circle], self.annotations.sample[circle], self.unit[circle])]
+        drawn = np.flatnonzero(~self.annotations.is_empty)
+        order = drawn[np.lexsort((self.annotations.sample[drawn], self.unit[drawn], self.key[drawn]))]
+        # annotations of one key are told apart by their number, as exchanging them changes nothing
+        key = self.key[order]
+        first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else order
+        number_of_key = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))
+        circle = order[np.argsort(combined(key, number_of_key), kind="stable")]
         counted, n, n_pairs = self.kind[circle] >= 0, len(circle), 0
         places, parts = np.flatnonzero(~counted), [np.empty((2, 0), np.int64)]
         for shift in range(n // 2, 0, -1):
@@ -276,36 +288,3 @@ class _Pairs:
 def _n_pairs(n: FloatArray | IntArray) -> float:
     """Pairs of different units, from the number of annotations of each."""
     return float((n.sum() ** 2 - (n**2).sum()) / 2)
-
-
-def _order(key: Hashes, sample: IntArray, unit: IntArray) -> IntArray:
-    """A pseudo-random order of annotations; those of one key are told apart by their number, as exchanging them changes
-    nothing."""
-    order = np.lexsort((sample, unit, key))
-    first = np.flatnonzero(np.r_[True, key[order][1:] != key[order][:-1]]) if len(key) else order
-    number = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))
-    return order[np.argsort(combined(key[order], number), kind="stable")]
-
-
-def _share_below_chance(observed: FloatArray, expected: FloatArray, up_to: FloatArray) -> float:
-    """Share of the observed distances below the 5 % quantile of the expected ones; both sorted.
-
-    Args:
-        up_to: number of pairs up to every expected distance
-    """
-    if not len(observed) or not up_to.sum():
-        return np.nan
-    place = 0.05 * (up_to[-1] - 1.0)
-    low, high = (expected[np.searchsorted(up_to, k + 0.5)] for k in (np.floor(place), np.ceil(place)))
-    quantile = low + (place - np.floor(place)) * (high - low)
-    return float(np.searchsorted(observed, quantile - _LEAST_EXPECTED)) / len(observed)
-
-
-def _largest_difference(observed: FloatArray, expected: FloatArray, up_to: FloatArray) -> float:
-    """The most by which the share of observed distances up to a value exceeds that of expected ones, 0 if never."""
-    if not len(observed) or not up_to.sum():
-        return np.nan
-    at = np.concatenate([observed, expected])
-    of_observed = np.searchsorted(observed, at, side="right") / len(observed)
-    of_expected = np.concatenate([[0.0], up_to])[np.searchsorted(expected, at, side="right")] / up_to[-1]
-    return max(0.0, float((of_observed - of_expected).max()))

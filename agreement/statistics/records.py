@@ -176,17 +176,17 @@ class Records:
             classes: the new code of every code of a class
             attributes: of every compared attribute, the new code of every code of a value
         """
-        return replace(self, parts=tuple(self._recoded(part, classes, attributes) for part in self.parts))
-
-    def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
-        if self.of_classes is None or part[self.of_classes].dtype.kind == "f":  # numbers are no codes
-            return part
-        coded = {self.of_classes, "uncounted_category"} & {*part}
-        changed = {name: compact(classes[part[name]]) for name in coded}
-        for name in {"attributes", "uncounted_attributes"} & {*part}:
-            columns = [new[part[name][:, k]] for k, new in enumerate(attributes)]
-            changed[name] = compact(np.column_stack(columns))
-        return {**part, **changed}
+        parts = list[AnyColumns]()
+        for part in self.parts:
+            changed: Columns = {}
+            if self.of_classes is not None and part[self.of_classes].dtype.kind != "f":  # numbers are no codes
+                coded = {self.of_classes, "uncounted_category"} & {*part}
+                changed = {name: compact(classes[part[name]]) for name in coded}
+                for name in {"attributes", "uncounted_attributes"} & {*part}:
+                    columns = [new[part[name][:, k]] for k, new in enumerate(attributes)]
+                    changed[name] = compact(np.column_stack(columns))
+            parts.append({**part, **changed})
+        return replace(self, parts=tuple(parts))
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have, from columns with the names of its fields; ``n_objects`` are labels."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -136,13 +136,15 @@ class TagRecords(Records):
         """The agreement on all samples at once."""
         return compute_tags(*self.labels(), self.assigned)
 
-    def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
-        """The part with new codes, where the tags of an annotator are sorted by code."""
+    def recoded(self, classes: IntArray, attributes: Sequence[IntArray]) -> TagRecords:
+        """The same records with other codes; the tags of an annotator are sorted by code."""
+        parts = list[AnyColumns]()
         # the short form of super() does not work in classes with slots
-        found = super(TagRecords, self)._recoded(part, classes, attributes)
-        sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
-        order = np.lexsort((found["tag"], part["annotator"], sample))
-        return {**found, **{name: found[name][order] for name in ("tag", "label_id") if name in found}}
+        for part in super(TagRecords, self).recoded(classes, attributes).parts:
+            sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
+            order = np.lexsort((part["tag"], part["annotator"], sample))
+            parts.append({**part, **{name: part[name][order] for name in ("tag", "label_id") if name in part}})
+        return replace(self, parts=tuple(parts))
 
 
 def record_tags(agreement: TagAgreement, otherwise: BoolArray | None = None) -> TagRecords:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -114,16 +113,6 @@ def _total_weight(weights: Weights | FloatArray, n_categories: int) -> float:
     return float((1.0 - apart).sum())
 
 
-@dataclass(frozen=True, slots=True)
-class _Observed:
-    """The part that all coefficients of a table have in common."""
-
-    counts: RatingCounts  #: ratings of every unit and category
-    share: FloatArray  #: shape ``(K,)``, proportion of every category: the mean over the rated units
-    #: weighted share of differing pairs, the mean over the units with at least two ratings; nan without such units
-    disagreement: float
-
-
 def _differing(counts: RatingCounts, weights: Weights | FloatArray) -> FloatArray:
     """Weighted number of ordered pairs of ratings that differ, for every unit; shape ``(U,)``."""
     if _is_identity(weights):
@@ -131,7 +120,15 @@ def _differing(counts: RatingCounts, weights: Weights | FloatArray) -> FloatArra
     return counts.disagreement(disagreement_weights(weights, counts.n_categories))
 
 
-def _observe(ratings: FloatArray, weights: Weights | FloatArray, categories: Categories) -> _Observed:
+def _observe(
+    ratings: FloatArray, weights: Weights | FloatArray, categories: Categories
+) -> tuple[int, FloatArray, float]:
+    """What all coefficients of a table have in common.
+
+    Returns:
+        number ``K`` of categories; proportion of every category ``(K,)``, the mean over the rated units; weighted share
+        of differing pairs, the mean over the units with at least two ratings, nan without such units
+    """
     counts = count_ratings(ratings, categories)
     disagreement_weights(weights, counts.n_categories)  # unknown weights are an error even without ratings
     m = counts.per_unit()
@@ -139,7 +136,7 @@ def _observe(ratings: FloatArray, weights: Weights | FloatArray, categories: Cat
     category_sums = sums_by(counts.category, counts.count / m[counts.unit], counts.n_categories)
     share = category_sums / max(int(rated.sum()), 1)
     differing = _differing(counts, weights)[several] / (m[several] * (m[several] - 1))
-    return _Observed(counts, share, float(differing.mean()) if len(differing) else math.nan)
+    return counts.n_categories, share, float(differing.mean()) if len(differing) else math.nan
 
 
 def _two_columns(a: FloatArray, b: FloatArray, categories: Categories) -> tuple[IntArray, IntArray, int]:
@@ -234,8 +231,8 @@ def fleiss_kappa(
         J. L. Fleiss, "Measuring nominal scale agreement among many raters", 1971; K. L. Gwet, "Handbook of
         Inter-Rater Reliability", 4th ed., 2014
     """
-    seen = _observe(ratings, weights, categories)
-    return float(chance_corrected(seen.disagreement, expected_disagreement(weights, seen.share, seen.share)))
+    _, share, disagreement = _observe(ratings, weights, categories)
+    return float(chance_corrected(disagreement, expected_disagreement(weights, share, share)))
 
 
 def conger_kappa(
@@ -260,7 +257,7 @@ def conger_kappa(
         A. J. Conger, "Integration and generalization of kappas for multiple raters", 1980; K. L. Gwet, "Handbook of
         Inter-Rater Reliability", 4th ed., 2014
     """
-    seen = _observe(ratings, weights, categories)
+    _, _, disagreement = _observe(ratings, weights, categories)
     table = check_ratings(ratings)
     listed = np.unique(table[~np.isnan(table)]) if categories is None else categories
     columns = (category_positions(column[~np.isnan(column)], listed) for column in table.T)
@@ -273,7 +270,7 @@ def conger_kappa(
     total = share.sum(axis=0)
     own = sum(expected_disagreement(weights, row, row) for row in share)
     n_pairs = len(share) * (len(share) - 1)
-    return float(chance_corrected(seen.disagreement, (expected_disagreement(weights, total, total) - own) / n_pairs))
+    return float(chance_corrected(disagreement, (expected_disagreement(weights, total, total) - own) / n_pairs))
 
 
 def brennan_prediger(
@@ -305,15 +302,14 @@ def brennan_prediger(
     References:
         R. L. Brennan, D. J. Prediger, "Coefficient kappa: some uses, misuses, and alternatives", 1981
     """
-    seen = _observe(ratings, weights, categories)
-    k = seen.counts.n_categories
+    k, _, disagreement = _observe(ratings, weights, categories)
     if n_categories is not None:
         if categories is not None or not _is_identity(weights):
             raise ValueError(f"`n_categories` must be None with `categories` or `weights`, got {n_categories}")
         if n_categories < k:
             raise ValueError(f"`n_categories` must be at least the {k} that occur, got {n_categories}")
         k = n_categories
-    return float(chance_corrected(seen.disagreement, 1.0 - _total_weight(weights, k) / k**2 if k else 0.0))
+    return float(chance_corrected(disagreement, 1.0 - _total_weight(weights, k) / k**2 if k else 0.0))
 
 
 def gwet_ac2(
@@ -338,12 +334,11 @@ def gwet_ac2(
         K. L. Gwet, "Computing inter-rater reliability and its variance in the presence of high agreement", 2008;
         "Handbook of Inter-Rater Reliability", 4th ed., 2014
     """
-    seen = _observe(ratings, weights, categories)
-    k = seen.counts.n_categories
+    k, share, disagreement = _observe(ratings, weights, categories)
     if k < 2:
         return math.nan
-    chance = _total_weight(weights, k) / (k * (k - 1)) * float((seen.share * (1.0 - seen.share)).sum())
-    return float(chance_corrected(seen.disagreement, 1.0 - chance))
+    chance = _total_weight(weights, k) / (k * (k - 1)) * float((share * (1.0 - share)).sum())
+    return float(chance_corrected(disagreement, 1.0 - chance))
 
 
 def gwet_ac1(ratings: FloatArray, *, categories: Categories = None) -> float:

@@ -241,30 +241,30 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -
         return _interval(table, undefined)
     values = np.unique(table[~np.isnan(table)])
     blocks = [table[start : start + _UNITS_AT_ONCE] for start in range(0, max(len(table), 1), _UNITS_AT_ONCE)]
-    if level == "nominal":
-        columns = vstack([_nominal_columns(count_ratings(block, values)) for block in blocks])
-        formula: Statistic = lambda sums: nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], undefined)  # noqa: E731
-    elif level == "ratio":
-        # scaled, so that sums keep the digits of small differences of large values
-        largest = float(_ratio_difference(values[:1], values[-1:]).sum())
-        scale = 2.0 ** -math.floor(math.log2(largest)) if largest else 1.0
-        columns = vstack([_ratio_columns(count_ratings(block, values), values, scale) for block in blocks])
-        formula = _ratio_formula(values, scale, undefined)
-    else:
+    if level == "ordinal":
         columns, formula = _ordinal(count_ratings(table, values), undefined)
-    return AlphaSums(columns, formula, len(values) <= MAX_VALUES[level])
+        return AlphaSums(columns, formula, len(values) <= MAX_VALUES[level])
+    # scaled, so that sums keep the digits of small differences of large values
+    largest = float(_ratio_difference(values[:1], values[-1:]).sum()) if level == "ratio" else 0.0
+    scale, parts = 2.0 ** -math.floor(math.log2(largest)) if largest else 1.0, []
+    for counts in (count_ratings(block, values) for block in blocks):
+        if level == "nominal":
+            m, agreeing = counts.per_unit(), sums_by(counts.unit, counts.count**2, counts.n_units)
+            observed = (m * m - agreeing) / np.maximum(m - 1, 1)
+        else:
+            unit, first, second, both = _differing_pairs(counts)
+            observed = sums_by(unit, scale * both * _ratio_difference(values[first], values[second]), counts.n_units)
+        parts.append(hstack([observed[:, None], _value_counts(counts)]))
+    if level == "nominal":
+        formula = lambda sums: nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], undefined)  # noqa: E731
+    else:
+        formula = _ratio_formula(values, scale, undefined)
+    return AlphaSums(vstack(parts), formula, len(values) <= MAX_VALUES[level])
 
 
 def _value_counts(counts: RatingCounts) -> SparseColumns:
     """Number of ratings of every value, shape ``(U, V)``."""
     return sparse(counts.unit, counts.category, counts.count, (counts.n_units, counts.n_categories))
-
-
-def _nominal_columns(counts: RatingCounts) -> SparseColumns:
-    m = counts.per_unit()
-    agreeing = sums_by(counts.unit, counts.count**2, counts.n_units)
-    observed = (m * m - agreeing) / np.maximum(m - 1, 1)
-    return hstack([observed[:, None], _value_counts(counts)])
 
 
 def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
@@ -312,12 +312,6 @@ def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns,
         return alpha_of(observed, expected, n, undefined=undefined, rounding=_ROUNDING * n**4)
 
     return hstack([_value_counts(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
-
-
-def _ratio_columns(counts: RatingCounts, values: FloatArray, scale: float) -> SparseColumns:
-    unit, first, second, both = _differing_pairs(counts)
-    observed = sums_by(unit, scale * both * _ratio_difference(values[first], values[second]), counts.n_units)
-    return hstack([observed[:, None], _value_counts(counts)])
 
 
 def _ratio_formula(values: FloatArray, scale: float, undefined: Undefined) -> Statistic:

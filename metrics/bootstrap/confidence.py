@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri, stdtrit
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import FloatArray, IntArray
 from .draws import (
     ColumnMoments,
     Columns,
@@ -110,17 +110,31 @@ def confidence_intervals(
     """
     n_undefined = np.isnan(values).sum(axis=0).astype(np.int64)
     n_defined = len(values) - n_undefined
-    spread, skew = _central(power_sums, n_samples)
+    # sums of squares and cubes of the leave-one-out values about their mean, from those about the estimate
+    first, second, third = power_sums
+    mean = first / n_samples
+    spread = np.maximum(second - n_samples * mean**2, 0.0)
+    skew = third - 3 * mean * second + 2 * n_samples * mean**3
     defined = ~np.isnan(estimate) & ~np.isnan(spread) & (2 * n_undefined <= len(values))
 
     ordered = np.sort(values, axis=0)
     plain = np.repeat([[0.5 - level / 2], [0.5 + level / 2]], len(estimate), axis=1)
     tails = plain if n_used is None else expanded_tails(level, n_used)
     percentile = _quantiles(ordered, n_defined, tails)
-    bias = _bias_correction(estimate, values, n_defined)
-    bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, _acceleration(estimate, spread, skew, n_samples)))
+    # differences from the estimate up to this size are rounding
+    rounding, difference = ROUNDING * np.maximum(1.0, np.abs(estimate)), values - estimate
+    below, ties = (difference < -rounding).sum(axis=0), (np.abs(difference) <= rounding).sum(axis=0)
+    bias = ndtri((below + ties / 2) / np.maximum(n_defined, 1))  # infinite: all resamples are on one side
+    moving = spread > n_samples * rounding**2  # not all leave-one-out values equal the estimate
+    # leaving a value out moves the estimate the other way: hence the sign
+    acceleration = np.where(moving, -skew / (6 * np.where(moving, spread, 1.0) ** 1.5), np.nan)
+    bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, acceleration))
 
     error = np.sqrt(spread * (n_samples - 1) / n_samples)
+    present = ~np.isnan(values)
+    mean_of_resamples = np.where(present, values, 0.0).sum(axis=0) / np.maximum(n_defined, 1)
+    squares = np.where(present, values - mean_of_resamples, 0.0) ** 2
+    deviation = np.sqrt(squares.sum(axis=0) / np.maximum(n_defined - 1, 1))
 
     def known(column: FloatArray) -> FloatArray:
         return np.where(defined, column, np.nan)
@@ -131,7 +145,7 @@ def confidence_intervals(
         percentile_high=known(percentile[1]),
         bca_low=known(bca[0]),
         bca_high=known(bca[1]),
-        standard_error=known(_standard_deviation(values, n_defined)),
+        standard_error=known(np.where(n_defined >= 2, deviation, np.nan)),
         jackknife_error=known(error),
         n_undefined=n_undefined,
         n_samples=n_samples,
@@ -186,36 +200,6 @@ def wilson_interval(share: float, n: float, level: float = 0.95) -> tuple[float,
     return (0.0 if share == 0 else centre - reach, 1.0 if share == 1 else centre + reach)
 
 
-def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Sums of squares and cubes of ``n`` values about their mean, from the sums about the estimate."""
-    first, second, third = power_sums
-    mean = first / n
-    return np.maximum(second - n * mean**2, 0.0), third - 3 * mean * second + 2 * n * mean**3
-
-
-def _rounding(estimate: FloatArray) -> FloatArray:
-    """Differences from the estimate up to this size are rounding."""
-    size: FloatArray = ROUNDING * np.maximum(1.0, np.abs(estimate))
-    return size
-
-
-def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArray) -> FloatArray:
-    """``z₀``; infinite where all resamples are on one side of the estimate."""
-    difference = values - estimate
-    rounding = _rounding(estimate)
-    below = (difference < -rounding).sum(axis=0)
-    ties = (np.abs(difference) <= rounding).sum(axis=0)
-    correction: FloatArray = ndtri((below + ties / 2) / np.maximum(n_defined, 1))
-    return correction
-
-
-def _acceleration(estimate: FloatArray, spread: FloatArray, skew: FloatArray, n: int) -> FloatArray:
-    """``a``; nan where all leave-one-out values equal the estimate."""
-    moving: BoolArray = spread > n * _rounding(estimate) ** 2
-    # leaving a value out moves the estimate the other way: hence the sign
-    return np.where(moving, -skew / (6 * np.where(moving, spread, 1.0) ** 1.5), np.nan)
-
-
 def _bca_tails(tails: FloatArray, bias: FloatArray, acceleration: FloatArray) -> FloatArray:
     """Quantile levels of BCa; shapes ``(2, V)``, ``(V,)``, ``(V,)`` to ``(2, V)``."""
     known = np.isfinite(bias) & np.isfinite(acceleration)
@@ -242,15 +226,6 @@ def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> 
     low, high = ordered[lower, column], ordered[np.minimum(lower + 1, last), column]
     quantiles: FloatArray = low + (position - lower) * (high - low)
     return quantiles
-
-
-def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:
-    """Standard deviation of every column over its values that are not nan; nan for fewer than two."""
-    present = ~np.isnan(values)
-    mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(n_defined, 1)
-    squares = np.where(present, values - mean, 0.0) ** 2
-    deviation = np.sqrt(squares.sum(axis=0) / np.maximum(n_defined - 1, 1))
-    return np.where(n_defined >= 2, deviation, np.nan)
 
 
 #: more samples (videos, groups) are not resampled: numbers of reports then have intervals by the delta method
@@ -316,13 +291,6 @@ def delta_intervals(
     )
 
 
-def _check_draws(resamples: int, seed: int) -> None:
-    if resamples < 1:
-        raise ValueError(f"`resamples` must be at least 1, got {resamples!r}")
-    if seed < 0:
-        raise ValueError(f"`seed` must be at least 0, got {seed!r}")
-
-
 @dataclass(frozen=True, slots=True)
 class Resampling:
     """Scheme by which samples are resampled.
@@ -340,7 +308,10 @@ class Resampling:
     clusters: IntArray | None = None
 
     def __post_init__(self) -> None:
-        _check_draws(self.resamples, self.seed)
+        if self.resamples < 1:
+            raise ValueError(f"`resamples` must be at least 1, got {self.resamples!r}")
+        if self.seed < 0:
+            raise ValueError(f"`seed` must be at least 0, got {self.seed!r}")
         if not 0 < self.level < 1:
             raise ValueError(f"`level` must be in (0, 1), got {self.level!r}")
 

@@ -178,7 +178,17 @@ def _stacks(parts: Sequence[Part], n_samples: int) -> Iterator[_Stack]:
     """The columns of all parts in up to four stacks: dense or not, small whole numbers or not."""
     if not parts:
         return
-    every = hstack([_in_order(part, n_samples) for part in parts])
+    in_order = []  # the columns of every part, with a row for every sample
+    for part in parts:
+        rows = csr_array(part.columns)
+        if part.samples is not None:
+            counts = np.zeros(n_samples + 1, rows.indptr.dtype)
+            counts[part.samples + 1] = np.diff(rows.indptr)
+            starts, shape = np.cumsum(counts, dtype=counts.dtype), (n_samples, rows.shape[1])
+            rows = rows[np.argsort(part.samples)]
+            rows = csr_array((rows.data, rows.indices, starts), shape=shape)
+        in_order.append(rows)
+    every = hstack(in_order)
     n_columns = every.shape[1]
     fractions = every.indices[(every.data != np.rint(every.data)) | (np.abs(every.data) > _LARGEST_EXACT)]
     dense = np.bincount(every.indices, minlength=n_columns) * DENSE_FROM > n_samples
@@ -196,17 +206,6 @@ def _stacks(parts: Sequence[Part], n_samples: int) -> Iterator[_Stack]:
             yield _Stack(order[first:end], blocks, dense=number >= 2, whole=number % 2 == 1)
 
 
-def _in_order(part: Part, n_samples: int) -> csr_array:
-    """The columns of a part with a row for every sample, shape ``(S, C)``."""
-    rows = csr_array(part.columns)
-    if part.samples is None:
-        return rows
-    counts = np.zeros(n_samples + 1, rows.indptr.dtype)
-    counts[part.samples + 1] = np.diff(rows.indptr)
-    rows = rows[np.argsort(part.samples)]
-    return csr_array((rows.data, rows.indices, np.cumsum(counts, dtype=counts.dtype)), shape=(n_samples, rows.shape[1]))
-
-
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:
     """Sums over samples of (leave-one-out value - estimate), its square and its cube, shape ``(3, V)``.
 
@@ -217,14 +216,11 @@ def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> 
     at_once = max(1, CHUNK_BYTES // (32 * (n_columns + 1)))
     for start in range(0, n_rows, at_once):
         rows = part.columns[start : start + at_once]
-        difference = values_of(part.statistic, total - _as_array(rows)) - estimate
+        own = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        difference = values_of(part.statistic, total - own) - estimate
         squares = difference * difference
         power_sums += [difference.sum(axis=0), squares.sum(axis=0), (squares * difference).sum(axis=0)]
     return power_sums
-
-
-def _as_array(rows: Columns) -> FloatArray:
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
 def values_of(statistic: Statistic, sums: FloatArray) -> FloatArray:

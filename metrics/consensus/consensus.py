@@ -208,21 +208,17 @@ def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> Floa
     for size in np.unique(sizes[sizes > 0]).tolist():
         groups = np.flatnonzero(sizes == size)
         members = [values[order[start[groups] + k]] for k in range(size)]
-        medians[groups] = _median(members)
+        # most groups are this small; sorting would take several times as long
+        if size <= 2:
+            medians[groups] = (members[0] + members[-1]) / 2.0
+        elif size == 3:
+            a, b, c = members
+            medians[groups] = np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
+        else:
+            ordered = np.sort(members, axis=0)  # nan comes last
+            middle = (ordered[(size - 1) // 2] + ordered[size // 2]) / 2.0
+            medians[groups] = np.where(np.isnan(ordered[-1]), np.nan, middle)
     return medians
-
-
-def _median(members: list[FloatArray]) -> FloatArray:
-    """Element-wise median of arrays of one shape; nan where any value is nan."""
-    # most groups are this small; sorting would take several times as long
-    if len(members) <= 2:
-        return (members[0] + members[-1]) / 2.0
-    if len(members) == 3:
-        a, b, c = members
-        return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
-    ordered = np.sort(members, axis=0)  # nan comes last
-    middle = (ordered[(len(members) - 1) // 2] + ordered[len(members) // 2]) / 2.0
-    return np.where(np.isnan(ordered[-1]), np.nan, middle)
 
 
 def keypoint_medians(unit: IntArray, points_xy: FloatArray, n_units: int) -> FloatArray:

@@ -165,19 +165,15 @@ class Boxes(Geometry):
         rows, group, size = rows[few[group]], number[group[few[group]]], size[few]
         first = np.cumsum(size) - size
         place = np.minimum(np.arange(size.max(initial=0)), size[:, None] - 1)  # pads small groups with their last box
-        area[few] = _area_in_grid(self.xyxy[rows[first[:, None] + place]])
+        boxes = self.xyxy[rows[first[:, None] + place]]
+        # the cells between all edges of the boxes of a group
+        covered, width = [], []
+        for low, high in ((0, 2), (1, 3)):
+            start, end = boxes[..., low], boxes[..., high]
+            edge = np.sort(np.concatenate([start, end], axis=1), axis=1)
+            inside = (start[..., None] <= edge[:, None, :-1]) & (edge[:, None, 1:] <= end[..., None])
+            covered.append(inside.astype(np.float32))
+            width.append(np.diff(edge, axis=1))
+        cells = covered[0].transpose(0, 2, 1) @ covered[1] > 0
+        area[few] = (width[0] * (cells * width[1][:, None, :]).sum(axis=2)).sum(axis=1)
         return area
-
-
-def _area_in_grid(boxes_xyxy: FloatArray) -> FloatArray:
-    """Area that the ``K`` boxes of every row ``(G, K, 4)`` cover together: the cells between all their edges."""
-    covered, width = [], []
-    for low, high in ((0, 2), (1, 3)):
-        start, end = boxes_xyxy[..., low], boxes_xyxy[..., high]
-        edge = np.sort(np.concatenate([start, end], axis=1), axis=1)
-        inside = (start[..., None] <= edge[:, None, :-1]) & (edge[:, None, 1:] <= end[..., None])
-        covered.append(inside.astype(np.float32))
-        width.append(np.diff(edge, axis=1))
-    cells = covered[0].transpose(0, 2, 1) @ covered[1] > 0
-    area: FloatArray = (width[0] * (cells * width[1][:, None, :]).sum(axis=2)).sum(axis=1)
-    return area

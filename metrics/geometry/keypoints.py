@@ -73,18 +73,11 @@ def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     return low, np.where(present, points, -np.inf).max(axis=1, initial=-np.inf)
 
 
-def _sides(points: FloatArray) -> FloatArray:
-    """Width and height of the box around the labelled points of every object, ``(N, 2)``; 0 without points."""
+def _area(points: FloatArray) -> FloatArray:
     low, high = _corners(points)
     with np.errstate(over="ignore"):  # extreme coordinates may overflow
-        sides: FloatArray = np.maximum(high - low, 0.0)
-    return sides
-
-
-def _area(points: FloatArray) -> FloatArray:
-    sides = _sides(points)
-    longer = sides.max(axis=1)
-    with np.errstate(over="ignore"):
+        sides = np.maximum(high - low, 0.0)  # of the box around the labelled points; 0 without points
+        longer = sides.max(axis=1)
         area: FloatArray = longer * np.maximum(sides.min(axis=1), _LEAST_ASPECT * longer)
     return area
 

@@ -82,19 +82,18 @@ class MaskCrops:
 
     def unions(self, rows: IntArray, group: IntArray, n_groups: int) -> MaskCrops:
         """Union of the masks of every group; ``group`` is ascending, shape ``(M,)``."""
-        end = np.searchsorted(group, np.arange(n_groups + 1))
-        return MaskCrops.from_crops([self._union(rows[end[k] : end[k + 1]].tolist()) for k in range(n_groups)])
-
-    def _union(self, rows: list[int]) -> tuple[BoolArray, int, int]:
-        if not rows:
-            return np.zeros((0, 0), np.bool_), 0, 0
-        left, top = int(self.left[rows].min()), int(self.top[rows].min())
-        right, bottom = (self.left + self.width)[rows].max(), (self.top + self.height)[rows].max()
-        covered = np.zeros((int(bottom) - top, int(right) - left), np.bool_)
-        for row in rows:
-            crop, x, y = self.crop(row), int(self.left[row]) - left, int(self.top[row]) - top
-            covered[y : y + crop.shape[0], x : x + crop.shape[1]] |= crop
-        return covered, left, top
+        unions: list[tuple[BoolArray, int, int]] = [(np.zeros((0, 0), np.bool_), 0, 0)] * n_groups
+        end = np.searchsorted(group, np.arange(n_groups + 1)).tolist()
+        right, bottom = self.left + self.width, self.top + self.height
+        for k in np.unique(group).tolist():
+            own = rows[end[k] : end[k + 1]]
+            left, top = int(self.left[own].min()), int(self.top[own].min())
+            covered = np.zeros((int(bottom[own].max()) - top, int(right[own].max()) - left), np.bool_)
+            for row in own.tolist():
+                crop, x, y = self.crop(row), int(self.left[row]) - left, int(self.top[row]) - top
+                covered[y : y + crop.shape[0], x : x + crop.shape[1]] |= crop
+            unions[k] = covered, left, top
+        return MaskCrops.from_crops(unions)
 
     def take(self, rows: IntArray | BoolArray) -> MaskCrops:
         """Some of the masks; the pixels of all are kept."""
@@ -227,7 +226,14 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
     near = np.flatnonzero((high[:, :2] < low[:, 2:]).all(axis=1))
     chosen, number = np.unique(band[near], return_inverse=True)
     pair = pair[near]
-    edges = _joined(_mask_edges(bands, chosen), polygon_edges(geometry))
+    of_masks, of_polygons = _mask_edges(bands, chosen), polygon_edges(geometry)
+    edges = Edges(
+        np.concatenate([of_masks.start[:-1], of_masks.start[-1] + of_polygons.start]),
+        *(
+            np.concatenate([getattr(of_masks, name), getattr(of_polygons, name)])
+            for name in ("x_left", "x_right", "y_left", "slope", "sign")
+        ),
+    )
     bounds = np.concatenate([band_bounds[chosen], polygon_bounds])
     area = shared_areas(edges, bounds, number, len(chosen) + polygon[pair])
     extent = (high[near, 2:] - low[near, :2]).prod(axis=1)
@@ -275,15 +281,6 @@ def _mask_edges(masks: MaskCrops, rows: IntArray) -> Edges:
         n_edges.append(len(edge))
     x_left, x_right, y_left, sign = (np.concatenate(column).astype(np.float64) for column in columns)
     return Edges(np.cumsum([0, *n_edges]), x_left, x_right, y_left, np.zeros(len(x_left)), sign)
-
-
-def _joined(a: Edges, b: Edges) -> Edges:
-    """Concatenate the edges of two sets of polygons."""
-    columns = ("x_left", "x_right", "y_left", "slope", "sign")
-    return Edges(
-        np.concatenate([a.start[:-1], a.start[-1] + b.start]),
-        *(np.concatenate([getattr(a, name), getattr(b, name)]) for name in columns),
-    )
 
 
 def _check_length(i: IntArray, name: str, n: int) -> None:

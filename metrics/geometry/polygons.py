@@ -238,24 +238,18 @@ def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
     polygons = Polygons.from_geometry(geometry)
     low, high = polygons.bounds[:, :2], polygons.bounds[:, 2:]
     near = np.flatnonzero((np.minimum(high[i], high[j]) > np.maximum(low[i], low[j])).all(axis=1))
-    p, q = i[near], j[near]
-    same = shapely.equals_exact(geometry[p], geometry[q], 0.0)
+    same = shapely.equals_exact(geometry[i[near]], geometry[j[near]], 0.0)
     shared = np.zeros(len(i))
-    shared[near[same]] = polygons.area[p[same]]
-    shared[near[~same]] = _different_areas(polygons, p[~same], q[~same])
-    return np.clip(shared, 0.0, np.minimum(polygons.area[i], polygons.area[j]))
-
-
-def _different_areas(polygons: Polygons, i: IntArray, j: IntArray) -> FloatArray:
-    """Areas shared by polygons that are not equal and whose boxes overlap."""
-    geometry, sides = polygons.geometry, polygons.bounds[:, 2:] - polygons.bounds[:, :2]
-    edges = polygon_edges(geometry)
+    shared[near[same]] = polygons.area[i[near[same]]]
+    different = near[~same]
+    p, q = i[different], j[different]
+    edges, sides = polygon_edges(geometry), high - low
     n_edges = np.diff(edges.start)
-    large = n_edges[i] * n_edges[j] > MAX_EDGE_PAIRS
+    large = n_edges[p] * n_edges[q] > MAX_EDGE_PAIRS
     small = np.flatnonzero(~large)
-    shared = np.empty(len(i))
-    shared[small] = shared_areas(edges, polygons.bounds, i[small], j[small])
-    extent = np.maximum(sides[i], sides[j]).prod(axis=1)
-    large[small] = shared[small] < DOUBTFUL_SHARE * extent[small]
-    shared[large] = intersection_measure(shapely.area, geometry[i[large]], geometry[j[large]])
-    return shared
+    of_small = shared_areas(edges, polygons.bounds, p[small], q[small])
+    extent = np.maximum(sides[p[small]], sides[q[small]]).prod(axis=1)
+    shared[different[small]] = of_small
+    large[small] = of_small < DOUBTFUL_SHARE * extent
+    shared[different[large]] = intersection_measure(shapely.area, geometry[p[large]], geometry[q[large]])
+    return np.clip(shared, 0.0, np.minimum(polygons.area[i], polygons.area[j]))

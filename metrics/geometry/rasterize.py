@@ -10,7 +10,6 @@ from PIL import Image, ImageDraw
 from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .masks import MaskCrops
 from .regions import BOX, LINE, MASK, Regions, crossings
-from .vertices import GeometryArray
 
 #: relative coordinates times the size of an image miss an integer by about 1e-13, and truncation would lose a pixel
 NEAR_INTEGER = 1e-6
@@ -112,16 +111,11 @@ def _pixels(regions: Regions, row: int, size: list[int]) -> tuple[BoolArray, int
         x, y = left - int(masks.left[number]), top - int(masks.top[number])
         inside = masks.crop(number)[y : y + bottom - top, x : x + right - left]
     else:
-        inside = _filled(regions.polygons.geometry[number : number + 1], left, top, right, bottom)
+        # an odd number of the edges of the polygon is at or left of the centre
+        polygon = regions.polygons.geometry[number : number + 1]
+        line, x = crossings(polygon, np.array([[left, top]]), np.ones((1, 2)), bottom - top)
+        column = np.clip(np.ceil(x - 0.5), 0, right - left).astype(np.int64)
+        flips = np.zeros((bottom - top, right - left + 1), np.bool_)
+        np.logical_xor.at(flips, (line, column), True)
+        inside = np.logical_xor.accumulate(flips, axis=1)[:, :-1]
     return inside, left, top
-
-
-def _filled(polygon: GeometryArray, left: int, top: int, right: int, bottom: int) -> BoolArray:
-    """The pixels of a rectangle that are in a polygon ``(1,)``: an odd number of its edges is at or left of their
-    centre."""
-    row, x = crossings(polygon, np.array([[left, top]]), np.ones((1, 2)), bottom - top)
-    column = np.clip(np.ceil(x - 0.5), 0, right - left).astype(np.int64)
-    flips = np.zeros((bottom - top, right - left + 1), np.bool_)
-    np.logical_xor.at(flips, (row, column), True)
-    inside: BoolArray = np.logical_xor.accumulate(flips, axis=1)[:, :-1]
-    return inside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,6 +212,8 @@ class Outlines(Geometry):
 
 
 BOX, POLYGON, MASK, LINE = range(4)
+#: pairs of kinds that can overlap
+_COMPARED = ((BOX, BOX), (BOX, POLYGON), (BOX, MASK), (POLYGON, POLYGON), (POLYGON, MASK), (MASK, MASK), (LINE, LINE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,11 +332,31 @@ class Regions(Geometry):
         # order each pair by kind
         swapped = self.kind[i[near]] > self.kind[j[near]]
         a, b = np.where(swapped, j[near], i[near]), np.where(swapped, i[near], j[near])
-        for (kind_a, kind_b), compare in _COMPARE.items():
-            is_pair = (self.kind[a] == kind_a) & (self.kind[b] == kind_b)
+        for kinds in _COMPARED:
+            is_pair = (self.kind[a] == kinds[0]) & (self.kind[b] == kinds[1])
             if is_pair.any():
-                shared[near[is_pair]] = compare(self, a[is_pair], b[is_pair])
+                shared[near[is_pair]] = self._shared(kinds, a[is_pair], b[is_pair])
         return shared
+
+    def _shared(self, kinds: tuple[int, int], a: IntArray, b: IntArray) -> FloatArray:
+        """Intersections of objects of one of the pairs of kinds that are ``_COMPARED``."""
+        polygons, row_a, row_b = self.polygons.geometry, self.row[a], self.row[b]
+        if kinds == (BOX, BOX):
+            return box_intersection(self.bounds[a], self.bounds[b])
+        if kinds == (BOX, POLYGON):
+            distinct, inverse = np.unique(a, return_inverse=True)
+            return polygon_intersection(boxes_as_polygons(self.bounds[distinct])[inverse], polygons[row_b])
+        if kinds == (BOX, MASK):
+            return mask_box_intersection(self.masks, row_b, self.bounds[a])
+        if kinds == (POLYGON, POLYGON):
+            return polygon_intersection(polygons[row_a], polygons[row_b])
+        if kinds == (POLYGON, MASK):
+            return mask_polygon_intersection(self.masks, row_b, polygons[row_a])
+        if kinds == (MASK, MASK):
+            return mask_intersection(self.masks, row_a, row_b)
+        if self.lines is None:
+            raise ValueError("`lines` must be given with objects that are lines, got None")
+        return line_overlap(self.lines.geometry[row_a], self.lines.geometry[row_b], self.lines.tolerance_px)
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
         """Area of the union of the regions of every group; nan if one of them is a line."""
@@ -355,45 +377,6 @@ class Regions(Geometry):
         area[of_masks] += masks.area - shared
         area[group[kind == LINE]] = np.nan
         return area
-
-    def _boxes_as_polygons(self, rows: IntArray) -> shapely.Geometry:
-        distinct, inverse = np.unique(rows, return_inverse=True)
-        return boxes_as_polygons(self.bounds[distinct])[inverse]
-
-    def _box_box(self, a: IntArray, b: IntArray) -> FloatArray:
-        return box_intersection(self.bounds[a], self.bounds[b])
-
-    def _box_polygon(self, a: IntArray, b: IntArray) -> FloatArray:
-        return polygon_intersection(self._boxes_as_polygons(a), self.polygons.geometry[self.row[b]])
-
-    def _box_mask(self, a: IntArray, b: IntArray) -> FloatArray:
-        return mask_box_intersection(self.masks, self.row[b], self.bounds[a])
-
-    def _polygon_polygon(self, a: IntArray, b: IntArray) -> FloatArray:
-        return polygon_intersection(self.polygons.geometry[self.row[a]], self.polygons.geometry[self.row[b]])
-
-    def _polygon_mask(self, a: IntArray, b: IntArray) -> FloatArray:
-        return mask_polygon_intersection(self.masks, self.row[b], self.polygons.geometry[self.row[a]])
-
-    def _mask_mask(self, a: IntArray, b: IntArray) -> FloatArray:
-        return mask_intersection(self.masks, self.row[a], self.row[b])
-
-    def _line_line(self, a: IntArray, b: IntArray) -> FloatArray:
-        if self.lines is None:
-            raise ValueError("`lines` must be given with objects that are lines, got None")
-        geometry = self.lines.geometry
-        return line_overlap(geometry[self.row[a]], geometry[self.row[b]], self.lines.tolerance_px)
-
-
-_COMPARE: dict[tuple[int, int], Callable[[Regions, IntArray, IntArray], FloatArray]] = {
-    (BOX, BOX): Regions._box_box,
-    (BOX, POLYGON): Regions._box_polygon,
-    (BOX, MASK): Regions._box_mask,
-    (POLYGON, POLYGON): Regions._polygon_polygon,
-    (POLYGON, MASK): Regions._polygon_mask,
-    (MASK, MASK): Regions._mask_mask,
-    (LINE, LINE): Regions._line_line,
-}
 
 
 def as_regions(geometry: Boxes | Regions) -> Regions:

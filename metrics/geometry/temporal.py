@@ -17,11 +17,6 @@ def _length(start: IntArray, end: IntArray) -> FloatArray:
     return (end.astype(np.uint64) - start.astype(np.uint64)).astype(np.float64) + 1.0
 
 
-def _shared(start_a: IntArray, end_a: IntArray, start_b: IntArray, end_b: IntArray) -> FloatArray:
-    start, end = np.maximum(start_a, start_b), np.minimum(end_a, end_b)
-    return np.where(start <= end, _length(start, end), 0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Intervals(Geometry):
     """Closed intervals of frames, as a geometry that can be matched; the area is the number of frames.
@@ -96,7 +91,8 @@ class Intervals(Geometry):
         return find_overlaps(objects, self.area, self.intersection_of, bounds)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        return _shared(self.first[i], self.last[i], self.first[j], self.last[j])
+        start, end = np.maximum(self.first[i], self.first[j]), np.minimum(self.last[i], self.last[j])
+        return np.where(start <= end, _length(start, end), 0.0)
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
         if not len(rows):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import shapely
@@ -15,6 +16,10 @@ from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first, r
 
 #: geometries of shapely
 GeometryArray: TypeAlias = NDArray[np.object_]
+#: ``shapely.intersection``, ``shapely.symmetric_difference`` …, row by row; takes ``grid_size``, too
+Overlay: TypeAlias = Callable[..., Any]
+#: ``shapely.area``, ``shapely.length``: one number for every geometry
+Measure: TypeAlias = Callable[[Any], Any]
 
 
 def check_vertices(
@@ -83,20 +88,6 @@ MAX_THREADS = 4
 FALLBACK_GRID = 1e-10
 
 
-class Overlay(Protocol):
-    """``shapely.intersection``, ``shapely.symmetric_difference`` …"""
-
-    def __call__(self, a: Any, b: Any, grid_size: float | None = None) -> Any:
-        """Overlay row by row."""
-
-
-class Measure(Protocol):
-    """``shapely.area``, ``shapely.length``."""
-
-    def __call__(self, geometry: Any) -> Any:
-        """One number for every geometry."""
-
-
 def overlay(operation: Overlay, a: GeometryArray, b: GeometryArray) -> GeometryArray:
     """Overlay row by row; a row on which GEOS fails does not spoil the others.
 
@@ -112,16 +103,13 @@ def overlay(operation: Overlay, a: GeometryArray, b: GeometryArray) -> GeometryA
         return np.asarray(operation(a, b), dtype=np.object_)
     except shapely.GEOSException:
         if len(a) == 1:
-            return np.array([_overlay_on_grid(operation, a[0], b[0])], dtype=np.object_)
+            bounds = shapely.bounds([a[0], b[0]])
+            grid = FALLBACK_GRID * (np.nanmax(bounds[:, 2:]) - np.nanmin(bounds[:, :2]))
+            valid = operation(shapely.make_valid(a[0]), shapely.make_valid(b[0]), grid_size=grid)
+            return np.array([valid], dtype=np.object_)
     half = len(a) // 2
     parts = (overlay(operation, a[rows], b[rows]) for rows in (slice(half), slice(half, None)))
     return np.concatenate(list(parts))
-
-
-def _overlay_on_grid(operation: Overlay, a: Any, b: Any) -> Any:
-    bounds = shapely.bounds([a, b])
-    extent = np.nanmax(bounds[:, 2:]) - np.nanmin(bounds[:, :2])
-    return operation(shapely.make_valid(a), shapely.make_valid(b), grid_size=FALLBACK_GRID * extent)
 
 
 def intersection_measure(measure: Measure, a: GeometryArray, b: GeometryArray) -> FloatArray:

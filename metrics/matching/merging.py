@@ -288,7 +288,14 @@ def average_linkage_of(nodes: Nodes, threshold: float) -> Joins:
         u, v, mean = u[allowed], v[allowed], mean[allowed]
         if not len(u):
             break
-        chosen = _better(nodes, u, v, mean.round(_DECIMALS))
+        # pairs that are the best of both their nodes; at least one is
+        best, rounded = np.zeros(len(nodes.size)), mean.round(_DECIMALS)
+        for node in (u, v):
+            np.maximum.at(best, node, rounded)
+        leading = np.flatnonzero((rounded == best[u]) | (rounded == best[v]))
+        p, q = u[leading], v[leading]
+        order = np.lexsort((q, p, np.abs(nodes.place[p] - nodes.place[q]), -rounded[leading]))
+        chosen = leading[_first_end(p, q, order, len(nodes.size))]
         u, v = u[chosen], v[chosen]
         a.append(representative[u])
         b.append(representative[v])
@@ -345,20 +352,6 @@ def improved(nodes: Nodes, group: IntArray, threshold: float) -> IntArray:
         joined = average_linkage_of(contracted(nodes, group), threshold).groups(threshold)
         group, _ = number_by_first(joined[group])
     return group
-
-
-def _better(nodes: Nodes, u: IntArray, v: IntArray, mean: FloatArray) -> BoolArray:
-    """Mask of pairs that are the best of both their nodes; at least one is."""
-    n = len(nodes.size)
-    best = np.zeros(n)
-    for node in (u, v):
-        np.maximum.at(best, node, mean)
-    leading = np.flatnonzero((mean == best[u]) | (mean == best[v]))
-    p, q = u[leading], v[leading]
-    order = np.lexsort((q, p, np.abs(nodes.place[p] - nodes.place[q]), -mean[leading]))
-    chosen = np.zeros(len(u), np.bool_)
-    chosen[leading] = _first_end(p, q, order, n)
-    return chosen
 
 
 def _first_end(p: IntArray, q: IntArray, order: IntArray, n: int) -> BoolArray:

@@ -108,10 +108,17 @@ def annotator_bits(annotator: IntArray) -> IntArray:
 
 def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prove: bool) -> OptimalMatching:
     """Join nodes to maximise the sum of (similarity - threshold) over the cross pairs of joined nodes."""
-    u, v, gain = _node_pairs(nodes, i, j, similarity)
-    share = sharing(nodes.annotators, u, v)
-    gainful = np.flatnonzero(~share & (gain >= -TIE))
-    n_nodes = len(nodes.size)
+    # the overlapping pairs of nodes, and the gain of joining each pair
+    u, v, n_nodes = nodes.group[i], nodes.group[j], len(nodes.size)
+    if len(nodes.group) == n_nodes:  # nodes are objects: pairs are distinct
+        gain = similarity - nodes.threshold[u]
+    else:
+        cross = np.flatnonzero(u != v)
+        key = np.minimum(u, v)[cross] * n_nodes + np.maximum(u, v)[cross]
+        key, gain = sums_of_keys(key, similarity[cross], n_nodes * n_nodes)
+        u, v = np.divmod(key, n_nodes)
+        gain -= nodes.threshold[u] * (nodes.size[u] * nodes.size[v])
+    gainful = np.flatnonzero(~sharing(nodes.annotators, u, v) & (gain >= -TIE))
     # joining nodes of different components always lowers the sum
     n_components, component = components(u[gainful], v[gainful], n_nodes)
     n_members = np.bincount(component, minlength=n_components)
@@ -130,20 +137,6 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prov
         surplus = _surplus(nodes, component, inexact, group, pairs)
     numbers, n_units = number_by_first(group[nodes.group])
     return OptimalMatching(numbers, n_units, first[hard], first[inexact], surplus)
-
-
-def _node_pairs(
-    nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """The overlapping pairs of nodes, and the gain of joining each pair."""
-    u, v = nodes.group[i], nodes.group[j]
-    n = len(nodes.size)
-    if len(nodes.group) == n:  # nodes are objects: pairs are distinct
-        return u, v, similarity - nodes.threshold[u]
-    cross = np.flatnonzero(u != v)
-    keys, gain = sums_of_keys(np.minimum(u, v)[cross] * n + np.maximum(u, v)[cross], similarity[cross], n * n)
-    u, v = np.divmod(keys, n)
-    return u, v, gain - nodes.threshold[u] * (nodes.size[u] * nodes.size[v])
 
 
 def _split_hard(
@@ -180,7 +173,11 @@ def _split_hard(
             here = slot[component[u]] >= 0
             c, p, q = slot[component[u[here]]], place[u[here]], place[v[here]]
             weights[c, p, q] = weights[c, q, p] = gain[here]
-            groups, exact = best_partitions(weights, _sharing(nodes.annotators[members]), prove=prove)
+            bits = nodes.annotators[members]
+            excluded = np.zeros((len(members), n, n), np.bool_)  # two nodes that share an annotator
+            for word in range(bits.shape[2]):
+                excluded |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0
+            groups, exact = best_partitions(weights, excluded, prove=prove)
             group[members] = next_group + np.arange(len(members))[:, None] * n + groups
             next_group += members.size
             inexact[component[members[:, 0]]] = ~exact
@@ -275,11 +272,3 @@ def _surplus(
     np.maximum.at(most, at, np.tile(gain, 2))
     bound = sums_by(place[key // n_sides], most, n_inexact) / 2.0
     return np.column_stack([total, np.maximum(total, bound)])
-
-
-def _sharing(bits: IntArray) -> BoolArray:
-    """Mask of two nodes of a component that share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
-    shared = np.zeros((*bits.shape[:2], bits.shape[1]), np.bool_)
-    for word in range(bits.shape[2]):
-        shared |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0
-    return shared

@@ -20,7 +20,6 @@ Graphs are searched together, but each as if it were alone.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -53,7 +52,8 @@ def search(weights: FloatArray, start: IntArray) -> tuple[IntArray, BoolArray]:
     weights = weights.copy()
     weights[:, np.arange(n), np.arange(n)] = 0.0
     groups, proven = start.copy(), np.zeros(n_graphs, np.bool_)
-    most = _totals(weights, start)
+    # weight within the groups that are known
+    most = np.where(start[:, :, None] == start[:, None, :], weights, 0.0).sum(axis=(1, 2)) / 2.0
     side = _sides(weights)
     order = _order(weights, start, side)
     graph = np.arange(n_graphs)[:, None]
@@ -65,18 +65,21 @@ def search(weights: FloatArray, start: IntArray) -> tuple[IntArray, BoolArray]:
         step = _MAX_ENTRIES // (width * n * n)
         for first in range(0, len(todo), step):
             rows = todo[first : first + step]
-            found = _branch(ordered[rows], rest[rows], most[rows], width)
-            proven[rows] = ~found.cut
-            group_of_node = np.empty_like(found.group)
-            np.put_along_axis(group_of_node, order[rows[found.graph]], found.group, axis=1)
-            _keep_best(rows, found, group_of_node, groups, most)
+            of, group, total, cut = _branch(ordered[rows], rest[rows], most[rows], width)
+            proven[rows] = ~cut
+            group_of_node = np.empty_like(group)
+            np.put_along_axis(group_of_node, order[rows[of]], group, axis=1)
+            # take the best one where a better partition was found, or all that are best
+            greatest = most[rows]
+            np.maximum.at(greatest, of, total)
+            improved = greatest > most[rows] + TIE
+            equal = np.flatnonzero((total >= greatest[of] - TIE) & (improved | ~cut)[of])
+            better, partition = of[equal], numbered(group_of_node[equal])
+            by_string = np.lexsort((*partition.T[::-1], partition.max(axis=1), better))
+            better, place = np.unique(better[by_string], return_index=True)
+            groups[rows[better]] = partition[by_string[place]]
+            most[rows] = greatest
     return groups, proven
-
-
-def _totals(weights: FloatArray, groups: IntArray) -> FloatArray:
-    """Weight within the groups ``(C, N)`` of every graph, shape ``(C,)``."""
-    total: FloatArray = np.where(groups[:, :, None] == groups[:, None, :], weights, 0.0).sum(axis=(1, 2)) / 2.0
-    return total
 
 
 def _sides(weights: FloatArray) -> IntArray:
@@ -123,18 +126,16 @@ def _bounds_of_rest(weights: FloatArray, side: IntArray) -> FloatArray:
     return bounds
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Partitions of graphs that may be the best."""
+def _branch(
+    weights: FloatArray, rest: FloatArray, most: FloatArray, width: int
+) -> tuple[IntArray, IntArray, FloatArray, BoolArray]:
+    """Place the nodes of every graph, with at most ``width`` partial partitions of a graph at a time.
 
-    graph: IntArray  # (F,) ascending
-    group: IntArray  # (F, N) group of the node at each place of the order
-    total: FloatArray  # (F,)
-    cut: BoolArray  # (C,) whether partitions of a graph were left out that might be better
-
-
-def _branch(weights: FloatArray, rest: FloatArray, most: FloatArray, width: int) -> _Found:
-    """Place the nodes of every graph, with at most ``width`` partial partitions of a graph at a time."""
+    Returns:
+        partitions that may be the best: their graph, ascending, shape ``(F,)``; the group of the node at each place of
+        the order, ``(F, N)``; their total, ``(F,)``; and whether partitions of a graph were left out that might be
+        better, ``(C,)``
+    """
     n_graphs, n = weights.shape[:2]
     graph, total = np.arange(n_graphs), np.zeros(n_graphs)
     group, n_groups = np.zeros((n_graphs, 0), np.int64), np.zeros(n_graphs, np.int64)
@@ -146,12 +147,23 @@ def _branch(weights: FloatArray, rest: FloatArray, most: FloatArray, width: int)
         row, chosen = np.nonzero(choices)
         graph_of_row = graph[row]
         own = gains[row, chosen, 1:] + weights[graph_of_row, place, place + 1 :]
-        others = _best_of_others(gains[:, :, 1:], row, chosen)
+        # the greatest gain (at least 0) of every other node with the groups but the chosen one
+        later = gains[:, :, 1:].copy()
+        best = later.argmax(axis=1)
+        first = np.maximum(np.take_along_axis(later, best[:, None], axis=1)[:, 0], 0.0)
+        np.put_along_axis(later, best[:, None], 0.0, axis=1)
+        second = np.maximum(later.max(axis=1), 0.0)
+        others = np.where(best[row] == chosen[:, None], second[row], first[row])
         found = total[row] + gains[row, chosen, 0]
         bound = found + np.maximum(own, others).sum(axis=1) + rest[graph_of_row, place + 1]
         kept = np.flatnonzero(bound >= most[graph_of_row] - 2.0 * TIE)
         if len(kept) > width:
-            kept = _greatest(kept, graph_of_row[kept], bound[kept], width, cut)
+            # those with the greatest bounds of every graph; one that is left out might have led to the best one
+            of = graph_of_row[kept]
+            by_bound, rank = np.lexsort((-bound[kept], of)), np.empty(len(kept), np.int64)
+            rank[by_bound] = np.arange(len(kept)) - np.searchsorted(of, of)
+            cut[of[rank >= width]] = True
+            kept = kept[rank < width]
         row, chosen, own, graph, total = row[kept], chosen[kept], own[kept], graph_of_row[kept], found[kept]
         group = np.column_stack([group[row], chosen])
         n_groups = np.maximum(n_groups[row], chosen + 1)
@@ -159,42 +171,7 @@ def _branch(weights: FloatArray, rest: FloatArray, most: FloatArray, width: int)
         gains[np.arange(len(row)), chosen] = own
         if n_groups.max(initial=0) == gains.shape[1]:  # the empty group has a node now
             gains = np.concatenate([gains, np.zeros((len(row), 1, n - place - 1))], axis=1)
-    return _Found(graph, group, total, cut)
-
-
-def _best_of_others(gains: FloatArray, row: IntArray, chosen: IntArray) -> FloatArray:
-    """The greatest gain (at least 0) of every node with the groups ``(F, G)`` but the chosen one, shape ``(T, M)``."""
-    best = gains.argmax(axis=1)
-    first = np.take_along_axis(gains, best[:, None], axis=1)[:, 0]
-    others = gains.copy()
-    np.put_along_axis(others, best[:, None], 0.0, axis=1)
-    second = np.maximum(others.max(axis=1), 0.0)
-    return np.where(best[row] == chosen[:, None], second[row], np.maximum(first, 0.0)[row])
-
-
-def _greatest(kept: IntArray, graph: IntArray, bound: FloatArray, width: int, cut: BoolArray) -> IntArray:
-    """The ``width`` partial partitions of every graph with the greatest bounds, as a part of ``kept`` in its order.
-
-    Sets ``cut`` to true for graphs that had more, because a partition that is left out might have led to the best one.
-    """
-    order = np.lexsort((-bound, graph))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) - np.searchsorted(graph, graph)
-    cut[graph[place >= width]] = True
-    return kept[place < width]
-
-
-def _keep_best(rows: IntArray, found: _Found, groups_found: IntArray, groups: IntArray, most: FloatArray) -> None:
-    """Overwrite the groups, and totals, of graphs for which a better partition was found, or all that are best."""
-    greatest = most[rows]
-    np.maximum.at(greatest, found.graph, found.total)
-    improved = greatest > most[rows] + TIE
-    equal = np.flatnonzero((found.total >= greatest[found.graph] - TIE) & (improved | ~found.cut)[found.graph])
-    graph, partition = found.graph[equal], numbered(groups_found[equal])
-    order = np.lexsort((*partition.T[::-1], partition.max(axis=1), graph))
-    graph, first = np.unique(graph[order], return_index=True)
-    groups[rows[graph]] = partition[order[first]]
-    most[rows] = greatest
+    return graph, group, total, cut
 
 
 #: components up to this many nodes are solved by comparing all their partitions (21,147 for 9 nodes)
@@ -240,11 +217,11 @@ def best_partitions(weights: FloatArray, forbidden: BoolArray, *, prove: bool = 
         undecided = undecided[~_is_one_group(weights)]
     merged = []
     for c in undecided.tolist():
-        two_sides = _two_sides(weights[c])
-        if two_sides is None:
+        assigned = _assigned(weights[c])
+        if assigned is None:
             merged.append(c)
         else:
-            groups[c] = _assign(weights[c], *two_sides)
+            groups[c] = assigned
     if merged:
         groups[merged] = merge_and_move(weights[merged])
         exact[merged] = are_certainly_best(weights[merged], groups[merged])
@@ -262,18 +239,15 @@ def best_partitions(weights: FloatArray, forbidden: BoolArray, *, prove: bool = 
 # ---- all partitions ----
 
 
-@dataclass(frozen=True, slots=True)
-class _Partitions:
-    """All ``B`` partitions of ``n`` nodes."""
-
-    strings: IntArray  # (B, n) group of every node, as restricted growth strings in ascending order
-    together: FloatArray  # (n(n-1)/2, B) whether the two nodes of a pair share a group
-    n_groups: IntArray  # (B,)
-    code: IntArray  # (B,) the pairs that share a group as bits
-
-
 @lru_cache(maxsize=MAX_NODES_ENUMERATED)
-def _partitions(n: int) -> _Partitions:
+def _partitions(n: int) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
+    """All ``B`` partitions of ``n`` nodes.
+
+    Returns:
+        the group of every node as restricted growth strings in ascending order, shape ``(B, n)``; whether the two nodes
+        of a pair share a group, ``(n(n-1)/2, B)``; the number of groups, ``(B,)``; and the pairs that share a group as
+        bits, ``(B,)``
+    """
     strings = np.zeros((1, 1), np.int64)
     for _ in range(1, n):
         choices = strings.max(axis=1) + 2
@@ -281,7 +255,7 @@ def _partitions(n: int) -> _Partitions:
         strings = np.column_stack([np.repeat(strings, choices, axis=0), last])
     i, j = np.triu_indices(n, 1)
     together = strings[:, i] == strings[:, j]
-    return _Partitions(strings, together.T.astype(np.float64), strings.max(axis=1) + 1, together @ _bits(len(i)))
+    return strings, together.T.astype(np.float64), strings.max(axis=1) + 1, together @ _bits(len(i))
 
 
 def _bits(n: int) -> IntArray:
@@ -290,7 +264,7 @@ def _bits(n: int) -> IntArray:
 
 def _enumerate(weights: FloatArray) -> IntArray:
     n = weights.shape[1]
-    partitions = _partitions(n)
+    strings, every_pair, every_number, bits = _partitions(n)
     i, j = np.triu_indices(n, 1)
     pair_weights = weights[:, i, j]
     # most partitions have a forbidden pair (18,176 of 21,147 with three objects of each of three annotators), and most
@@ -299,15 +273,15 @@ def _enumerate(weights: FloatArray) -> IntArray:
     chosen = np.empty(len(weights), np.int64)
     for forbidden in np.unique(forbids).tolist():
         graphs = np.flatnonzero(forbids == forbidden)
-        allowed = np.flatnonzero((partitions.code & forbidden) == 0)
-        together, n_groups = partitions.together[:, allowed], partitions.n_groups[allowed]
+        allowed = np.flatnonzero((bits & forbidden) == 0)
+        together, n_groups = every_pair[:, allowed], every_number[allowed]
         step = max(1, _MAX_TOTALS_AT_ONCE // len(allowed))
         for start in range(0, len(graphs), step):
             rows = graphs[start : start + step]
             totals = pair_weights[rows] @ together
             equal_to_best = totals >= totals.max(axis=1, keepdims=True) - TIE
             chosen[rows] = allowed[np.where(equal_to_best, n_groups, n + 1).argmin(axis=1)]
-    return partitions.strings[chosen]
+    return strings[chosen]
 
 
 # ---- certificate: no bipartition has a negative cut ----
@@ -344,17 +318,14 @@ def _is_one_group(weights: FloatArray) -> BoolArray:
 # ---- two annotators: the assignment problem ----
 
 
-def _two_sides(weights: FloatArray) -> tuple[IntArray, IntArray] | None:
-    """The nodes of both sides if exactly the pairs within two sides are forbidden, else None."""
+def _assigned(weights: FloatArray) -> IntArray | None:
+    """The best groups if exactly the pairs within two sides are forbidden, else None."""
     forbidden = weights <= FORBIDDEN / 2
     np.fill_diagonal(forbidden, True)
     side = forbidden[0]
-    if (forbidden[side] == side).all() and (forbidden[~side] == ~side).all():
-        return np.flatnonzero(side), np.flatnonzero(~side)
-    return None
-
-
-def _assign(weights: FloatArray, side_a: IntArray, side_b: IntArray) -> IntArray:
+    if not ((forbidden[side] == side).all() and (forbidden[~side] == ~side).all()):
+        return None
+    side_a, side_b = np.flatnonzero(side), np.flatnonzero(~side)
     gain = weights[np.ix_(side_a, side_b)]
     # a pair at the threshold gains 0 up to rounding; the bonus makes it a match (fewer groups win)
     bonus = TIE
@@ -384,16 +355,20 @@ def _integer_programme(weights: FloatArray) -> IntArray | None:
     allowed = gain > FORBIDDEN / 2
     rows = np.concatenate([j, np.arange(n)])
     columns = np.concatenate([np.arange(len(i)), len(i) + np.arange(n)])
+    first_of_group = coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, len(i) + n)).tocsr()
+    # rows x_pq + x_qr - x_pr for the three pairs of every triple
+    p, q, r = np.array(list(itertools.combinations(range(n), 3))).T
+    sides, n_rows = [number[p, q], number[q, r], number[p, r]], 3 * len(p)
+    columns = np.concatenate([np.concatenate([sides[(k + shift) % 3] for k in range(3)]) for shift in range(3)])
+    places = np.tile(np.arange(n_rows), 3), columns
+    transitivity = coo_array((np.repeat([1.0, 1.0, -1.0], n_rows), places), shape=(n_rows, len(i) + n)).tocsr()
     result = milp(
         c=_OBJECTIVE_SCALE * np.concatenate([-np.where(allowed, gain, 0.0), np.full(n, TIE)]),
         integrality=np.concatenate([np.ones(len(i)), np.zeros(n)]),
         bounds=Bounds(0.0, np.concatenate([allowed.astype(np.float64), np.ones(n)])),
         constraints=[
-            LinearConstraint(_transitivity(number), -np.inf, 1.0),
-            # a node without an earlier partner is the first of its group
-            LinearConstraint(
-                coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, len(i) + n)).tocsr(), 1.0, np.inf
-            ),
+            LinearConstraint(transitivity, -np.inf, 1.0),
+            LinearConstraint(first_of_group, 1.0, np.inf),  # a node without an earlier partner is the first
         ],
         options={"mip_rel_gap": 0.0, "node_limit": MAX_BRANCHES},
     )
@@ -404,15 +379,3 @@ def _integer_programme(weights: FloatArray) -> IntArray | None:
     np.fill_diagonal(together, True)
     # ``together`` is an equivalence relation: the first member identifies the group
     return number_by_first(together.argmax(axis=1))[0]
-
-
-def _transitivity(number: IntArray) -> coo_array:
-    """Rows ``x_pq + x_qr - x_pr`` for the three pairs of every triple; ``number[p, q]`` is the column of a pair."""
-    n = len(number)
-    p, q, r = np.array(list(itertools.combinations(range(n), 3))).T
-    sides = [number[p, q], number[q, r], number[p, r]]
-    n_rows = 3 * len(p)
-    rows = np.tile(np.arange(n_rows), 3)
-    columns = np.concatenate([np.concatenate([sides[(k + shift) % 3] for k in range(3)]) for shift in range(3)])
-    values = np.repeat([1.0, 1.0, -1.0], n_rows)
-    return coo_array((values, (rows, columns)), shape=(n_rows, n * (n - 1) // 2 + n)).tocsr()

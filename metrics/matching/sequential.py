@@ -180,23 +180,19 @@ def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArr
     """The pairs of the assignment with the greatest total similarity; other pairs have similarity 0."""
     row_of, row = np.unique(p, return_inverse=True)
     column_of, column = np.unique(q, return_inverse=True)
-    if len(row_of) * len(column_of) > _MAX_CELLS:
-        return _best_of_few(row, column, similarity)
-    matrix = np.zeros((len(row_of), len(column_of)))
+    n_rows, n_columns = len(row_of), len(column_of)
+    found: IntArray
+    if n_rows * n_columns > _MAX_CELLS:  # very many objects with few candidates each
+        alone = np.arange(n_rows)  # every row has a column of its own too, which stands for no match
+        cost = np.concatenate([2.0 - similarity, np.full(n_rows, 2.0)])
+        places = np.concatenate([row, alone]), np.concatenate([column, n_columns + alone])
+        shape = (n_rows, n_columns + n_rows)
+        _, assigned = min_weight_full_bipartite_matching(coo_array((cost, places), shape=shape).tocsr())
+        found = np.flatnonzero(assigned[row] == column)
+        return found
+    matrix = np.zeros((n_rows, n_columns))
     number = np.full(matrix.shape, -1)
     matrix[row, column], number[row, column] = similarity, np.arange(len(p))
     assigned = number[linear_sum_assignment(matrix, maximize=True)]
-    found: IntArray = assigned[assigned >= 0]
-    return found
-
-
-def _best_of_few(row: IntArray, column: IntArray, similarity: FloatArray) -> IntArray:
-    """As :func:`_best_assignment`, for very many objects with few candidates each."""
-    n_rows, n_columns = int(row.max()) + 1, int(column.max()) + 1
-    alone = np.arange(n_rows)  # every row has a column of its own too, which stands for no match
-    cost = np.concatenate([2.0 - similarity, np.full(n_rows, 2.0)])
-    places = np.concatenate([row, alone]), np.concatenate([column, n_columns + alone])
-    shape = (n_rows, n_columns + n_rows)
-    _, assigned = min_weight_full_bipartite_matching(coo_array((cost, places), shape=shape).tocsr())
-    found: IntArray = np.flatnonzero(assigned[row] == column)
+    found = assigned[assigned >= 0]
     return found

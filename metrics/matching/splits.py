@@ -46,7 +46,13 @@ def find_splits(
         array([ True,  True,  True])
     """
     found = np.zeros(len(objects), np.bool_)
-    whole, part = _included(overlaps)
+    # the pairs whose smaller object lies mostly in the larger one
+    mostly = overlaps.inclusion() >= LEAST_INCLUSION - TIE
+    i, j = overlaps.i[mostly], overlaps.j[mostly]
+    swapped = overlaps.area[i] < overlaps.area[j]
+    whole, part = np.where(swapped, j, i), np.where(swapped, i, j)
+    smaller = overlaps.area[part] < (1.0 - TIE) * overlaps.area[whole]
+    whole, part = whole[smaller], part[smaller]
     group, n_groups = number_by_first(whole * (int(objects.annotator.max(initial=0)) + 1) + objects.annotator[part])
     whole, part, group = _several(whole, part, group, n_groups, candidates)
     if not len(group):
@@ -66,16 +72,6 @@ def find_splits(
     found[whole[first[split]]] = True
     found[part[split[group]]] = True
     return found & candidates
-
-
-def _included(overlaps: Overlaps) -> tuple[IntArray, IntArray]:
-    """The pairs whose smaller object lies mostly in the larger one: rows of the larger, and of the smaller."""
-    mostly = overlaps.inclusion() >= LEAST_INCLUSION - TIE
-    i, j = overlaps.i[mostly], overlaps.j[mostly]
-    swapped = overlaps.area[i] < overlaps.area[j]
-    whole, part = np.where(swapped, j, i), np.where(swapped, i, j)
-    smaller = overlaps.area[part] < (1.0 - TIE) * overlaps.area[whole]
-    return whole[smaller], part[smaller]
 
 
 def _several(

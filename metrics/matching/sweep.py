@@ -67,8 +67,9 @@ def sweep_thresholds(
     first = connected.root.copy()
     hard, inexact = [connected.large], [connected.large]  # threshold, and row of an object, of every component
     waiting: list[_Copies] = []
-    large = _Large(connected.linked, np.full(len(i), -1, np.int8))
-    for copies in _copies_to_solve(connected, i, j, values, large):
+    # last threshold at which both objects of a pair are in the same component that is solved by average linkage
+    until = np.full(len(i), -1, np.int8)  # -1: at none
+    for copies in _copies_to_solve(connected, i, j, values, until):
         waiting.append(copies)
         full = sum(len(each.row) for each in waiting) > _MAX_OBJECTS_AT_ONCE
         full |= sum(len(each.i) for each in waiting) > _MAX_PAIRS_AT_ONCE
@@ -77,8 +78,8 @@ def sweep_thresholds(
             hard.append(solved[0])
             inexact.append(solved[1])
             waiting = []
-    if large.objects.any():
-        _link(objects, large, (i, j, values), levels, classes, first)
+    if connected.linked.any():
+        _link(objects, connected.linked, until, (i, j, values), levels, classes, first)
     found = []
     for at, first_of in enumerate(first):
         is_first = first_of == np.arange(len(objects))
@@ -96,14 +97,6 @@ class _Copies:
     i: IntArray  # (P,) index into ``row``
     j: IntArray
     similarity: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Large:
-    """The components that are solved by average linkage."""
-
-    objects: BoolArray  # (T, N) whether an object is in one
-    until: NDArray[np.int8]  # (P,) last threshold at which both objects of a pair are in the same one; -1: at none
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +155,9 @@ class _Connected:
 
 
 def _copies_to_solve(
-    connected: _Connected, i: IntArray, j: IntArray, similarity: FloatArray, large: _Large
+    connected: _Connected, i: IntArray, j: IntArray, similarity: FloatArray, until: NDArray[np.int8]
 ) -> Iterator[_Copies]:
-    """The components that need a decision, threshold by threshold; marks the pairs of those that are linked."""
+    """The components that need a decision, threshold by threshold; writes ``until`` of the pairs that are linked."""
     number = np.empty(connected.root.shape[1], np.int64)
     undecided_once = np.logical_or.reduce(connected.undecided)
     looked_at = np.flatnonzero((undecided_once | np.logical_or.reduce(connected.linked))[i])
@@ -173,7 +166,7 @@ def _copies_to_solve(
         last = np.full((len(connected.linked) + 1, len(number)), -1, np.int8)
         for at, linked in enumerate(connected.linked):
             last[at + 1] = np.where(linked, at, last[at])
-        large.until[looked_at] = last[n_together, i[looked_at]]
+        until[looked_at] = last[n_together, i[looked_at]]
     some = np.flatnonzero(undecided_once[i[looked_at]])
     looked_at, n_together = looked_at[some], n_together[some]
     for at, undecided in enumerate(connected.undecided):
@@ -215,7 +208,8 @@ def _solve(
 
 def _link(
     objects: Objects,
-    large: _Large,
+    linked: BoolArray,
+    until: NDArray[np.int8],
     pairs: tuple[IntArray, IntArray, FloatArray],
     levels: FloatArray,
     classes: ClassHandling,
@@ -227,11 +221,11 @@ def _link(
     units only grow towards lower thresholds, the second goes from the highest one down, with fewer nodes each time. The
     units of a single threshold are also improved by local moves, which takes too long for many.
     """
-    row = np.flatnonzero(large.objects.any(axis=0))
+    row = np.flatnonzero(linked.any(axis=0))
     number = np.empty(len(objects), np.int64)
     number[row] = np.arange(len(row))
-    used = np.flatnonzero(large.until >= 0)
-    until, i, j, similarity = large.until[used], pairs[0][used], pairs[1][used], pairs[2][used]
+    used = np.flatnonzero(until >= 0)
+    until, i, j, similarity = until[used], pairs[0][used], pairs[1][used], pairs[2][used]
     u, v = number[i], number[j]
     annotator = objects.annotator[row]
     _, sample = np.unique(objects.sample[row], return_inverse=True)
@@ -244,7 +238,7 @@ def _link(
             group = joins.groups(level)
             if len(levels) == 1:
                 group = improved(alone, group, level)
-            _write_groups(group, large.objects[at], row, first[at])
+            _write_groups(group, linked[at], row, first[at])
         return
     same = np.flatnonzero(objects.category[i] == objects.category[j])
     within_class = replace(alone, u=u[same], v=v[same], similarity=similarity[same])
@@ -252,7 +246,7 @@ def _link(
     node_of_row = np.arange(len(row))  # node of every object
     nodes = replace(alone, u=u[:0], v=v[:0], similarity=similarity[:0])
     for at in reversed(range(len(levels))):
-        if not large.objects[at].any():
+        if not linked[at].any():
             continue
         level = float(levels[at])
         new = np.flatnonzero(until == at)
@@ -271,7 +265,7 @@ def _link(
         second = average_linkage_of(nodes, level).groups(level)
         if len(levels) == 1:
             second = improved(nodes, second, level)
-        _write_groups(second[group], large.objects[at], row, first[at])
+        _write_groups(second[group], linked[at], row, first[at])
 
 
 def _write_groups(group: IntArray, chosen: BoolArray, row: IntArray, first: IntArray) -> None:

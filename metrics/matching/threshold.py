@@ -182,9 +182,14 @@ def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: i
     """
     histograms = [np.histogram(values, bins=N_BINS, range=(0.0, 1.0))[0] for values in (observed, expected)]
     distance, reason = _crossing(1.0 - observed, 1.0 - expected, n_objects)
+    ks = np.nan  # Kolmogorov-Smirnov distance in the direction in which observed similarities are greater
+    if len(observed) and len(expected):
+        at = np.unique(np.concatenate([observed, expected]))
+        below = (np.searchsorted(np.sort(values), at, side="left") / len(values) for values in (expected, observed))
+        ks = max(0.0, float(np.subtract(*below).max()))
     return ThresholdFromData(
         threshold=1.0 - distance,
-        ks=_largest_difference(observed, expected),
+        ks=ks,
         n_observed=len(observed),
         n_expected=len(expected),
         observed=histograms[0],
@@ -221,12 +226,3 @@ def _density(distances: FloatArray, n: int) -> FloatArray:
     kernel = np.exp(-0.5 * offset**2)
     density: FloatArray = np.convolve(weight, kernel)[_GRID : 2 * _GRID + 1] / (len(distances) * bandwidth)
     return density
-
-
-def _largest_difference(observed: FloatArray, expected: FloatArray) -> float:
-    """Kolmogorov-Smirnov distance in the direction in which observed similarities are greater."""
-    if not len(observed) or not len(expected):
-        return np.nan
-    at = np.unique(np.concatenate([observed, expected]))
-    below = (np.searchsorted(np.sort(values), at, side="left") / len(values) for values in (expected, observed))
-    return max(0.0, float(np.subtract(*below).max()))

@@ -90,42 +90,37 @@ def boundary_agreement(
         if mask.dtype.kind not in "biu":
             raise ValueError(f"`{name}` must be integers, got {mask.dtype}")
     _check_shapes("mask_a", mask_a, "mask_b", mask_b)
-    _check_tolerance(tolerance_px)
+    if not tolerance_px >= 0:
+        raise ValueError(f"`tolerance_px` must be at least 0, got {tolerance_px!r}")
     if excluded is not None:
         _check_shapes("mask_a", mask_a, "excluded", excluded)
-    width = _band_width(width_px, mask_a.shape)
     diagonal = math.hypot(*mask_a.shape)
+    width = max(1, round(BAND_SHARE * diagonal)) if width_px is None else width_px
+    if width < 1:
+        raise ValueError(f"`width_px` must be at least 1, got {width_px!r}")
     numbers = np.full((3, len(values)), np.nan)
     for k, value in enumerate(values):
         a, b = mask_a == value, mask_b == value
         if excluded is not None:
             a, b = a & ~excluded, b & ~excluded
         a, b = _crop(a, b)
-        distances = _boundary_distances(a, b)
-        numbers[:, k] = (
-            _band_iou(a, b, width),
-            _share_within(*distances, tolerance_px),
-            _percentile_distance(*distances, worst=diagonal),
-        )
+        band_a, band_b = a & ~_eroded(a, width), b & ~_eroded(b, width)
+        if either := np.count_nonzero(band_a | band_b):
+            numbers[0, k] = np.count_nonzero(band_a & band_b) / either
+        boundary_a, boundary_b = _boundary(a), _boundary(b)
+        a_to_b, b_to_a = _directed_distances(boundary_a, boundary_b), _directed_distances(boundary_b, boundary_a)
+        if len(a_to_b) and len(b_to_a):
+            within = np.count_nonzero(a_to_b <= tolerance_px) + np.count_nonzero(b_to_a <= tolerance_px)
+            numbers[1, k] = within / (len(a_to_b) + len(b_to_a))
+            numbers[2, k] = max(np.percentile(a_to_b, 95), np.percentile(b_to_a, 95))
+        elif len(a_to_b) or len(b_to_a):  # an empty mask has no boundary, even with an infinite tolerance
+            numbers[1:, k] = 0.0, diagonal
     return BoundaryAgreement(np.asarray(values, np.int64), *numbers)
 
 
 def _check_shapes(name_a: str, a: ClassMask, name_b: str, b: ClassMask) -> None:
     if a.ndim != 2 or a.shape != b.shape:
         raise ValueError(f"`{name_a}` and `{name_b}` must have one shape (H, W), got {a.shape} and {b.shape}")
-
-
-def _check_tolerance(tolerance_px: float) -> None:
-    if not tolerance_px >= 0:
-        raise ValueError(f"`tolerance_px` must be at least 0, got {tolerance_px!r}")
-
-
-def _band_width(width_px: int | None, shape: tuple[int, ...]) -> int:
-    if width_px is None:
-        return max(1, round(BAND_SHARE * math.hypot(*shape)))
-    if width_px < 1:
-        raise ValueError(f"`width_px` must be at least 1, got {width_px!r}")
-    return width_px
 
 
 def _crop(a: BoolArray, b: BoolArray) -> tuple[BoolArray, BoolArray]:
@@ -138,12 +133,6 @@ def _crop(a: BoolArray, b: BoolArray) -> tuple[BoolArray, BoolArray]:
     columns = np.flatnonzero(either[row_slice].any(axis=0))
     part = row_slice, slice(columns[0], columns[-1] + 1)
     return a[part], b[part]
-
-
-def _band_iou(a: BoolArray, b: BoolArray, width: int) -> float:
-    band_a, band_b = a & ~_eroded(a, width), b & ~_eroded(b, width)
-    either = np.count_nonzero(band_a | band_b)
-    return float(np.count_nonzero(band_a & band_b) / either) if either else math.nan
 
 
 def _eroded(mask: BoolArray, width: int) -> BoolArray:
@@ -174,18 +163,8 @@ def _boundary(mask: BoolArray) -> BoolArray:
     return mask & ~inner
 
 
-def _boundary_distances(a: BoolArray, b: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Distance of every boundary pixel of each mask from the nearest boundary pixel of the other.
-
-    Returns:
-        distances in pixels from ``a`` to ``b``, shape ``(N,)``, and from ``b`` to ``a``, ``(M,)``; infinite where the
-        other is empty
-    """
-    boundary_a, boundary_b = _boundary(a), _boundary(b)
-    return _directed_distances(boundary_a, boundary_b), _directed_distances(boundary_b, boundary_a)
-
-
 def _directed_distances(start: BoolArray, end: BoolArray) -> FloatArray:
+    """Distances of pixels of one boundary from the nearest of another, ``(N,)``, in pixels; infinite if it is empty."""
     distances = np.zeros(np.count_nonzero(start))
     if not end.any():
         distances[:] = np.inf
@@ -198,19 +177,3 @@ def _directed_distances(start: BoolArray, end: BoolArray) -> FloatArray:
 def _positions(mask: BoolArray) -> IntArray:
     """Rows and columns of the pixels of a mask, shape ``(N, 2)``; ten times as fast as ``np.argwhere``."""
     return np.column_stack(np.divmod(np.flatnonzero(mask), mask.shape[1]))
-
-
-def _share_within(a_to_b: FloatArray, b_to_a: FloatArray, tolerance_px: float) -> float:
-    n = len(a_to_b) + len(b_to_a)
-    if not n:
-        return math.nan
-    if not (len(a_to_b) and len(b_to_a)):  # an empty mask has no boundary, even with an infinite tolerance
-        return 0.0
-    within = np.count_nonzero(a_to_b <= tolerance_px) + np.count_nonzero(b_to_a <= tolerance_px)
-    return float(within / n)
-
-
-def _percentile_distance(a_to_b: FloatArray, b_to_a: FloatArray, *, worst: float) -> float:
-    if not (len(a_to_b) and len(b_to_a)):
-        return worst if len(a_to_b) or len(b_to_a) else math.nan
-    return float(max(np.percentile(a_to_b, 95), np.percentile(b_to_a, 95)))
