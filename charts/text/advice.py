@@ -224,18 +224,6 @@ def used(finding: Finding, report: Any) -> tuple[str, str]:
     return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
 
 
-def _close(finding: Finding, report: Any) -> tuple[str, str]:
-    ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
-    what = f"agree more with each other (score {shown_number(finding.value)}) than with the others"
-    return what, f"({shown_number(finding.others)}, {ends})"
-
-
-def _confused(finding: Finding, report: Any) -> tuple[str, str]:
-    first, second = finding.classes
-    share, effect = shown_share(finding.value), merge_effect(report, {first, second})
-    return f"{first!r} and {second!r} are {share} of the class conflicts", f"{against(finding, 'by chance')}{effect}"
-
-
 def merge_effect(report: Any, classes: set[str]) -> str:
     """Effect on alpha of objects of merging two classes, as the end of a sentence; empty if there is none."""
     for merge in getattr(report, "merges", []):
@@ -259,8 +247,14 @@ PHRASES: dict[str, Phrase] = {
         f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts",
         against(finding, "by chance"),
     ),
-    "confused": _confused,
-    "close": _close,
+    "confused": lambda finding, report: (
+        f"{finding.classes[0]!r} and {finding.classes[1]!r} are {shown_share(finding.value)} of the class conflicts",
+        f"{against(finding, 'by chance')}{merge_effect(report, {*finding.classes})}",
+    ),
+    "close": lambda finding, report: (
+        f"agree more with each other (score {shown_number(finding.value)}) than with the others",
+        f"({shown_number(finding.others)}, {finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}])",
+    ),
 }
 
 
