@@ -21,7 +21,7 @@ from ..dataset_io.views.agreement_view import shows_any
 from . import drill_down
 from .decide_events import DecideEvents, leave_form, open_form, stepped
 from .drawing import GRID_TITLE, RUN, VIEW, beside_schema, panel_schema, safe_title
-from .items import Choices, Item, sort_after_click
+from .items import Choices, Item
 from .panel_state import OBJECT_ID, PanelState
 from .run_panel import deciding, put, state_part
 from .tab_decide import beside_items, next_sample
@@ -117,8 +117,9 @@ class AgreementPanel(DecideEvents):
         if row != -1:
             self.drill_down(ctx)
         elif isinstance(column, int):
-            name, chosen = drill_down.item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
-            put(ctx, quietly=True, sort={**chosen, name: sort_after_click(column, chosen.get(name))})
+            name, sort = drill_down.item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
+            is_again = abs(sort.get(name) or 0) == column + 1  # then the reverse order
+            put(ctx, quietly=True, sort={**sort, name: -sort[name] if is_again else column + 1})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
