@@ -83,8 +83,7 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     for number, role in enumerate(filter(None, (report.reference, *report.models))):  # tables with the worst first
         yield from _person(report, role, number, choices)
         if role.annotators:
-            yield _role_table(report, role, number, choices)
-            yield from _role_attributes(report, role, number, choices)
+            yield from _role(report, role, number, choices)
     if report.findings:
         phrases = family_of(report).phrases
 
@@ -244,7 +243,8 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
     yield table_item(f"left{number}", columns, person.annotators, choices, title=title, per_page=_PER_PAGE_BELOW)
 
 
-def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
+def _role(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
+    """Tables of the numbers against a reference or model, and of the attributes of labels that are matched with it."""
     is_reference = role is report.reference
     has_counts = is_reference and "reference" not in FAMILIES[report.family].not_in_views
     columns = [named("Annotator", "name")]
@@ -261,11 +261,7 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
         shown = f"{{}} and {role.name}: {title[0].lower()}{title[1:]}"
         columns.append(_kind(title, name, shown, model=role.name, verdict=said))
     title, note = role_title(report, role), f"{about_role(report, role)}. […] are 95 % intervals."
-    return table_item(f"role{number}", columns, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
-
-
-def _role_attributes(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
-    """Table of the attributes of labels that are matched with one of the reference or model."""
+    yield table_item(f"role{number}", columns, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
     rows = part_rows(worst_first(role), "attributes")
     if rows:
         columns = [named("Annotator", "who"), named("Attribute", "of.name")]

@@ -16,7 +16,13 @@ import numpy as np
 from ...agreement.disputes.costs import disputes_of
 from ...agreement.evidence.ranking import natural_key
 from ...agreement.pixels.compute import MaskValues
-from ..objects.annotators import annotator_details, annotators_section, pair_details, pairs_section
+from ..objects.annotators import (
+    annotator_details,
+    annotators_section,
+    closeness_details,
+    pair_details,
+    pairs_section,
+)
 from ..objects.questions import (
     OBJECT_PHRASES,
     class_details,
@@ -129,27 +135,24 @@ def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
             rows = np.flatnonzero((agreement.sample == k) & differs)
             rows = rows[np.argsort(agreement.class_iou[rows], kind="stable")]
             asked = np.flatnonzero(agreement.assigned[k])
-            names = [context.annotators[r] for r in asked.tolist()]
-            named = [
-                f"{shortened(meaning.name(int(agreement.values[row]), is_rgb=is_rgb), _LONGEST)}: IoU "
-                f"{shown_number(float(agreement.class_iou[row]), 2)} "
-                f"({_areas((agreement.area[row, asked] / max(n_pixels, 1)).tolist(), names)})"
-                for row in rows[:_NAMED].tolist()
-            ]
+            named = []
+            for row in rows[:_NAMED].tolist():
+                # the area farthest from the median, with its annotator, in per cent of the image; of two both areas
+                shares = (agreement.area[row, asked] / max(n_pixels, 1)).tolist()
+                areas = [f"{shortened(context.annotators[r], _LONGEST)} {shown_share(share)}"
+                         for r, share in zip(asked.tolist(), shares, strict=True)]  # fmt: skip
+                area = f"area {', '.join(areas)}"
+                if len(areas) > 2:
+                    median = float(np.median(shares))
+                    farthest = areas[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]
+                    area = f"area {farthest}, median {shown_share(median)}"
+                    if shown_share(min(shares)) == shown_share(max(shares)):
+                        area = f"areas of {shown_share(median)}"
+                name = shortened(meaning.name(int(agreement.values[row]), is_rgb=is_rgb), _LONGEST)
+                named.append(f"{name}: IoU {shown_number(float(agreement.class_iou[row]), 2)} ({area})")
             n_more = len(rows) - len(named)
             found.append("; ".join([*named, *([f"{counted(n_more, 'more class', 'more classes')}"] if n_more else [])]))
     return found
-
-
-def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
-    """The area of a class farthest from the median, with its annotator, in per cent of the image; of two both areas."""
-    named = [f"{shortened(name, _LONGEST)} {shown_share(share)}" for name, share in zip(names, shares, strict=True)]
-    if len(names) <= 2:
-        return f"area {', '.join(named)}"
-    median = float(np.median(shares))
-    if shown_share(min(shares)) == shown_share(max(shares)):
-        return f"areas of {shown_share(median)}"
-    return f"area {named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"
 
 
 #: builds sections of a report; none if the report has no numbers for them
@@ -233,7 +236,7 @@ FAMILY_CHARTS = {
         sections=(questions_section, annotators_section, pairs_section, confusions_section),
         details=(
             *(all_findings, existence_details, shared_object_details, coefficient_details),
-            *(class_details, annotator_details, pair_details),
+            *(class_details, annotator_details, closeness_details, pair_details),
         ),
         overview=(questions_section,),
         sensitivity=(threshold_sections, other_rules),
