@@ -55,13 +55,6 @@ def _show(form: Filled) -> dict[str, Any]:
     return {"summary": report_markdown(report), "report": report.to_dict()}
 
 
-def _panel_button(form: Filled) -> types.Object:
-    outputs, opens = types.Object(), f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}"
-    shown = {"label": "Show in the panel", "icon": "diversity_3", "variant": "contained"}
-    outputs.btn("open_panel", **shown, on_click=opens, params={"run_key": form.params.get("run_key")})
-    return outputs
-
-
 SHOW = Form(
     name=names.SHOW_AGREEMENT,
     label="Show the annotator agreement report",
@@ -70,7 +63,7 @@ SHOW = Form(
     run="The run whose report is shown",
     fields=_show_fields,
     execute=_show,
-    outputs=_panel_button,
+    opens_panel=True,
     summary="Annotator agreement",
     risk="low",
 )
