@@ -151,9 +151,9 @@ class AgreementPanel(DecideEvents):
         samples = drill_down.described_samples(ctx) or ctx.dataset
         if is_generated(samples):
             samples = ctx.dataset
-        model = self._model(ctx, state)
-        for tab in TABS:
-            if drill_down.has_item(model, ctx.params):
+        model, name = self._model(ctx, state), drill_down.item_name(str(ctx.params.get("path", "")))
+        for tab in TABS:  # the item may be in another tab; a card is above all
+            if name == "card" or any(item["name"] == name for item in model["items"]):
                 break
             model = self._model(ctx, state, tab)
         behind = drill_down.link_of(model, ctx.params)

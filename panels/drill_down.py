@@ -79,12 +79,6 @@ def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetVie
     return view.select_fields([path for path in (*compared, *more, *own) if view.has_field(path)])
 
 
-def has_item(model: ViewModel, click: Click) -> bool:
-    """True if the clicked item is in a tab, or above all tabs."""
-    name = item_name(str(click.get("path", "")))
-    return name == "card" or name in [item["name"] for item in model["items"]]
-
-
 def link_of(model: ViewModel, click: Click) -> Link:
     """The link behind a click.
 

@@ -122,14 +122,14 @@ def person_section(model: RoleReport, what: str, drawn: str, *, full: bool, brie
             Column("the one left out", lambda entry: tested[entry.name].advantage_of_annotator, shown_share),
             Column(f"p (epsilon {EPSILON:g})", p_value),
         ]
-        parts.append(table(columns, person.annotators, keys=[entry.name for entry in person.annotators]))
+        parts.append(table(columns, person.annotators))
     if full:
         parts += [Note(_NOTE.format(measure=measure_of(model))), *([Note(_EPSILON)] if person.tests else [])]
         for title, entries in (("class", person.classes), ("size", person.sizes)):
             if entries:
                 columns = [Column(title, "name"), Column(f"labels of {model.name}", "n_labels")]
                 columns += _sides(model.name, "annotators")
-                parts.append(table(columns, entries[:_MOST_ROWS], f"By {title}", [entry.name for entry in entries]))
+                parts.append(table(columns, entries[:_MOST_ROWS], f"By {title}"))
     figures = ("models",) if person.classes or person.sizes else ()
     return Section(f"Is {model.name} as good as a person?", parts, figures=figures, key="person")
 
