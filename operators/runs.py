@@ -43,10 +43,13 @@ from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text,
 RUN, VIEW = "run", "view"
 
 
-def _show_fields(form: Filled) -> Iterator[FormField]:
-    if shows_part(form.ctx):
-        titles = {RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"}
-        yield Choice("samples", "Samples", values=titles, as_radio_buttons=True, required=True)
+_SAMPLES = Choice(
+    "samples",
+    "Samples",
+    values={RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"},
+    as_radio_buttons=True,
+    required=True,
+)
 
 
 def _show(form: Filled) -> dict[str, Any]:
@@ -61,7 +64,7 @@ SHOW = Form(
     sentence="Show the report of an agreement run",
     icon="summarize",
     run="The run whose report is shown",
-    fields=_show_fields,
+    fields=lambda form: [_SAMPLES] if shows_part(form.ctx) else [],
     execute=_show,
     opens_panel=True,
     summary="Annotator agreement",

@@ -153,7 +153,9 @@ def against(finding: Finding, others: str = "the others") -> str:
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
     """Phrase on conflicts of class, or rating, of an annotator, and on the one most frequent against the majority."""
-    said = f"differs in {what} in {shown_share(finding.value)} of pairs with another annotator"
+    tolerance = report.config.get("tolerance")  # of numbers, which may differ a little
+    by_more = f" by more than {tolerance:g}" if tolerance else ""
+    said = f"differs in {what}{by_more} in {shown_share(finding.value)} of pairs with another annotator"
     others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
     first = next(iter(entry.other_classes), None)
@@ -165,20 +167,21 @@ def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, 
 
 def loose(measure: str) -> Phrase:
     """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
+    what = f"draws otherwise: {measure} of {{value}} with the others,"
+    return by_similarity(what, "who have {others} among each other ({change})")
+
+
+def by_similarity(what: str, beside: str) -> Phrase:
+    """Phrase on distances as similarities, from texts with ``{value}``, that of the ``{others}``, and the ``{change}``;
+    and with what they are about (``{finding}``, ``{report}``)."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
-        value, others, change = similarities(finding)
-        what = f"draws otherwise: {measure.format(report=report)} of {value} with the others,"
-        return what, f"who have {others} among each other ({change})"
+        value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+        change = f"{-finding.difference:+.3f} [{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+        told = {"value": value, "others": others, "change": change, "finding": finding, "report": report}
+        return what.format(**told), beside.format(**told)
 
     return said
-
-
-def similarities(finding: Finding) -> tuple[str, str, str]:
-    """A finding on distances as similarities, in text: value, that of the others, and the difference."""
-    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
-    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
-    return value, others, f"{-finding.difference:+.3f} {ends}"
 
 
 def by_share(more: str, less: str) -> Phrase:
