@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import fiftyone as fo
@@ -65,20 +64,16 @@ _MOST_SEARCHED = 12
 _OWN = ("fields", "run_key", "annotators", "persons", "seed")
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """The fields that are chosen when the form opens, and the options for them."""
-
-    fields: list[str]
-    options: Mapping[str, Any] = field(default_factory=dict)  #: by name; only those that differ from their default
-    run_key: str | None = None  #: the run whose choices these are; None for a guess
-
-
-def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: Sequence[str] | None) -> Preset:
-    """Presets for a dataset and the chosen fields.
+def preset_of(
+    dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: Sequence[str] | None
+) -> tuple[list[str], dict[str, Any], str | None]:
+    """The fields that are chosen when the form opens, their options, and the run whose choices these are.
 
     Args:
         chosen: the fields that the user has chosen; None while the form opens
+
+    Returns:
+        the fields; by name the options that differ from their defaults; the run, None for a guess
     """
     for run_key in newest_first(dataset):
         options = Run(dataset, run_key).config["options"]
@@ -91,7 +86,7 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
             if not isinstance(given.get("no_labels"), str):  # the form asks for one meaning, not for one by annotator
                 given.pop("no_labels", None)
             kept = [name for name, value in given.items() if value not in (OPTIONS[name].default, None, [], {})]
-            return Preset(fields, {name: given[name] for name in kept}, run_key)
+            return fields, {name: given[name] for name in kept}, run_key
     known = {name: kind for name, kind in candidates.items() if not is_copy_of_ours(dataset, name, kind)}
     theirs = {
         name: kind
@@ -109,10 +104,10 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
             if attribute is not None:
                 assigned = likely_assigned(dataset, attributes[attribute])
                 guess = {"annotator_attribute": attribute, "assigned_field": assigned}
-                return Preset([name], {option: value for option, value in guess.items() if value is not None})
+                return [name], {option: value for option, value in guess.items() if value is not None}, None
     # fields that look like a reference or a model are preset as annotators only if there are not two others
     several = (fields for fields in (_alike(theirs), _alike(known)) if len(fields) > 1)
-    return Preset(list(chosen) if chosen is not None else next(several, _alike(known)))
+    return list(chosen) if chosen is not None else next(several, _alike(known)), {}, None
 
 
 def _alike(candidates: Mapping[str, LabelKind]) -> list[str]:
@@ -148,8 +143,8 @@ def _fields(form: Filled) -> Iterator[FormField]:
         return
     params = unfolded(form.params)
     chosen = given_names(params, "fields") if "fields" in params else None
-    preset = preset_of(dataset, candidates, chosen)
-    fields = preset.fields if chosen is None else chosen
+    preset_fields, presets, preset_run = preset_of(dataset, candidates, chosen)
+    fields = preset_fields if chosen is None else chosen
     # the fields of the annotators; after the first choice, only fields that can be compared with it are offered
     first = next((name for name in fields if name in candidates), None)
     choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
@@ -160,16 +155,16 @@ def _fields(form: Filled) -> Iterator[FormField]:
         "Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
         "Remove all to see the other kinds of labels"
     )
-    yield Several("fields", "Annotators' label fields", hint, default=preset.fields, view=choices)
+    yield Several("fields", "Annotators' label fields", hint, default=preset_fields, view=choices)
     of_fields = {name: candidates[name] for name in fields if name in candidates}
     kinds = list(of_fields.values())
     has_lists = bool(kinds) and kinds[0].list_name is not None
     if has_lists:
-        for field in _annotator_fields(dataset, params, of_fields, preset.options):
+        for field in _annotator_fields(dataset, params, of_fields, presets):
             yield field
-            params.setdefault(field.name, preset.options.get(field.name))
+            params.setdefault(field.name, presets.get(field.name))
     values, left = _values_and_left_over(dataset, candidates, {**params, "fields": fields})
-    yield from role_fields(dataset, candidates, fields, values, preset.options)
+    yield from role_fields(dataset, candidates, fields, values, presets)
     if left and is_from_app(form.ctx):
         yield Notice("left_over", f"{shown(left)}: left out, as it was chosen for other fields, or another attribute")
         params = _without(left, params)
@@ -178,17 +173,15 @@ def _fields(form: Filled) -> Iterator[FormField]:
         if of_fields:
             asked = has_lists and not params.get("assigned_field")
             what = "frames" if is_of_frames(fields[0]) else "images"
-            reading = str(preset.options.get("no_labels", OPTIONS["no_labels"].default))
+            reading = str(presets.get("no_labels", OPTIONS["no_labels"].default))
             yield from list_fields(count_lists(samples, of_fields), what, asked=asked, preset=reading)
         _check(form.ctx, samples, {**params, "fields": fields})
     except AgreementInputError as error:
         yield problem(error)
-    if preset.run_key is not None:
-        options = ", ".join(
-            f"{OPTIONS[name].title.lower()}: {value}" for name, value in preset.options.items() if name in OPTIONS
-        )
-        yield Notice("preset", f"As in the run {preset.run_key!r}" + f": {options}" * bool(options))
-    yield Folded(fields=(*_run_key_fields(dataset), *option_fields(params, kinds, preset.options)))
+    if preset_run is not None:
+        options = ", ".join(f"{OPTIONS[name].title.lower()}: {value}" for name, value in presets.items())
+        yield Notice("preset", f"As in the run {preset_run!r}" + f": {options}" * bool(options))
+    yield Folded(fields=(*_run_key_fields(dataset), *option_fields(params, kinds, presets)))
 
 
 def _compute(form: Filled) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Form:
     #: can be removed again, ``high`` removes
     risk: str = "medium"
     summary: str | None = None  #: title of the result ``summary``, which is shown as Markdown; None if it is not shown
-    outputs: Callable[[Filled], types.Object] | None = None  #: what is shown above the summary
+    opens_panel: bool = False  #: whether a button above the summary shows the run in the panel
     placed: bool = False  #: whether it has a button above the grid
     config: dict[str, Any] = dataclasses.field(default_factory=dict)  #: more for FiftyOne's configuration
     #: from the values of the form, whether a worker is preset
@@ -213,11 +213,14 @@ def operator_of(form: Form) -> type[AgreementOperator]:
 
 
 def _resolve_output(operator: AgreementOperator, ctx: foo.ExecutionContext) -> types.Property:
-    """The summary, below other outputs."""
-    form = operator.form
-    outputs = types.Object() if form.outputs is None else form.outputs(Filled(ctx, operator.uri))
+    """The summary, below a button to the panel."""
+    outputs = types.Object()
+    if operator.form.opens_panel:
+        opens, of_run = f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}", {"run_key": ctx.params.get("run_key")}
+        shown = {"label": "Show in the panel", "icon": "diversity_3", "variant": "contained"}
+        outputs.btn("open_panel", **shown, on_click=opens, params=of_run)
     outputs.str("summary", view=types.MarkdownView())
-    return types.Property(outputs, view=types.View(label=form.summary))
+    return types.Property(outputs, view=types.View(label=operator.form.summary))
 
 
 def _resolve_execution_options(operator: AgreementOperator, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:

@@ -55,15 +55,10 @@ class Number(FormField):
         (inputs.int if self.is_whole else inputs.float)(self.name, min=self.least, max=self.most, **told)
 
 
-@dataclass(frozen=True)
-class Slider(FormField):
+def slider(name: str, label: str, hint: str, default: float = 0.5) -> Number:
     """A number in (0, 1]; keep the hint short, because the slider's value covers its middle."""
-
-    default: float = 0.5
-
-    def add(self, inputs: types.Object) -> None:
-        view = types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}})
-        inputs.float(self.name, min=0.01, max=1.0, **{**self.told, "view": view})
+    view = types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}})
+    return Number(name, label, hint, default, view=view, least=0.01, most=1.0)
 
 
 @dataclass(frozen=True)
@@ -199,15 +194,38 @@ def option_fields(
     for option in _shown(params, groups):
         if option.name in _ASKED_WITH_FIELDS:
             continue
+        preset = presets.get(option.name, option.default)
+        text = option.hint or option.sentence.replace("``", "").replace('"', "")
+        told = (option.name, option.title, text[0].upper() + text[1:])
         if option.input == "slider":
-            preset = presets.get(option.name, option.default)
             hint = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
             yield Switch(_IOU_FROM_DATA, "Threshold from the data", hint, default=preset == "auto")
             if not params.get(_IOU_FROM_DATA, preset == "auto"):
                 default = preset if isinstance(preset, float) else option.default
-                yield Slider(option.name, option.title, f"Least {kinds[0].measure} of a match", default=default)
-        else:
-            yield _input(option, groups, params.get(option.name), presets.get(option.name, option.default))
+                yield slider(option.name, option.title, f"Least {kinds[0].measure} of a match", default)
+        elif option.choices:
+            offered = {value: text for value, text in option.choices.items()
+                       if value is None or option.choices_of.get(value) in (None, *groups)}  # fmt: skip
+            titles = {
+                str(name or _NONE): f"{name or _NONE}: {text.replace('``', '')}" for name, text in offered.items()
+            }
+            yield Choice(option.name, option.title, default=str(preset or _NONE), values=titles)
+        elif _is_switch(option):
+            yield Switch(*told, default=preset)
+        elif option.input == "number":
+            check, given = option.check, params.get(option.name)
+            least, most = (check.least, check.most) if isinstance(check, WholeFrom) else (0.0, None)
+            refused = ""
+            try:
+                option.checked(option.default if given in (None, "") else given, option.title)
+            except AgreementInputError as error:
+                refused = str(error)
+            yield Number(*told, preset, least=least, most=most, is_whole=most is not None, problem=refused)
+        elif option.input == "text":
+            yield FormField(*told, default=preset if preset is None else str(preset))
+        else:  # a mapping is shown as a list of texts: ``["a=b"]``
+            pairs = [f"{name}={meant}" for name, meant in preset.items()] if isinstance(preset, Mapping) else []
+            yield Several(*told, default=pairs or list(map(str, preset or ())))
 
 
 def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> Iterator[FormField]:
@@ -305,34 +323,6 @@ def _shown(params: Mapping[str, Any], groups: frozenset[str] | None) -> list[Opt
 
 def _is_switch(option: Option) -> bool:
     return isinstance(option.default, bool) and option.name != "overwrite"  # that input is next to the run key
-
-
-def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> FormField:
-    text = option.hint or option.sentence.replace("``", "").replace('"', "")
-    hint = text[0].upper() + text[1:]
-    if option.choices:
-        offered = {value: text for value, text in option.choices.items()
-                   if value is None or option.choices_of.get(value) in (None, *groups)}  # fmt: skip
-        titles = {str(value or _NONE): f"{value or _NONE}: {text.replace('``', '')}" for value, text in offered.items()}
-        return Choice(option.name, option.title, default=str(preset or _NONE), values=titles)
-    if _is_switch(option):
-        return Switch(option.name, option.title, hint, default=preset)
-    if option.input == "number":
-        check = option.check
-        least, most = (check.least, check.most) if isinstance(check, WholeFrom) else (0.0, None)
-        problem = ""
-        try:
-            option.checked(option.default if given in (None, "") else given, option.title)
-        except AgreementInputError as error:
-            problem = str(error)
-        return Number(
-            option.name, option.title, hint, preset, least=least, most=most, is_whole=most is not None, problem=problem
-        )
-    if option.input == "text":
-        return FormField(option.name, option.title, hint, default=preset if preset is None else str(preset))
-    # a mapping is shown as a list of texts: ``["a=b"]``
-    pairs = [f"{name}={meant}" for name, meant in preset.items()] if isinstance(preset, Mapping) else []
-    return Several(option.name, option.title, hint, default=pairs or list(map(str, preset or ())))
 
 
 def option_value(option: Option, given: Any) -> Any:

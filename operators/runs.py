@@ -43,10 +43,13 @@ from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text,
 RUN, VIEW = "run", "view"
 
 
-def _show_fields(form: Filled) -> Iterator[FormField]:
-    if shows_part(form.ctx):
-        titles = {RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"}
-        yield Choice("samples", "Samples", values=titles, as_radio_buttons=True, required=True)
+_SAMPLES = Choice(
+    "samples",
+    "Samples",
+    values={RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"},
+    as_radio_buttons=True,
+    required=True,
+)
 
 
 def _show(form: Filled) -> dict[str, Any]:
@@ -55,22 +58,15 @@ def _show(form: Filled) -> dict[str, Any]:
     return {"summary": report_markdown(report), "report": report.to_dict()}
 
 
-def _panel_button(form: Filled) -> types.Object:
-    outputs, opens = types.Object(), f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}"
-    shown = {"label": "Show in the panel", "icon": "diversity_3", "variant": "contained"}
-    outputs.btn("open_panel", **shown, on_click=opens, params={"run_key": form.params.get("run_key")})
-    return outputs
-
-
 SHOW = Form(
     name=names.SHOW_AGREEMENT,
     label="Show the annotator agreement report",
     sentence="Show the report of an agreement run",
     icon="summarize",
     run="The run whose report is shown",
-    fields=_show_fields,
+    fields=lambda form: [_SAMPLES] if shows_part(form.ctx) else [],
     execute=_show,
-    outputs=_panel_button,
+    opens_panel=True,
     summary="Annotator agreement",
     risk="low",
 )

@@ -26,7 +26,7 @@ from ..dataset_io.units.units_field import (
 )
 from ..dataset_io.views.view_request import OF_MODEL, OF_REFERENCE, check_request, options_without
 from .form import Filled, Form
-from .inputs import Choice, FormField, Notice, Number, Several, Slider, Switch
+from .inputs import Choice, FormField, Notice, Number, Several, Switch, slider
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
@@ -202,11 +202,6 @@ def _told(form: Filled, derived: DerivedLabels) -> dict[str, Any]:
     return dataclasses.asdict(derived)
 
 
-def _add_units(form: Filled) -> dict[str, Any]:
-    options = form.given("shapes", "overwrite")
-    return _told(form, add_units(form.dataset, form.run_key, **options, progress=form.progress))
-
-
 ADD_UNITS = Form(
     name=names.ADD_AGREEMENT_UNITS,
     label="Write one label for every object",
@@ -214,7 +209,9 @@ ADD_UNITS = Form(
     icon="join_inner",
     run="The run whose objects get a label each",
     fields=_fields(names.UNITS_SUFFIX, "run.objects.write", lambda form: iter(())),
-    execute=_add_units,
+    execute=lambda form: _told(
+        form, add_units(form.dataset, form.run_key, **form.given("shapes", "overwrite"), progress=form.progress)
+    ),
     delegated=True,
 )
 
@@ -227,7 +224,7 @@ def _is_share(form: Filled) -> bool:
 def _vote_fields(form: Filled) -> Iterator[FormField]:
     yield Choice("votes", "Votes that an object needs", values=_VOTES)
     if _is_share(form):
-        yield Slider("quorum", "Quorum", "Least share of annotators")
+        yield slider("quorum", "Quorum", "Least share of annotators")
     yield Switch("keep_ties", "Keep ties", "Also objects on whose class the votes are equal")
     kept = "The annotators' own labels are not touched"
     written = "a new field gets the objects that enough of the assigned annotators drew"

@@ -21,7 +21,7 @@ from ..dataset_io.views.agreement_view import shows_any
 from . import drill_down
 from .decide_events import DecideEvents, leave_form, open_form, stepped
 from .drawing import GRID_TITLE, RUN, VIEW, beside_schema, panel_schema, safe_title
-from .items import Choices, Item, sort_after_click
+from .items import Choices, Item
 from .panel_state import OBJECT_ID, PanelState
 from .run_panel import deciding, put, state_part
 from .tab_decide import beside_items, next_sample
@@ -117,8 +117,9 @@ class AgreementPanel(DecideEvents):
         if row != -1:
             self.drill_down(ctx)
         elif isinstance(column, int):
-            name, chosen = drill_down.item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
-            put(ctx, quietly=True, sort={**chosen, name: sort_after_click(column, chosen.get(name))})
+            name, sort = drill_down.item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
+            is_again = abs(sort.get(name) or 0) == column + 1  # then the reverse order
+            put(ctx, quietly=True, sort={**sort, name: -sort[name] if is_again else column + 1})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
@@ -150,9 +151,9 @@ class AgreementPanel(DecideEvents):
         samples = drill_down.described_samples(ctx) or ctx.dataset
         if is_generated(samples):
             samples = ctx.dataset
-        model = self._model(ctx, state)
-        for tab in TABS:
-            if drill_down.has_item(model, ctx.params):
+        model, name = self._model(ctx, state), drill_down.item_name(str(ctx.params.get("path", "")))
+        for tab in TABS:  # the item may be in another tab; a card is above all
+            if name == "card" or any(item["name"] == name for item in model["items"]):
                 break
             model = self._model(ctx, state, tab)
         behind = drill_down.link_of(model, ctx.params)

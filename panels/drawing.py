@@ -468,8 +468,12 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     if model is not None:
         if is_first:
             _verdict(root, model, handlers)
-        else:  # in one line, to leave the space to the tab
-            said(root, f"numbers_{model['version']}", " · ".join(map(_in_line, model["cards"])), _SMALL)
+        else:  # in one line without intervals, to leave the space to the tab
+            texts = []
+            for card in model["cards"]:
+                of = card["below"] if card["below"].startswith("of ") else ""
+                texts.append(" ".join(filter(None, (card["title"], card["value"], card["word"], of))))
+            said(root, f"numbers_{model['version']}", " · ".join(texts), _SMALL)
         for k, note in enumerate(model["notes"]):  # notes on the samples that the numbers describe
             said(root, f"of_{k}_{model['version']}", f"⚠ {note}", color=_LEVELS["fair"])
         version = hash_of(model["version"], model["tab"], model["items"])
@@ -505,10 +509,10 @@ def _page(root: types.Object) -> types.Property:
 def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_first: bool) -> None:
     """Notes on samples changed since the run, and on missing colours, each with a button; they scroll with the tab."""
     row = root.h_stack("offers", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
-    if state.n_changed:
-        said(
-            row, "changed", f"⚠ {state.changed_sentence}", ".82rem", _LEVELS["fair"], bold=True, componentsProps=FITTING
-        )
+    if state.n_changed:  # FiftyOne stores when samples were saved, not what changed
+        what = "sample was" if state.n_changed == 1 else "samples were"
+        text = f"⚠ {state.n_changed:,} {what} saved or deleted since this run"
+        said(row, "changed", text, color=_LEVELS["fair"], bold=True, componentsProps=FITTING)
         update = {"operator": names.UPDATE_AGREEMENT}
         button(row, "update", "Update", handlers("run_operator"), update, icon="update")
     if state.lacks_colors and is_first:
@@ -531,12 +535,6 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
         button(row, "compute", label, handlers("compute"), look="contained", icon="diversity_3")
     if not state.keys:  # somebody else may compute it meanwhile
         _refresh(row, handlers)
-
-
-def _in_line(card: dict[str, Any]) -> str:
-    """A card as a text: title, value, grade, and the total of a count; without interval."""
-    of = card["below"] if card["below"].startswith("of ") else ""
-    return " ".join(filter(None, (card["title"], card["value"], card["word"], of)))
 
 
 def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:

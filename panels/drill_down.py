@@ -30,7 +30,7 @@ from ..dataset_io.views.unit_views import labels_of_size
 from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX, SHOWN_BY_FORM
 from .drawing import GRID_TITLE, safe_title
-from .items import Item, Link
+from .items import Link
 from .panel_state import PanelState, hash_of, hash_of_view
 from .view_model import ViewModel
 
@@ -79,12 +79,6 @@ def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetVie
     return view.select_fields([path for path in (*compared, *more, *own) if view.has_field(path)])
 
 
-def has_item(model: ViewModel, click: Click) -> bool:
-    """True if the clicked item is in a tab, or above all tabs."""
-    name = item_name(str(click.get("path", "")))
-    return name == "card" or name in [item["name"] for item in model["items"]]
-
-
 def link_of(model: ViewModel, click: Click) -> Link:
     """The link behind a click.
 
@@ -92,7 +86,7 @@ def link_of(model: ViewModel, click: Click) -> Link:
         AgreementInputError: if there is none
     """
     name = item_name(str(click.get("path", "")))
-    behind: Link | None
+    behind: Link | None = None
     if name == "card":
         card = _entry(model["cards"], click.get("number"))
         behind = None if card is None else card["link"]
@@ -102,8 +96,18 @@ def link_of(model: ViewModel, click: Click) -> Link:
             raise AgreementInputError("There are no samples behind this")
         if item["kind"] == "table":
             behind = _entry(_entry(item["links"], click.get("row")) or [], click.get("column"))
-        else:
-            behind = _point_link(item, click)
+        elif item.get("points"):  # found by its coordinates, because the App may still show an earlier chart
+            for trace in item["data"]:
+                heights = _places(trace["y"], click.get("y"))
+                places = [place for place in _places(trace["x"], click.get("x")) if place in heights]
+                if places:
+                    break
+            else:
+                (trace,) = item["data"][:1]
+                places = _places(trace["x"], click.get("x"))
+                if len(places) > 1:
+                    places = [place for place in _places(trace["y"], click.get("y")) if place in places]
+            behind = item["points"][places[0]] if places else None
     if behind is None:
         raise AgreementInputError("There are no samples behind this; click an underlined number")
     return behind
@@ -112,24 +116,6 @@ def link_of(model: ViewModel, click: Click) -> Link:
 def _entry(values: list[Any], place: object) -> Any:
     """The value at a place that the App names; None if there is no such place."""
     return values[place] if isinstance(place, int) and 0 <= place < len(values) else None
-
-
-def _point_link(item: Item, click: Click) -> Link | None:
-    """The link behind a bar or point, found by its coordinates because the App may still show an earlier chart."""
-    if not item.get("points"):
-        return None
-    for trace in item["data"]:
-        heights = _places(trace["y"], click.get("y"))
-        both = [place for place in _places(trace["x"], click.get("x")) if place in heights]
-        if both:
-            found: Link | None = item["points"][both[0]]
-            return found
-    (trace,) = item["data"][:1]
-    places = _places(trace["x"], click.get("x"))
-    if len(places) > 1:
-        places = [place for place in _places(trace["y"], click.get("y")) if place in places]
-    behind: Link | None = item["points"][places[0]] if places else None
-    return behind
 
 
 def _places(values: list[Any], value: Any) -> list[int]:

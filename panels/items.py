@@ -151,11 +151,6 @@ def matrix_item(
     return table_item(name, shown, rows, choices, slanted=len(columns) > _ROOMY, **options)
 
 
-def sort_after_click(column: int, chosen: int | None) -> int:
-    """The order of a table after a click on a header: by that column, or the reverse order."""
-    return -chosen if chosen is not None and abs(chosen) == column + 1 else column + 1
-
-
 def _colour(column: Column, entry: Any) -> str | None:
     """The background of a cell, as CSS."""
     if column.bar is not None and (share := column.bar(entry)):

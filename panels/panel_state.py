@@ -30,7 +30,7 @@ from ..charts.reports.families import family_of
 from ..charts.text.advice import whom_to_talk_to
 from ..dataset_io import changed_since
 from ..dataset_io.app.settings import lacks_colors
-from ..dataset_io.database.fiftyone_private import dataset_id, serialized_stages
+from ..dataset_io.database.fiftyone_private import serialized_stages
 from ..dataset_io.decide.next_object import Sought
 from ..dataset_io.record.run import COMPLETED, FAILED, Run, completed_kinds, newest_first
 from ..dataset_io.record.sample_index import SampleIndex
@@ -116,12 +116,6 @@ class PanelState:
     def results_id(self) -> str:
         """Id of the results, different for every run of the same key."""
         return str(self.config.get("results_id"))
-
-    @property
-    def changed_sentence(self) -> str:
-        """Sentence on the samples changed since the run: FiftyOne stores when they were saved, not what changed."""
-        what = "sample was" if self.n_changed == 1 else "samples were"
-        return f"{self.n_changed:,} {what} saved or deleted since this run"
 
     @property
     def field_key(self) -> str | None:
@@ -354,38 +348,21 @@ class ShownReport:
         return list(self._context.class_names).index(name)
 
 
-def cached_shown(
-    ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
-) -> ShownReport:
+@execution_cache(residency="ephemeral", max_size=8, key_fn=lambda ctx, *key, view: list(key))
+def cached_shown(ctx: foo.ExecutionContext, *key: Any, view: SampleCollection | None) -> ShownReport:
     """Cached content of the panel for a run.
 
     Args:
-        results_id: id of the run's results, which is new whenever it is computed
+        key: id of the dataset, the run, id of its results (new whenever it is computed), how often the user refreshed,
+            and a hash of the view
         view: the samples that the numbers describe; None for all
-        refreshed: how often the user refreshed
     """
-    of_view = "" if view is None else hash_of_view(view)
-    shown: ShownReport = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
-    return shown
-
-
-class _View:
-    """Wrapper that keeps a view out of the cache key; the key has its hash."""
-
-    def __init__(self, view: SampleCollection | None) -> None:
-        self.samples = view
-
-
-@execution_cache(residency="ephemeral", max_size=8, key_fn=lambda ctx, *values: list(values[:-1]))
-def _shown(
-    ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, of_view: str, refreshed: int, view: _View
-) -> ShownReport:
-    version = hash_of(dataset_id, run_key, results_id, of_view, refreshed)
+    version, run_key = hash_of(*key), key[1]
     kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT
-    loaded: OpenRecords = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
-    if view.samples is None:
+    loaded: OpenRecords = (_records if kept else _records.uncached)(ctx, *key[:4])
+    if view is None:
         return ShownReport(loaded.report, loaded.records, loaded.index, loaded.context, version)
-    records, index, context = records_on(view.samples, run_key, loaded)
+    records, index, context = records_on(view, run_key, loaded)
     notes = []
     if context.config.resamples and records.n_samples > MOST_RESAMPLED:
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))

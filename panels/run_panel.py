@@ -27,7 +27,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.settings.errors import AgreementInputError
-from ..dataset_io.database.fiftyone_private import DatasetContent, content_of, load_dataset_once
+from ..dataset_io.database.fiftyone_private import DatasetContent, content_of, dataset_id, load_dataset_once
 from ..dataset_io.run.read import rare_collections
 from .drawing import DECIDER, message_schema
 from .drill_down import described_samples
@@ -106,27 +106,26 @@ class RunPanel(foo.Panel):
         if method in (None, "on_startup"):
             self.on_startup(ctx)
             return
-        refusal = self._refusal(ctx, method)
+        refusal = None
+        # other methods must not be called by name: this one would wait for the event that called it
+        if method not in EVENTS or not hasattr(self, method):
+            refusal = f"`__method__` must be an event of the panel, got {method!r}; reload the page"
+        elif not isinstance(ctx.panel_id, str):
+            refusal = f"`panel_id` must be the id of a panel, got {ctx.panel_id!r}; reload the page"
+        elif not isinstance(ctx.panel_state, dict):
+            refusal = f"`panel_state` must be an object, got {ctx.panel_state!r}; close the panel and open it again"
         if refusal is not None:
             ctx.ops.notify(refusal, variant="error")
             return
-        mend_state(ctx)
+        if unusable := unusable_parts(ctx.panel_state):  # the App stored them with a wrong type
+            ctx.panel.set_state(dict.fromkeys(unusable))
+            parts = ", ".join(f"`{name}`" for name in unusable)
+            ctx.ops.notify(
+                f"What the browser kept of this panel cannot be used; {parts} begins anew", variant="warning"
+            )
         ctx.event_args = ctx.params.get("event_args", {})
         if method != "on_change_current_sample" or self._shows_decisions(ctx):
             self._answer(ctx, method)
-
-    def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
-        """Why a request is refused that is not an event of the panel; None if it is one.
-
-        Other methods must not be called by name: :meth:`execute` would wait for the event that called it.
-        """
-        if method not in EVENTS or not hasattr(self, method):
-            return f"`__method__` must be an event of the panel, got {method!r}; reload the page"
-        if not isinstance(ctx.panel_id, str):
-            return f"`panel_id` must be the id of a panel, got {ctx.panel_id!r}; reload the page"
-        if not isinstance(ctx.panel_state, dict):
-            return f"`panel_state` must be an object, got {ctx.panel_state!r}; close the panel and open it again"
-        return None
 
     def _answer(self, ctx: foo.ExecutionContext, method: str) -> None:
         """Handle an event when those before it have ended, unless the panel already shows what it would show."""
@@ -260,8 +259,11 @@ class RunPanel(foo.Panel):
         raise NotImplementedError
 
     def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> ShownReport:
-        refreshed = state_part(ctx, "refreshed") or 0
-        return cached_shown(ctx, state.run_key or "", state.results_id, described_samples(ctx), refreshed)
+        view, refreshed = described_samples(ctx), state_part(ctx, "refreshed") or 0
+        of_run = str(dataset_id(ctx.dataset)), state.run_key or "", state.results_id
+        of_view = "" if view is None else hash_of_view(view)
+        shown: ShownReport = cached_shown(ctx, *of_run, refreshed, of_view, view=view)
+        return shown
 
 
 def _with_last_state(ctx: foo.ExecutionContext, method: str, panel: _Panel) -> dict[str, Any]:
@@ -323,15 +325,6 @@ def put(ctx: foo.ExecutionContext, *, quietly: bool = False, **parts: Any) -> No
     is_new = any(state_part(ctx, name) != value for name, value in parts.items())
     ctx.panel_state.update(parts)
     ctx.params[_TELLS] = ctx.params.get(_TELLS, False) or (is_new and not quietly)
-
-
-def mend_state(ctx: foo.ExecutionContext) -> None:
-    """Reset the parts of the state that the App stored with a wrong type, and notify the user."""
-    unusable = unusable_parts(ctx.panel_state)
-    if unusable:
-        ctx.panel.set_state(dict.fromkeys(unusable))
-        parts = ", ".join(f"`{name}`" for name in unusable)
-        ctx.ops.notify(f"What the browser kept of this panel cannot be used; {parts} begins anew", variant="warning")
 
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:

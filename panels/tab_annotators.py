@@ -83,12 +83,16 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     for number, role in enumerate(filter(None, (report.reference, *report.models))):  # tables with the worst first
         yield from _person(report, role, number, choices)
         if role.annotators:
-            yield _role_table(report, role, number, choices)
-            yield from _role_attributes(report, role, number, choices)
+            yield from _role(report, role, number, choices)
     if report.findings:
         phrases = family_of(report).phrases
+
+        def about(finding: Finding) -> str:
+            of_size = [f"{finding.size} objects"] if finding.size else []
+            return listed([*finding.annotators, *finding.classes, *of_size])
+
         columns = [
-            named("Who or what", _about),
+            named("Who or what", about),
             Column("Finding", lambda each: finding_text(each, report, phrases), is_number=False),
             *(Column("Labels", "n_labels"), Column("Images", "n_images")),
         ]
@@ -100,18 +104,18 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     yield from _bias(report, shown, choices)
 
 
-def _about(finding: Finding) -> str:
-    of_size = [f"{finding.size} objects"] if finding.size else []
-    return listed([*finding.annotators, *finding.classes, *of_size])
-
-
 def _columns(report: AgreementReport) -> Iterator[Column]:
     """The columns of the table of annotators."""
     yield named("Annotator", "name")
     yield Column("Score", "score", two_digits, interval=True)
     entries: list[Any] = report.annotators
     if len(entries) > 2 and "missed_by" not in FAMILIES[report.family].not_in_views:
-        yield Column("Missed", missed, link=_what_they_missed)
+
+        def what_they_missed(entry: Any) -> Link | None:
+            title = f"What {entry.name} missed: the labels of the others"
+            return link(title, missed_by=entry.name) if entry.n_missed else None
+
+        yield Column("Missed", missed, link=what_they_missed)
     if family_of(report).verdicts is not None:
         if any(entry.verdicts.get("lone") for entry in entries):
             yield Column(VERDICTS["lone"].capitalize(), _lone, link=functools.partial(_with_verdict, "lone"))
@@ -138,11 +142,6 @@ def _other_class(entry: Any) -> Cell:
     """The share of other classes than the majority's, and below it all labels in a conflict."""
     share = f"{shown_share(entry.other_class)} {_per_cent(entry.intervals.get('other_class'))}".rstrip()
     return Cell(entry.other_class, share, f"{entry.verdicts.get('class_conflict', 0):,} in conflict")
-
-
-def _what_they_missed(entry: Any) -> Link | None:
-    title = f"What {entry.name} missed: the labels of the others"
-    return link(title, missed_by=entry.name) if entry.n_missed else None
 
 
 def _with_verdict(verdict: str, entry: Any) -> Link | None:
@@ -244,7 +243,8 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
     yield table_item(f"left{number}", columns, person.annotators, choices, title=title, per_page=_PER_PAGE_BELOW)
 
 
-def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
+def _role(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
+    """Tables of the numbers against a reference or model, and of the attributes of labels that are matched with it."""
     is_reference = role is report.reference
     has_counts = is_reference and "reference" not in FAMILIES[report.family].not_in_views
     columns = [named("Annotator", "name")]
@@ -261,11 +261,7 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
         shown = f"{{}} and {role.name}: {title[0].lower()}{title[1:]}"
         columns.append(_kind(title, name, shown, model=role.name, verdict=said))
     title, note = role_title(report, role), f"{about_role(report, role)}. […] are 95 % intervals."
-    return table_item(f"role{number}", columns, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
-
-
-def _role_attributes(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
-    """Table of the attributes of labels that are matched with one of the reference or model."""
+    yield table_item(f"role{number}", columns, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
     rows = part_rows(worst_first(role), "attributes")
     if rows:
         columns = [named("Annotator", "who"), named("Attribute", "of.name")]

@@ -169,6 +169,14 @@ def _item(shown: ShownReport, labels: RunLabels, sought: Sought, chosen: Mapping
         found = None if at is None else shown_object(labels, names.DEFAULT_GOLD_FIELD, *at)
     colours = annotator_colors(labels, chosen.get("colours"))
     beside = sought.sample_id is not None
+    # what the user decided last, which Undo takes back: in short, with the file, and its step
+    undoes, step = None, opened.gold.latest_step(chosen["by"])
+    if step is not None:
+        undoes = ("decided by a rule", "Takes back all that was decided at once, by a rule", step)
+        if last := opened.gold.only_decision(step):
+            said, ((_, frame, path),) = _choice_said(last[1], _NONE[opened.unit]), files_of(opened, [last[0]]).values()
+            of_frame = "" if frame is None else f", frame {frame}"
+            undoes = (said, f"Takes back: {said}, {file_name(path)}{of_frame}", step)
     return {
         "name": "decide",
         "kind": "decide",
@@ -182,23 +190,11 @@ def _item(shown: ShownReport, labels: RunLabels, sought: Sought, chosen: Mapping
         "filtering": bool(chosen.get("filtering")),
         "can_go_back": bool(chosen.get("past")),
         "beside": beside,
-        "undoes": _to_undo(opened, chosen["by"]),
+        "undoes": undoes,
         "object": None if found is None else _described(found, labels, opened, colours, with_picture=not beside),
         "can_edit": can_edit(opened) and not beside,
         "is_edited": bool(chosen.get("editing")),
     }
-
-
-def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str, str] | None:
-    """What the user decided last, which Undo takes back: in short, with the file, and its step; None without any."""
-    step = opened.gold.latest_step(by)
-    if step is None:
-        return None
-    found = opened.gold.only_decision(step)
-    if found is None:
-        return "decided by a rule", "Takes back all that was decided at once, by a rule", step
-    said, ((_, frame, path),) = _choice_said(found[1], _NONE[opened.unit]), files_of(opened, [found[0]]).values()
-    return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}"), step
 
 
 def _filters(shown: ShownReport, opened: ObjectsToDecide, sought: Sought) -> list[dict[str, Any]]:

@@ -301,15 +301,18 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
         yield table_item("votes", columns, votes, choices, title="Objects by the annotators who drew them", per_page=12)
 
 
-def _disputed_link(row: Mapping[str, Any]) -> Link:
-    title = f"Disputed objects that somebody called {row['name']!r}"
-    return link(title, verdict=list(OBJECTS.disputed), classes=row["name"])
-
-
 #: columns of the table of disputed objects by class; an object with two classes counts for both
 _DISPUTED_CLASSES = [
     named("Class", "name"),
-    Column("Disputed", "n_disputed", link=_disputed_link),
+    Column(
+        "Disputed",
+        "n_disputed",
+        link=lambda row: link(
+            f"Disputed objects that somebody called {row['name']!r}",
+            verdict=list(OBJECTS.disputed),
+            classes=row["name"],
+        ),
+    ),
     Column("Objects", "n", link=lambda row: classes_link(row["name"])),
     _share_column("n_disputed", "n"),
     _decide_column(lambda row: {"label": row["name"]}),

@@ -166,18 +166,23 @@ def work_item(
     first, end = page * per_page, min((page + 1) * per_page, len(work))
     described = shown.described(dataset, work, first, end) if len(work) else []
     what = "images" if shown.frames is None else "videos" if of_frames is None else "frames"
+    # the App's server shows the file of an image, as in the grid; of other media there is none
+    has_images = dataset is not None and dataset.media_type in ("image", "group")
     rows = []
     for k, entry in zip(range(first, end), described, strict=True):
+        path = entry.get("filepath")
+        is_shown = has_images and path is not None and "://" not in path
+        image = f"/media?filepath={quote(str(path))}" if is_shown else None
         frame = f", frame {entry['frame_number']}" if "frame_number" in entry else ""
         n, of, score = int(work.n_disputed[k]), int(work.n_units[k]), float(work.score[k])
         disputed = f"{n:,} of {of:,} disputed · " if of > 1 else ""
         rows.append(
             {
                 "id": entry.get("id"),
-                "title": f"{k + 1}. {file_name(entry.get('filepath'))}{frame}",
+                "title": f"{k + 1}. {file_name(path)}{frame}",
                 "reason": entry["reason"],
                 "numbers": f"{disputed}score {shown_number(None if score != score else score, 2)}",
-                "image": thumbnail(dataset, entry.get("filepath")),
+                "image": image,
             }
         )
     share = float(work.share[first:end].sum())
@@ -200,13 +205,6 @@ def work_item(
         "pages": pages,
         "turns": per_page > FIRST,
     }
-
-
-def thumbnail(dataset: fo.Dataset | None, path: str | None) -> str | None:
-    """Address of an image at the App's server, which shows the same file in the grid; None for other media."""
-    if dataset is None or dataset.media_type not in ("image", "group") or path is None or "://" in path:
-        return None
-    return f"/media?filepath={quote(path)}"
 
 
 def scores_link(key: list[Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, far_from, most_first
@@ -140,9 +140,9 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     return [Section(shown.title, parts, figures=("annotators", "bias"), key="annotators")]
 
 
-def annotator_details(report: ObjectReport) -> list[Section]:
-    """Tables of all numbers of annotators: coverage, verdicts, sizes, bias, consensus, clusters, sessions."""
-    sections = [Section("Annotators in detail", [*_tables(report)])]
+def closeness_details(report: ObjectReport) -> list[Section]:
+    """Tables of the groups of annotators who agree, and of one person's sessions beside different people."""
+    sections = []
     if report.clusters:
         columns = [
             Column("mean score at which they join", "similarity", shown_number),
@@ -168,8 +168,8 @@ def annotator_details(report: ObjectReport) -> list[Section]:
     return sections
 
 
-def _tables(report: ObjectReport) -> Iterator[Table]:
-    """Coverage, verdicts, agreement with the others, bias, and agreement with the consensus of the others."""
+def annotator_details(report: ObjectReport) -> list[Section]:
+    """Tables of all numbers of annotators: coverage, verdicts, sizes, bias, agreement with the consensus."""
     what, entries, measure = documents(report), report.annotators, report.localisation.measure
     title = (
         f"Coverage: {report.n_samples:,} {what}, {report.n_rated:,} with at least 2 annotators assigned, "
@@ -180,7 +180,7 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
         *(_NAME, Column("assigned", "n_assigned"), Column("drew nothing", "n_drew_nothing")),
         *(Column("not assigned", "n_not_assigned"), Column("labels", "n_objects")),
     ]
-    yield table(columns, entries, title)
+    tables = [table(columns, entries, title)]
     rare = _RARE if len(entries) > 2 else (*_RARE, "missed")  # of two, nobody can miss what two others drew
     verdicts = list(entries[0].verdicts) if entries else []
     verdicts = [name for name in verdicts if name not in rare or any(entry.verdicts[name] for entry in entries)]
@@ -188,7 +188,7 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
     if len(entries) > 2:
         columns.append(Column("missed by them", "n_missed"))
         title = ", and objects of two others that they missed"
-    yield table(columns, entries, f"Verdicts on their labels{title}")
+    tables.append(table(columns, entries, f"Verdicts on their labels{title}"))
     if any(entry.score is not None or entry.n_could_miss for entry in entries):
         sizes = list(dict.fromkeys(size for entry in entries for size in entry.miss_rate_by_size))
         columns = [
@@ -205,7 +205,7 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
             title = f"raises alpha, against the mean of {signed(mean)}"
             columns.append(Column(title, lambda e: None if e.vitality is None else e.vitality - mean, signed))
         columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "{b} called {a} ({n})")))
-        yield table(columns, entries, "Agreement with the others")
+        tables.append(table(columns, entries, "Agreement with the others"))
     rows: list[list[Cell]] = []
     for entry in entries:
         if (bias := entry.bias) is not None:
@@ -214,9 +214,8 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
             rows.append([Cell(entry.name, entry.name), Cell("mean", "mean"), *means, Cell(bias.n, str(bias.n))])
             rows.append([Cell("", ""), Cell("std", "std"), *stds, Cell(None, "")])
     if rows:
-        yield Table(
-            ["annotator", "", *BOX_SIDES, "objects"], rows, f"Bias against the median box of an object, {OFFSETS}"
-        )
+        title = f"Bias against the median box of an object, {OFFSETS}"
+        tables.append(Table(["annotator", "", *BOX_SIDES, "objects"], rows, title))
     compared = [entry for entry in entries if entry.consensus is not None]
     if compared:
         numbers = {"precision": "precision", "recall": "recall", "f1": "F1", "class_agreement": "same class"}
@@ -225,7 +224,8 @@ def _tables(report: ObjectReport) -> Iterator[Table]:
             *(_NAME, Column("labels", "consensus.n_objects"), Column("objects of the others", "consensus.n_units")),
             *(Column(title, f"consensus.{name}", shown_number, interval=True) for name, title in numbers.items()),
         ]
-        yield table(columns, compared, "Against the consensus of the others")
+        tables.append(table(columns, compared, "Against the consensus of the others"))
+    return [Section("Annotators in detail", tables)]
 
 
 _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}

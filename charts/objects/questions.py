@@ -122,20 +122,24 @@ def object_findings(report: ObjectReport) -> list[str]:
     return [cause, *stands_out(report, OBJECT_PHRASES)] if cause else []
 
 
-def _misses(finding: Finding, report: ObjectReport) -> tuple[str, str]:
-    what = f"{finding.size} objects" if finding.size else "what two others drew"
-    if finding.classes:
-        what = f"objects {finding.classes[0]!r}"
-    return f"misses {shown_share(finding.value)} of {what}", against(finding)
-
-
 def _left_out(finding: Finding, report: ObjectReport) -> str:
     """The share that is missed; of two annotators, the share that is lone."""
     return f"{shown_share(finding.value)} are {'missed' if len(report.annotators) > 2 else 'lone'}"
 
 
 OBJECT_PHRASES: dict[str, Phrase] = {
-    **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
+    "misses": lambda finding, report: (
+        f"misses {shown_share(finding.value)} of what two others drew",
+        against(finding),
+    ),
+    "misses_size": lambda finding, report: (
+        f"misses {shown_share(finding.value)} of {finding.size} objects",
+        against(finding),
+    ),
+    "misses_class": lambda finding, report: (
+        f"misses {shown_share(finding.value)} of objects {finding.classes[0]!r}",
+        against(finding),
+    ),
     "lone": lambda finding, report: (
         f"has {shown_share(finding.value)} lone labels",
         against(finding, the_others(report)),
@@ -325,12 +329,8 @@ def questions_section(report: ObjectReport) -> list[Section]:
     return [Section("Question by question", parts, figures=("votes", "iou"))]
 
 
-def question_details(report: ObjectReport) -> list[Section]:
-    """Tables behind the three questions, of attributes, of coefficients, and of the worst samples."""
-    return [*_existence(report), *_classes_and_places(report), *_coefficients_and_samples(report)]
-
-
-def _existence(report: ObjectReport) -> list[Section]:
+def existence_details(report: ObjectReport) -> list[Section]:
+    """Objects by the number of annotators who drew them, Jaccard index, and whether there is anything at all."""
     existence = report.existence
     if not existence.votes:
         return []
@@ -350,7 +350,7 @@ def _existence(report: ObjectReport) -> list[Section]:
     return [Section(f"{QUESTIONS['existence']} In detail", [table(columns, votes), Facts(facts)])]
 
 
-def _classes_and_places(report: ObjectReport) -> Iterator[Section]:
+def shared_object_details(report: ObjectReport) -> Iterator[Section]:
     """The confusions; similarity by size; attributes of shared objects."""
     given, local = report.class_given_match, report.localisation
     if given.confusion:
@@ -393,7 +393,7 @@ def _area(entry: SizeSummary) -> str:
     return f"below {above} {entry.unit}" if not entry.area_from else f"{below} – {above} {entry.unit}"
 
 
-def _coefficients_and_samples(report: ObjectReport) -> Iterator[Section]:
+def coefficient_details(report: ObjectReport) -> Iterator[Section]:
     """Coefficients beside alpha, and the samples that are worst by each question."""
     found: dict[str, Coefficients | None] = {
         "objects and classes": report.coefficients,

@@ -110,10 +110,8 @@ def _readable(section: Section) -> Section:
     for part in section.parts:
         if isinstance(part, Table) and len(part.rows) > _MOST_ROWS:
             more = len(part.rows) - _MOST_ROWS
-            parts += [
-                replace(part, rows=part.rows[:_MOST_ROWS], keys=part.keys[:_MOST_ROWS]),
-                f"{more:,} more rows: report.print_report(full=True).",
-            ]
+            parts.append(replace(part, rows=part.rows[:_MOST_ROWS]))
+            parts.append(f"{more:,} more rows: report.print_report(full=True).")
         else:
             parts.append(part)
     return replace(section, parts=parts)

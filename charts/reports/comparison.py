@@ -86,6 +86,22 @@ def comparison_markdown(comparison: AgreementComparison) -> str:
 def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST) -> list[Section]:
     """The comparison in sections, the first two of which say what changed; of tables at most so many rows."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
+    # the compared samples and those left out; a warning if the formulas changed between the runs
+    left_out = [
+        (comparison.n_only_a, f"only in '{comparison.a}'"),
+        (comparison.n_only_b, f"only in '{comparison.b}'"),
+        (comparison.n_unrated, "without two annotators in both"),
+    ]
+    said = listed([f"{n:,} {where}" for n, where in left_out if n])
+    of_clusters = "" if comparison.n_clusters is None else f" of {comparison.n_clusters:,} videos or groups"
+    compared = f"{counted(comparison.n_samples, _what(comparison))}{of_clusters} of both runs"
+    basis: list[Part] = [f"{compared}; left out are {said}." if said else f"{compared}."]
+    if comparison.formulas is not None:
+        older, newer = sorted(comparison.formulas, key=int)
+        runs = [comparison.a, comparison.b][:: 1 if comparison.formulas[0] == older else -1]
+        told = f"'{runs[0]}' was computed with version {older} of the formulas, '{runs[1]}' with {newer}: numbers can "
+        told += f"differ for the same labels; compute '{runs[0]}' again to compare labels alone."
+        basis.append(Note(told, is_warning=True))
     # options and annotators that differ between the runs
     facts = [
         (
@@ -100,7 +116,7 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
             facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
     labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
     return [
-        Section(title, [*_basis(comparison), *_verdict(comparison)], is_first=True),
+        Section(title, [*basis, *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
         Section("What differs between the runs", [Facts(facts)] if facts else [labels]),
         *_parts(comparison, max(at_most, _AT_LEAST)),
@@ -110,25 +126,6 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
 
 def _what(comparison: AgreementComparison) -> str:
     return "frame" if comparison.on_frames else "sample"
-
-
-def _basis(comparison: AgreementComparison) -> Iterator[Part]:
-    """Sentence on the compared samples and those left out; a warning if the formulas changed between the runs."""
-    left_out = [
-        (comparison.n_only_a, f"only in '{comparison.a}'"),
-        (comparison.n_only_b, f"only in '{comparison.b}'"),
-        (comparison.n_unrated, "without two annotators in both"),
-    ]
-    said = listed([f"{n:,} {where}" for n, where in left_out if n])
-    of_clusters = "" if comparison.n_clusters is None else f" of {comparison.n_clusters:,} videos or groups"
-    compared = f"{counted(comparison.n_samples, _what(comparison))}{of_clusters} of both runs"
-    yield f"{compared}; left out are {said}." if said else f"{compared}."
-    if comparison.formulas is not None:
-        older, newer = sorted(comparison.formulas, key=int)
-        runs = [comparison.a, comparison.b][:: 1 if comparison.formulas[0] == older else -1]
-        told = f"'{runs[0]}' was computed with version {older} of the formulas, '{runs[1]}' with {newer}: numbers can "
-        told += f"differ for the same labels; compute '{runs[0]}' again to compare labels alone."
-        yield Note(told, is_warning=True)
 
 
 def _verdict(comparison: AgreementComparison) -> Iterator[Part]:

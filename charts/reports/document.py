@@ -67,7 +67,19 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
     head = report_head(report, _changed(report))
     if full:
         return as_text([head, *report_sections(report), *report_details(report)])
-    kept = _with_short_names(report, [head, *report_sections(report, flowing=True)])
+    kept = [head, *report_sections(report, flowing=True)]
+    # long names of annotators and classes are shortened, as they are and as quoted in sentences
+    entries = [*report.annotators, *getattr(report, "classes", [])]
+    names = [*(entry.name for entry in entries), *(entry.tag for entry in getattr(report, "tags", []))]
+    names += getattr(report, "categories", [])
+    for found in (*getattr(report, "findings", []), *getattr(report, "confused", [])):
+        names += found.classes
+    long = {name: shortened(name, _NAME_LENGTH) for name in names if len(name) > _NAME_LENGTH}
+    if long:
+        long |= {repr(name)[1:-1]: short for name, short in long.items()}
+        # the longest first, because it may begin with another name
+        pattern = re.compile("|".join(map(re.escape, sorted(long, key=len, reverse=True))))
+        kept = [with_texts(section, lambda text: pattern.sub(lambda name: long[name[0]], text)) for section in kept]
     most = MOST_LINES + len(as_text([section for section in kept if section.key in _ALWAYS]).splitlines())
     left_out: list[str] = []
 
@@ -82,22 +94,6 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
     if left_out:
         kept.append(Section("More in print_report(full=True)", [], ", ".join(reversed(left_out))))
     return as_text(kept)
-
-
-def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> list[Section]:
-    """The sections with long names of annotators and classes shortened, as they are and as quoted in sentences."""
-    entries = [*report.annotators, *getattr(report, "classes", [])]
-    names = [*(entry.name for entry in entries), *(entry.tag for entry in getattr(report, "tags", []))]
-    names += getattr(report, "categories", [])
-    for found in (*getattr(report, "findings", []), *getattr(report, "confused", [])):
-        names += found.classes
-    long = {name: shortened(name, _NAME_LENGTH) for name in names if len(name) > _NAME_LENGTH}
-    if not long:
-        return list(sections)
-    long |= {repr(name)[1:-1]: short for name, short in long.items()}
-    # the longest first, because it may begin with another name
-    pattern = re.compile("|".join(map(re.escape, sorted(long, key=len, reverse=True))))
-    return [with_texts(section, lambda text: pattern.sub(lambda name: long[name[0]], text)) for section in sections]
 
 
 def report_markdown(report: AgreementReport) -> str:
@@ -201,15 +197,22 @@ def report_details(report: AgreementReport) -> list[Section]:
     if report.roles_beside_one:
         return [*role_sections(report, full=True), *_run(report)]
     details = [section for build in family_of(report).details for section in build(report)]
-    return [
-        *role_sections(report, full=True),
-        *details,
-        *sensitivity_sections(report),
-        *image_alpha_details(report),
-        *single_alphas(report),
-        *_intervals(report),
-        *_run(report),
-    ]
+    details += [*sensitivity_sections(report), *image_alpha_details(report), *single_alphas(report)]
+    if report.intervals:
+        resampled = are_resampled(report.intervals)
+
+        def ends(item: tuple[str, Interval]) -> Cell:
+            return Cell(item[1].low, f"{shown_number(item[1].low)} – {shown_number(item[1].high)}")
+
+        columns = [
+            Column("number", lambda item: item[0]),
+            Column("95 % interval", ends),
+            Column("standard error", lambda item: item[1].error, lambda error: shown_number(error, 4)),
+            Column("resampled" if resampled else "samples", lambda item: item[1].n),
+        ]
+        title = f"95 % intervals, by {'resampling' if resampled else 'the delta method'}"
+        details.append(Section(title, [table(columns, report.intervals.items())]))
+    return [*role_sections(report, full=True), *details, *_run(report)]
 
 
 def _rules(report: AgreementReport) -> list[tuple[str, str]]:
@@ -277,25 +280,6 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
     these = f"these {len(first)} {what} hold" if len(first) > 1 else f"this {what[:-1]} holds"
     note = f"{these} {shown_share(sum(shares))} of {family_of(report).lost}" if shares else ""
     return [Section("Where to look first", [samples], note, figures=("scores",), key="worst")]
-
-
-def _intervals(report: AgreementReport) -> list[Section]:
-    """The intervals of the main numbers."""
-    if not report.intervals:
-        return []
-    resampled = are_resampled(report.intervals)
-
-    def ends(item: tuple[str, Interval]) -> Cell:
-        return Cell(item[1].low, f"{shown_number(item[1].low)} – {shown_number(item[1].high)}")
-
-    columns = [
-        Column("number", lambda item: item[0]),
-        Column("95 % interval", ends),
-        Column("standard error", lambda item: item[1].error, lambda error: shown_number(error, 4)),
-        Column("resampled" if resampled else "samples", lambda item: item[1].n),
-    ]
-    title = f"95 % intervals, by {'resampling' if resampled else 'the delta method'}"
-    return [Section(title, [table(columns, report.intervals.items())])]
 
 
 def _run(report: AgreementReport) -> list[Section]:

@@ -13,17 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...agreement.disputes.costs import Disputes, disputes_of
+from ...agreement.disputes.costs import disputes_of
 from ...agreement.evidence.ranking import natural_key
 from ...agreement.pixels.compute import MaskValues
-from ..objects.annotators import annotator_details, annotators_section, pair_details, pairs_section
+from ..objects.annotators import (
+    annotator_details,
+    annotators_section,
+    closeness_details,
+    pair_details,
+    pairs_section,
+)
 from ..objects.questions import (
     OBJECT_PHRASES,
     class_details,
+    coefficient_details,
+    existence_details,
     object_findings,
     object_outcome,
-    question_details,
     questions_section,
+    shared_object_details,
 )
 from ..objects.rules import object_rules, object_words, other_rules, threshold_sections
 from ..text.advice import Phrases, all_findings, confusions_section, stands_out
@@ -53,7 +61,16 @@ def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
     for found in disputes_of(records, context):
         left_out = (("lone", found.lone, found.lone.total()), ("missed", found.missed, found.n_missed))
         parts = [(n, f"{n:,} {what} ({_who(who, n)})") for what, who, n in left_out if n]
-        parts += _conflicts(found)
+        # class conflicts: ``3 car called van (carol)``; without a majority, ``2 called car or van``
+        kinds: dict[str, Counter[str]] = {}
+        for (name, own, most), n in found.other_classes.items():
+            kinds.setdefault(f"{most} called {own}", Counter())[name] += n
+        conflicts = [(who.total(), f"{who.total():,} {what} ({_who(who, who.total())})") for what, who in kinds.items()]
+        conflicts += [(n, f"{n:,} called {' or '.join(names)}") for names, n in found.classes.items()]
+        conflicts.sort(key=lambda part: (-part[0], part[1]))
+        if others := sum(n for n, _ in conflicts[_NAMED:]):
+            conflicts[_NAMED:] = [(others, f"{others:,} other class conflicts")]
+        parts += conflicts
         if found.n_attributes:
             parts.append((found.n_attributes, f"{found.n_attributes:,} with different attributes"))
         parts.sort(key=lambda part: -part[0])
@@ -72,18 +89,6 @@ def _who(names: Counter[str], n: int) -> str:
         return shortened(ordered[0][0], _LONGEST)
     named = [f"{shortened(name, _LONGEST)} {times:,}" for name, times in ordered[:_NAMED]]
     return ", ".join([*named, *(["others"] if len(ordered) > _NAMED else [])])
-
-
-def _conflicts(found: Disputes) -> list[tuple[int, str]]:
-    """Class conflicts as counted phrases: ``3 car called van (carol)``; without a majority, ``2 called car or van``."""
-    kinds: dict[str, Counter[str]] = {}
-    for (name, own, most), n in found.other_classes.items():
-        kinds.setdefault(f"{most} called {own}", Counter())[name] += n
-    parts = [(who.total(), f"{who.total():,} {what} ({_who(who, who.total())})") for what, who in kinds.items()]
-    parts += [(n, f"{n:,} called {' or '.join(names)}") for names, n in found.classes.items()]
-    parts.sort(key=lambda part: (-part[0], part[1]))
-    others = sum(n for n, _ in parts[_NAMED:])
-    return [*parts[:_NAMED], *([(others, f"{others:,} other class conflicts")] if others else [])]
 
 
 def rating_reasons(records: RatingRecords, context: ReportContext) -> list[str]:
@@ -130,31 +135,28 @@ def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
             rows = np.flatnonzero((agreement.sample == k) & differs)
             rows = rows[np.argsort(agreement.class_iou[rows], kind="stable")]
             asked = np.flatnonzero(agreement.assigned[k])
-            names = [context.annotators[r] for r in asked.tolist()]
-            named = [
-                f"{shortened(meaning.name(int(agreement.values[row]), is_rgb=is_rgb), _LONGEST)}: IoU "
-                f"{shown_number(float(agreement.class_iou[row]), 2)} "
-                f"({_areas((agreement.area[row, asked] / max(n_pixels, 1)).tolist(), names)})"
-                for row in rows[:_NAMED].tolist()
-            ]
+            named = []
+            for row in rows[:_NAMED].tolist():
+                # the area farthest from the median, with its annotator, in per cent of the image; of two both areas
+                shares = (agreement.area[row, asked] / max(n_pixels, 1)).tolist()
+                areas = [f"{shortened(context.annotators[r], _LONGEST)} {shown_share(share)}"
+                         for r, share in zip(asked.tolist(), shares, strict=True)]  # fmt: skip
+                area = f"area {', '.join(areas)}"
+                if len(areas) > 2:
+                    median = float(np.median(shares))
+                    farthest = areas[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]
+                    area = f"area {farthest}, median {shown_share(median)}"
+                    if shown_share(min(shares)) == shown_share(max(shares)):
+                        area = f"areas of {shown_share(median)}"
+                name = shortened(meaning.name(int(agreement.values[row]), is_rgb=is_rgb), _LONGEST)
+                named.append(f"{name}: IoU {shown_number(float(agreement.class_iou[row]), 2)} ({area})")
             n_more = len(rows) - len(named)
             found.append("; ".join([*named, *([f"{counted(n_more, 'more class', 'more classes')}"] if n_more else [])]))
     return found
 
 
-def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
-    """The area of a class farthest from the median, with its annotator, in per cent of the image; of two both areas."""
-    named = [f"{shortened(name, _LONGEST)} {shown_share(share)}" for name, share in zip(names, shares, strict=True)]
-    if len(names) <= 2:
-        return f"area {', '.join(named)}"
-    median = float(np.median(shares))
-    if shown_share(min(shares)) == shown_share(max(shares)):
-        return f"areas of {shown_share(median)}"
-    return f"area {named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"
-
-
-#: builds sections of a report; an empty list if the report has no numbers for them
-Sections = Callable[[Any], list[Section]]
+#: builds sections of a report; none if the report has no numbers for them
+Sections = Callable[[Any], Iterable[Section]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,10 @@ FAMILY_CHARTS = {
         rules=object_rules,
         words=object_words,
         sections=(questions_section, annotators_section, pairs_section, confusions_section),
-        details=(all_findings, question_details, class_details, annotator_details, pair_details),
+        details=(
+            *(all_findings, existence_details, shared_object_details, coefficient_details),
+            *(class_details, annotator_details, closeness_details, pair_details),
+        ),
         overview=(questions_section,),
         sensitivity=(threshold_sections, other_rules),
         pair_values={

@@ -6,13 +6,12 @@ import functools
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Phrase, by_share, loose, similarities
+from ..text.advice import Phrase, by_share, by_similarity, loose
 from ..text.sections import Cell, Column, Facts, Section, table
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
 from ..text.words import capitalised, documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
-    from ...agreement.evidence.hypotheses import Finding
     from ...agreement.pixels.report import MaskAnnotatorSummary, PixelReport
 
 #: maximum number of listed classes
@@ -57,14 +56,11 @@ def pixel_outcome(report: PixelReport) -> str:
     return f"{capitalised('; '.join(said))}." if said else "No two masks have pixels to compare."
 
 
-def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
-    value, others, change = similarities(finding)
-    return f"{finding.classes[0]!r} has a mean IoU of {value}", f"(other classes {others}, {change})"
-
-
 PIXEL_PHRASES: dict[str, Phrase] = {
     "loose": loose("score"),
-    "class_loose": _class_loose,
+    "class_loose": by_similarity(
+        "{finding.classes[0]!r} has a mean IoU of {value}", "(other classes {others}, {change})"
+    ),
     "class_area": by_share("gives {share} more area to {classes}", "gives {share} less area to {classes}"),
 }
 

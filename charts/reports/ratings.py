@@ -68,14 +68,8 @@ def _what(report: RatingReport) -> str:
     return "class" if report.level == "nominal" else "rating"
 
 
-def _by_more(report: RatingReport) -> str:
-    """How far two numbers that disagree are apart, if they may differ a little."""
-    tolerance = report.config["tolerance"]
-    return f" by more than {tolerance:g}" if tolerance else ""
-
-
 RATING_PHRASES: dict[str, Phrase] = {
-    "conflicts": lambda finding, report: conflicts(finding, report, f"{_what(report)}{_by_more(report)}"),
+    "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
     "class_used": used,
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
 }

@@ -122,14 +122,14 @@ def person_section(model: RoleReport, what: str, drawn: str, *, full: bool, brie
             Column("the one left out", lambda entry: tested[entry.name].advantage_of_annotator, shown_share),
             Column(f"p (epsilon {EPSILON:g})", p_value),
         ]
-        parts.append(table(columns, person.annotators, keys=[entry.name for entry in person.annotators]))
+        parts.append(table(columns, person.annotators))
     if full:
         parts += [Note(_NOTE.format(measure=measure_of(model))), *([Note(_EPSILON)] if person.tests else [])]
         for title, entries in (("class", person.classes), ("size", person.sizes)):
             if entries:
                 columns = [Column(title, "name"), Column(f"labels of {model.name}", "n_labels")]
                 columns += _sides(model.name, "annotators")
-                parts.append(table(columns, entries[:_MOST_ROWS], f"By {title}", [entry.name for entry in entries]))
+                parts.append(table(columns, entries[:_MOST_ROWS], f"By {title}"))
     figures = ("models",) if person.classes or person.sizes else ()
     return Section(f"Is {model.name} as good as a person?", parts, figures=figures, key="person")
 
@@ -250,8 +250,18 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool,
     intervals = numbers if full else (_deciding(role),)
     columns = [Column("annotator", "name"), *number_columns(role.annotators, report.measure, numbers, intervals)]
     are_matched = report.has_objects or _has(role.annotators, "precision")
+    if are_matched and full:  # labels by what the other side says of them; kinds that nobody has are left out
+        kinds = {"right": "n_right", "wrong class": "n_wrong_class", "wrong attribute": "n_wrong_attribute",
+                 "loose": "n_loose", "extra" if key == "reference" else "annotator alone": "n_extra"}  # fmt: skip
+
+        def kind(title: str, name: str) -> Column:
+            return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
+
+        some = [each for each in kinds.items() if any(getattr(one, each[1]) for one in role.annotators)]
+        columns += [Column("labels", "n_labels"), *(kind(*each) for each in some)]
     if are_matched:
-        columns += _counts(role, key, full=full)
+        missed = "missed" if key == "reference" else f"{role.name} alone"
+        columns.append(Column(missed, lambda one: share_of(one.n_missed, one.n_reference)))
     shown = worst_first(role)
     parts: list[Part] = [table(columns, shown[:_MOST_BRIEF] if brief else shown)]
     if brief:
@@ -268,21 +278,6 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool,
     if full:
         parts += _details(role, report.measure)
     return Section(title, parts, note, key=key)
-
-
-def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
-    title = "missed" if key == "reference" else f"{role.name} alone"
-    missed = Column(title, lambda one: share_of(one.n_missed, one.n_reference))
-    if not full:
-        return [missed]
-
-    def kind(title: str, name: str) -> Column:
-        return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
-
-    kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("wrong attribute", "n_wrong_attribute"),
-             ("loose", "n_loose"), ("extra" if key == "reference" else "annotator alone", "n_extra"))  # fmt: skip
-    some = [each for each in kinds if any(getattr(one, each[1]) for one in role.annotators)]
-    return [Column("labels", "n_labels"), *(kind(*each) for each in some), missed]
 
 
 def _details(role: RoleReport, measure: str) -> list[Any]:

@@ -153,7 +153,9 @@ def against(finding: Finding, others: str = "the others") -> str:
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
     """Phrase on conflicts of class, or rating, of an annotator, and on the one most frequent against the majority."""
-    said = f"differs in {what} in {shown_share(finding.value)} of pairs with another annotator"
+    tolerance = report.config.get("tolerance")  # of numbers, which may differ a little
+    by_more = f" by more than {tolerance:g}" if tolerance else ""
+    said = f"differs in {what}{by_more} in {shown_share(finding.value)} of pairs with another annotator"
     others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
     first = next(iter(entry.other_classes), None)
@@ -165,20 +167,21 @@ def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, 
 
 def loose(measure: str) -> Phrase:
     """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
+    what = f"draws otherwise: {measure} of {{value}} with the others,"
+    return by_similarity(what, "who have {others} among each other ({change})")
+
+
+def by_similarity(what: str, beside: str) -> Phrase:
+    """Phrase on distances as similarities, from texts with ``{value}``, that of the ``{others}``, and the ``{change}``;
+    and with what they are about (``{finding}``, ``{report}``)."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
-        value, others, change = similarities(finding)
-        what = f"draws otherwise: {measure.format(report=report)} of {value} with the others,"
-        return what, f"who have {others} among each other ({change})"
+        value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+        change = f"{-finding.difference:+.3f} [{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+        told = {"value": value, "others": others, "change": change, "finding": finding, "report": report}
+        return what.format(**told), beside.format(**told)
 
     return said
-
-
-def similarities(finding: Finding) -> tuple[str, str, str]:
-    """A finding on distances as similarities, in text: value, that of the others, and the difference."""
-    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
-    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
-    return value, others, f"{-finding.difference:+.3f} {ends}"
 
 
 def by_share(more: str, less: str) -> Phrase:
@@ -224,18 +227,6 @@ def used(finding: Finding, report: Any) -> tuple[str, str]:
     return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
 
 
-def _close(finding: Finding, report: Any) -> tuple[str, str]:
-    ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
-    what = f"agree more with each other (score {shown_number(finding.value)}) than with the others"
-    return what, f"({shown_number(finding.others)}, {ends})"
-
-
-def _confused(finding: Finding, report: Any) -> tuple[str, str]:
-    first, second = finding.classes
-    share, effect = shown_share(finding.value), merge_effect(report, {first, second})
-    return f"{first!r} and {second!r} are {share} of the class conflicts", f"{against(finding, 'by chance')}{effect}"
-
-
 def merge_effect(report: Any, classes: set[str]) -> str:
     """Effect on alpha of objects of merging two classes, as the end of a sentence; empty if there is none."""
     for merge in getattr(report, "merges", []):
@@ -259,8 +250,14 @@ PHRASES: dict[str, Phrase] = {
         f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts",
         against(finding, "by chance"),
     ),
-    "confused": _confused,
-    "close": _close,
+    "confused": lambda finding, report: (
+        f"{finding.classes[0]!r} and {finding.classes[1]!r} are {shown_share(finding.value)} of the class conflicts",
+        f"{against(finding, 'by chance')}{merge_effect(report, {*finding.classes})}",
+    ),
+    "close": lambda finding, report: (
+        f"agree more with each other (score {shown_number(finding.value)}) than with the others",
+        f"({shown_number(finding.others)}, {finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}])",
+    ),
 }
 
 

@@ -54,9 +54,28 @@ def headline(report: AgreementReport, notes: Sequence[str] = (), *, findings: Se
         notes: additional notes on the numbers
         findings: sentences: the outcome, the main cause of disagreement, and who or what stands out
     """
+    what, extent = documents(report), [", ".join(report.label_types)]  # what the report covers, in short phrases
+    if report.run.n_of is not None:
+        extent.append(singular(f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"))
+    if report.run.n_videos is not None:
+        frames = counted(report.n_samples, "frame")
+        extent.append(f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame")
+    for role in report.roles_beside_one:
+        labels = f" ({counted(role.annotators[0].n_labels, 'label')})" if report.has_objects and role.annotators else ""
+        extent.append(singular(f"{role.n_samples:,} of {report.n_samples:,} {what} compared with {role.name}{labels}"))
+    if not report.roles_beside_one:
+        n_empty, n_disputed = getattr(report, "n_empty", 0), getattr(report, "n_disputed", None)
+        without = f", {n_empty:,} of them empty" if n_empty else ""
+        extent.append(singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"))
+        extent += [counted(len(report.annotators), "annotator"), counted(report.n_objects, "label")]
+        if report.has_objects:
+            extent.append(counted(report.n_units, "object"))
+        if n_disputed is not None:  # of masks, which have no verdicts, classes are disputed
+            units = what if FAMILIES[report.family].verdicts else f"of {report.n_units:,} classes of single {what}"
+            extent.append(singular(f"{n_disputed:,} {units} disputed"))
     parts: list[Part] = [*findings]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
-    parts.append(" · ".join(_extent(report)))
+    parts.append(" · ".join(extent))
     if not report.roles_beside_one:
         parts.append(NumberRow(shown_numbers(report, HEADLINE)))
     parts += [*interval_notes(report), *map(Note, notes)]
@@ -127,33 +146,6 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     of_all = next(number.name() for number in report.main_numbers if number.key == "alpha.pooled")
     note = f"{of_all} is of all of them together"
     return [Section(title, [Facts(facts)], note)] if facts else []
-
-
-def _extent(report: AgreementReport) -> list[str]:
-    """The samples that the report covers, in short phrases."""
-    what, said = documents(report), [", ".join(report.label_types)]
-    if report.run.n_of is not None:
-        said.append(singular(f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"))
-    if report.run.n_videos is not None:
-        frames = counted(report.n_samples, "frame")
-        said.append(f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame")
-    for role in report.roles_beside_one:
-        labels = f" ({counted(role.annotators[0].n_labels, 'label')})" if report.has_objects and role.annotators else ""
-        said.append(singular(f"{role.n_samples:,} of {report.n_samples:,} {what} compared with {role.name}{labels}"))
-    if report.roles_beside_one:
-        return said
-    n_empty, n_disputed = getattr(report, "n_empty", 0), getattr(report, "n_disputed", None)
-    without = f", {n_empty:,} of them empty" if n_empty else ""
-    # of masks, which have no verdicts, classes are disputed
-    disputed = what if FAMILIES[report.family].verdicts else f"of {report.n_units:,} classes of single {what}"
-    said += [
-        singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"),
-        counted(len(report.annotators), "annotator"),
-        counted(report.n_objects, "label"),
-        *([counted(report.n_units, "object")] if report.has_objects else []),
-        *([] if n_disputed is None else [singular(f"{n_disputed:,} {disputed} disputed")]),
-    ]
-    return said
 
 
 def interval_notes(report: AgreementReport) -> list[Note]:

@@ -25,11 +25,6 @@ class Cell:
     text: str
     below: str = ""  #: what follows the text: an interval, or a share in brackets; in the panel it stands below
 
-    @property
-    def is_number(self) -> bool:
-        """True for a cell that is right-aligned, as numbers are, including undefined ones."""
-        return self.value is None or self.text == "" or isinstance(self.value, int | float)
-
 
 def plain(value: object) -> str:
     """A value as text, counts as ``1,234``; ``-`` for None."""
@@ -95,18 +90,20 @@ class Table:
     header: Sequence[str]  #: titles of the columns
     rows: Sequence[Sequence[Cell]]  #: the cells
     title: str = ""  #: title, if the section has several tables
-    keys: Sequence[str] = ()  #: key of each row, for clicks
 
     @functools.cached_property
     def numeric(self) -> list[bool]:
-        """True for columns that hold numbers only."""
-        return [all(row[k].is_number for row in self.rows) for k in range(len(self.header))]
+        """True for columns that are right-aligned, as they hold numbers only, including undefined ones."""
+        return [
+            all(row[k].value is None or row[k].text == "" or isinstance(row[k].value, int | float) for row in self.rows)
+            for k in range(len(self.header))
+        ]
 
 
-def table(columns: Sequence[Column], entries: Iterable[Any], title: str = "", keys: Sequence[str] = ()) -> Table:
+def table(columns: Sequence[Column], entries: Iterable[Any], title: str = "") -> Table:
     """A table with a row for every entry."""
     rows = [[column.cell(entry) for column in columns] for entry in entries]
-    return Table([column.title for column in columns], rows, title, keys)
+    return Table([column.title for column in columns], rows, title)
 
 
 def sample_table(
@@ -132,7 +129,7 @@ def sample_table(
         of_sample = [Column("file", lambda entry: file_name(entry.get("filepath")))]
     if any("frame_number" in entry for entry in entries):
         of_sample.append(Column(frame, "frame_number"))
-    return table([*columns, *of_sample, *more], entries, title, [entry["id"] for entry in entries])
+    return table([*columns, *of_sample, *more], entries, title)
 
 
 #: lines of a short text, at most

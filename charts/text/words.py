@@ -64,14 +64,11 @@ def ends_of(interval: Interval | None, show: Callable[[float | None], str] = sho
 
 
 def shown_interval(
-    value: float | None,
-    interval: Interval | None,
-    show: Callable[[float | None], str] = shown_number,
-    between: str = " ",
+    value: float | None, interval: Interval | None, show: Callable[[float | None], str] = shown_number
 ) -> str:
     """A number and its interval: ``0.647 [0.603, 0.691]``; only the number without an interval."""
     ends = ends_of(interval, show) if value is not None else ""
-    return f"{show(value)}{between}{ends}".rstrip()
+    return f"{show(value)} {ends}".rstrip()
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
