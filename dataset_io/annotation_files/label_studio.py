@@ -257,7 +257,14 @@ def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
             if entries and all(isinstance(entry, dict) for entry in entries):
                 for entry in entries:
                     sizes = {key: entry[key] for key in _OF_SIZES if key in entry}
-                    results.append({"type": _type_of(entry), "from_name": name, "value": entry, **sizes})
+                    kind = next((key for key in entry if key.endswith("labels") or key in _ANSWERS), None)
+                    if kind is None or kind == "labels":  # the keys of the shape tell
+                        kind = next(
+                            (shape for key, shape in _KEYS_OF_SHAPES.items() if key in entry), kind or "unknown"
+                        )
+                    elif kind in _ANSWERS and entry.keys() & _KEYS_OF_SHAPES.keys():
+                        kind = f"{kind} of regions"
+                    results.append({"type": kind, "from_name": name, "value": entry, **sizes})
             elif isinstance(value, list) and not all(map(_is_image, value)):
                 results += [{"type": "choices of regions", "from_name": name} for _ in value]
             elif name in _OF_RECORD:
@@ -292,14 +299,6 @@ def decoded(cell: Any) -> Any:
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(cell)
     return cell
-
-
-def _type_of(value: Result) -> str:
-    """The type of a result of JSON-MIN, by the keys of its value."""
-    kind = next((key for key in value if key.endswith("labels") or key in _ANSWERS), None)
-    if kind is None or kind == "labels":
-        return next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
-    return f"{kind} of regions" if kind in _ANSWERS and value.keys() & _KEYS_OF_SHAPES.keys() else kind
 
 
 def name_in(address: str) -> str:

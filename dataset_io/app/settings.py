@@ -74,43 +74,40 @@ def configure_agreement_app(
     """
     settings = AppSettings(sidebar, indexes, color_by)
     with writing(Run(dataset, run_key).dataset) as stored:
-        _configure(open_run_labels(stored, run_key), settings)
+        labels = open_run_labels(stored, run_key)
+        check_settings(labels, settings)
+        remove_app_settings(stored, {labels.run_key})
+        # the fields of a run on samples and frames, in the documented order
+        of_run = labels.run.fields()
+        suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
+        listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
+        later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
+        fields = {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
+        entry: dict[str, Any] = {
+            "run_key": labels.run_key,
+            "settings": dataclasses.asdict(settings),
+            "paths": list(fields) if settings.sidebar else [],
+            "indexes": [],
+        }
+        if settings.indexes:
+            present = set(stored.list_indexes())
+            filtered = [path for path, field in sorted(fields.items()) if isinstance(field, _FILTERED)]
+            entry["indexes"] = [path for path in filtered if "." not in path and path not in present]
+        attribute = labels.config.annotator_attribute  # None if every annotator has a field
+        if settings.color_by is not None and settings.color_by != "annotator":
+            attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
+        if settings.color_by is not None and attribute is not None:
+            entry["attribute"] = attribute
+            entry["fields"] = list(labels.config.fields)
+            colors = _colors(labels, settings.color_by)
+            entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
+        elif settings.color_by == "annotator":
+            entry["field_colors"] = _colors(labels, settings.color_by)
+        if settings != AppSettings():
+            set_entry(stored, entry)
+        create_indexes(stored, entry["indexes"])
+        refresh(stored)
     return settings
-
-
-def _configure(labels: RunLabels, settings: AppSettings) -> None:
-    check_settings(labels, settings)
-    remove_app_settings(labels.dataset, {labels.run_key})
-    # the fields of a run on samples and frames, in the documented order
-    of_run = labels.run.fields()
-    suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
-    listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
-    later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
-    fields = {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
-    entry: dict[str, Any] = {
-        "run_key": labels.run_key,
-        "settings": dataclasses.asdict(settings),
-        "paths": list(fields) if settings.sidebar else [],
-        "indexes": [],
-    }
-    if settings.indexes:
-        present = set(labels.dataset.list_indexes())
-        entry["indexes"] = [path for path, field in sorted(fields.items())
-                            if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
-    attribute = labels.config.annotator_attribute  # None if every annotator has a field
-    if settings.color_by is not None and settings.color_by != "annotator":
-        attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
-    if settings.color_by is not None and attribute is not None:
-        entry["attribute"] = attribute
-        entry["fields"] = list(labels.config.fields)
-        colors = _colors(labels, settings.color_by)
-        entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
-    elif settings.color_by == "annotator":
-        entry["field_colors"] = _colors(labels, settings.color_by)
-    if settings != AppSettings():
-        set_entry(labels.dataset, entry)
-    create_indexes(labels.dataset, entry["indexes"])
-    refresh(labels.dataset)
 
 
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:

@@ -259,7 +259,8 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         if config.disagreement_map:
             disagreement = disagreement_map(values, self.meaning.ignored)
             in_files = config.map_folder is not None
-            heatmap = encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
+            in_png = cv2.imencode(".png", disagreement)[1].tobytes() if in_files else None
+            heatmap = serialize_numpy_array(disagreement) if in_png is None else in_png
         return _Compared(annotators, found, heatmap, n_invalid, error)
 
     # ---- comparing ----
@@ -337,14 +338,6 @@ _NAME = re.compile(r"[0-9a-f]{24}-([0-9a-f]{24})\.png")
 def map_path(folder: str, document_id: object, run_id: str) -> str:
     """Path of the heatmap of a sample, or frame."""
     return os.path.join(folder, f"{document_id}-{run_id}.png")
-
-
-def encoded_map(disagreement: NDArray[np.uint8]) -> bytes:
-    """Encode a heatmap as grayscale PNG; values are numbers of annotators."""
-    done, encoded = cv2.imencode(".png", disagreement)
-    if not done:
-        raise ValueError(f"`disagreement` must be an image, got the shape {disagreement.shape}")
-    return bytes(encoded)
 
 
 def write_map(path: str, content: bytes) -> None:

@@ -43,37 +43,32 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
         AgreementInputError: if nothing of such a run exists
     """
     run = Run(dataset, run_key)
-    with writing(run.dataset):
-        _delete(run)
-
-
-def _delete(run: Run) -> None:
-    dataset = run.dataset
-    if run.key in dataset.list_runs() and not run.exists:
-        raise AgreementInputError(f"`run_key` must be an agreement run, got {run.key!r}, a run of another kind")
-    documents = run.documents()
-    keys = field_keys(run, documents)
-    declared = sorted({path for key in keys for path in fields_marked(dataset, key)})
-    refuse_read_only(dataset, declared)
-    if not documents and not declared and run.reference is None:
-        run.require()
-    being_written = run.is_being_written
-    if run.exists:
-        run.update(status=DELETING)
-    recorded = run.recorded_paths()
-    for remove in _also_removed:
-        remove(dataset, keys)
-    _delete_maps(dataset, documents, declared)
-    delete_fields(dataset, declared, being_written=being_written)
-    unset_undeclared(dataset, sorted(recorded - set(declared)))
-    # the run goes first, then its results, documents and records, so that no reference ever dangles
-    database().datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
-    for document in documents:
-        delete_results(document)
-    delete_orphans()
-    forget_cached_results(run.dataset, run.key)
-    mend(dataset)
-    refresh(dataset)
+    with writing(run.dataset) as dataset:
+        if run.key in dataset.list_runs() and not run.exists:
+            raise AgreementInputError(f"`run_key` must be an agreement run, got {run.key!r}, a run of another kind")
+        documents = run.documents()
+        keys = field_keys(run, documents)
+        declared = sorted({path for key in keys for path in fields_marked(dataset, key)})
+        refuse_read_only(dataset, declared)
+        if not documents and not declared and run.reference is None:
+            run.require()
+        being_written = run.is_being_written
+        if run.exists:
+            run.update(status=DELETING)
+        recorded = run.recorded_paths()
+        for remove in _also_removed:
+            remove(dataset, keys)
+        _delete_maps(dataset, documents, declared)
+        delete_fields(dataset, declared, being_written=being_written)
+        unset_undeclared(dataset, sorted(recorded - set(declared)))
+        # the run goes first, then its results, documents and records, so that no reference ever dangles
+        database().datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
+        for document in documents:
+            delete_results(document)
+        delete_orphans()
+        forget_cached_results(run.dataset, run.key)
+        mend(dataset)
+        refresh(dataset)
 
 
 def field_keys(run: Run, documents: Sequence[dict[str, Any]]) -> set[str]:

@@ -163,7 +163,16 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if kind is None:
             raise _gone(run_key, name)
         kinds.append(kind)
-    config = dataclasses.replace(config, aliases=_names_in_view(run, config))
+    # how the view of the run renames stored classes, if it does so alike in all fields
+    view, maps = run.target(), {field: dict[str, str]() for field in config.fields}
+    for stage in stages_of(view) if isinstance(view, fo.DatasetView) else ():
+        if isinstance(stage, fo.MapLabels) and stage.field in maps:
+            before = maps[stage.field]
+            maps[stage.field] = {**stage.map, **{name: stage.map.get(new, new) for name, new in before.items()}}
+    of_view, *others = maps.values()
+    if all(each == of_view for each in others):  # else a name means different classes in different fields
+        in_view = {name: config.aliases.get(new, new) for name, new in of_view.items()}
+        config = dataclasses.replace(config, aliases={**config.aliases, **in_view})
     labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), annotators)
     with_values = [path for kind, path in zip(kinds, labels.label_paths, strict=True) if kind.is_label]
     of_values = [] if labels.have_attributes else [labels.path_of(names.DIFFERING_PAIRS)]
@@ -171,19 +180,6 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
-
-
-def _names_in_view(run: Run, config: AgreementConfig) -> dict[str, str]:
-    """The aliases of a run, and how its view renames stored classes, if it does so alike in all fields."""
-    view, maps = run.target(), {field: dict[str, str]() for field in config.fields}
-    for stage in stages_of(view) if isinstance(view, fo.DatasetView) else ():
-        if isinstance(stage, fo.MapLabels) and stage.field in maps:
-            before = maps[stage.field]
-            maps[stage.field] = {**stage.map, **{name: stage.map.get(shown, shown) for name, shown in before.items()}}
-    of_view, *others = maps.values()
-    if any(each != of_view for each in others):  # a name then means different classes in different fields
-        return dict(config.aliases)
-    return {**config.aliases, **{name: config.aliases.get(shown, shown) for name, shown in of_view.items()}}
 
 
 def _gone(run_key: str, path: str) -> AgreementInputError:

@@ -73,7 +73,10 @@ def write_records(file_id: str, records: Records, context: Mapping[str, Any]) ->
         start, text = 0, json.dumps(dict(context)).encode()
         for name in (*known, _CONTEXT):
             values = np.frombuffer(text, np.uint8) if name == _CONTEXT else records.column(name)
-            packed, is_smaller = _packed(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+            packed: _Bytes = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+            probe = packed[:_PROBE]  # most columns of floats do not shrink; the first bytes show it
+            is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
+            packed = zlib.compress(packed, _COMPRESSION) if is_smaller else packed
             where[name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
             yield from (packed, bytes(-len(packed) % _ALIGNED))
             start += len(packed) + -len(packed) % _ALIGNED
@@ -267,8 +270,10 @@ class _Unpacked(Mapping[str, _Array]):
 
     def __getitem__(self, name: str) -> _Array:
         if name not in self._columns:
-            start, size, *stored_as = self._where[name]
-            self._columns[name] = _unpacked(self._content[start : start + size], *stored_as)
+            start, size, is_smaller, dtype, shape = self._where[name]
+            packed = self._content[start : start + size]
+            values = np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype))
+            self._columns[name] = values.reshape(shape)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -281,15 +286,3 @@ class _Unpacked(Mapping[str, _Array]):
         """The JSON values beside the columns."""
         found: dict[str, Any] = json.loads(self[_CONTEXT].tobytes())
         return found
-
-
-def _packed(content: memoryview) -> tuple[_Bytes, bool]:
-    """A column as bytes, and whether they are compressed."""
-    # most float columns do not shrink; the first bytes show it
-    probe = content[:_PROBE]
-    is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
-    return zlib.compress(content, _COMPRESSION) if is_smaller else content, is_smaller
-
-
-def _unpacked(packed: bytes | memoryview, is_smaller: bool, dtype: str, shape: Sequence[int]) -> _Array:
-    return np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype)).reshape(shape)

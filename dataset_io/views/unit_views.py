@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from typing import Any
 
 import fiftyone as fo
 import numpy as np
@@ -47,7 +46,14 @@ MOST_FIELDS = 8
 def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
     """Keep the requested labels, and the samples with such labels."""
     conditions = _LabelConditions(labels, request)
-    possible = [*_on_samples(labels, request)]
+    # what every sample with requested labels meets: the database answers it much faster than conditions on each label
+    classes = (request.classes, request.confusion[:1], request.confusion[1:])
+    wanted = [("label", class_values(labels, each)) for each in classes]
+    possible = [
+        {"$or": [{f"{path}.{attribute}": {"$in": values}} for path in labels.label_paths]}
+        for attribute, values in (*wanted, (labels.field_key, list(request.verdicts)))
+        if values
+    ]
     if possible:
         view = view.match({"$and": possible})
     shown = dict.fromkeys(map(labels.field_of, request.shown(labels.annotators)))
@@ -57,16 +63,6 @@ def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> D
         return view
     paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
     return view.match({"$or": [{f"{paths[field]}.0": {"$exists": True}} for field in shown]})
-
-
-def _on_samples(labels: RunLabels, request: ViewRequest) -> Iterator[dict[str, Any]]:
-    """Queries that every sample with requested labels meets: the database answers them much faster than conditions on
-    each label."""
-    classes = (request.classes, request.confusion[:1], request.confusion[1:])
-    wanted = [("label", class_values(labels, each)) for each in classes]
-    for attribute, values in (*wanted, (labels.field_key, list(request.verdicts))):
-        if values:
-            yield {"$or": [{f"{path}.{attribute}": {"$in": values}} for path in labels.label_paths]}
 
 
 def missed_of_reference(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
@@ -101,7 +97,15 @@ class _LabelConditions:
         """Condition for a label of a field to be shown."""
         request, shown = self._request, self._request.shown(self._labels.annotators)
         in_field = [name for name in shown if self._labels.field_of(name) == field]
-        parts = [*self._label_conditions()]
+        least, most = request.votes or (None, None)
+        if request.missed_by is not None:
+            least = max(least or 2, 2)
+        elif request.votes or not request.verdicts or request.is_pair or request.confusion:
+            least = least or 1  # labels that the run did not count have no votes
+        verdicts = ((self._key, request.verdicts), (f"{self._key}{REFERENCE}", request.reference))
+        parts = [is_one_of(F(name), wanted) for name, wanted in verdicts if wanted]
+        parts += in_range(F(f"{self._key}_votes"), least, most)
+        parts += in_range(F(f"{self._key}_of"), *(request.assigned or (None, None)))
         if self._attribute is not None and len(in_field) < len(self._labels.annotators):
             parts.append(self._is_by(in_field))
         if request.classes:  # that any label of the unit has
@@ -117,21 +121,6 @@ class _LabelConditions:
             others = [name for name in request.annotators if self._attribute is not None or name not in in_field]
             parts.append(self._names(field, relations, others))
         return F.all(parts)
-
-    def _label_conditions(self) -> Iterator[ViewExpression]:
-        """Conditions on a label alone: its verdict, and the votes for its unit."""
-        request = self._request
-        if request.verdicts:
-            yield is_one_of(F(self._key), request.verdicts)
-        if request.reference:
-            yield is_one_of(F(f"{self._key}{REFERENCE}"), request.reference)
-        least, most = request.votes or (None, None)
-        if request.missed_by is not None:
-            least = max(least or 2, 2)
-        elif request.votes or not request.verdicts or request.is_pair or request.confusion:
-            least = least or 1  # labels that the run did not count have no votes
-        yield from in_range(F(f"{self._key}_votes"), least, most)
-        yield from in_range(F(f"{self._key}_of"), *(request.assigned or (None, None)))
 
     def _is_by(self, annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names one of some annotators."""
@@ -183,7 +172,26 @@ class _LabelConditions:
 
 def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
     """Keep the requested samples, or frames of videos; with a condition on votes, only the labels that meet it."""
-    condition = F.all([*_document_conditions(labels, request)])
+    key, everybody = labels.field_key, labels.annotators
+    parts = [F(f"{key}_n_annotators").exists()]  # those on fields of the sample come first
+    if request.verdicts:
+        disputed = [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in request.verdicts]
+        parts.append(F(f"{key}_disputed").is_in(disputed))
+    parts += [_is_given(labels, name) for name in request.annotators]
+    if request.reference:
+        own = [name for name in request.annotators or everybody if labels.kind_of(name).is_label]
+        said = f"{key}{REFERENCE}"
+        parts.append(F.any([is_one_of(F(f"{_path(labels, name)}.{said}"), request.reference) for name in own]))
+    if request.is_pair:
+        # masks have no verdict: show all samples with a score
+        parts.append(_differ(labels, *request.annotators) if labels.family.verdicts else F(f"{key}_score").exists())
+    if request.classes:
+        parts.append(F.any([_gave(labels, name, request.classes) for name in everybody]))
+    # if annotators are requested, the first one gave the first class
+    asked = (request.annotators[:1], request.annotators[1:])
+    for name, annotators in zip(request.confusion, asked, strict=False):
+        parts.append(F.any([_gave(labels, each, [name]) for each in annotators or everybody]))
+    condition = F.all(parts)
     view = view.match_frames(condition) if labels.on_frames else view.match(condition)
     if request.votes is None:
         return view
@@ -193,30 +201,6 @@ def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -
     for field in shown:
         view = view.filter_labels(field, wanted, only_matches=False)
     return view.match({"$or": [{f"{field}._cls": {"$type": "string"}} for field in shown]})
-
-
-def _document_conditions(labels: RunLabels, request: ViewRequest) -> Iterator[ViewExpression]:
-    """Conditions on a sample, or on a frame; those on fields of the sample first."""
-    key, everybody = labels.field_key, labels.annotators
-    yield F(f"{key}_n_annotators").exists()
-    if request.verdicts:
-        disputed = [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in request.verdicts]
-        yield F(f"{key}_disputed").is_in(disputed)
-    for name in request.annotators:
-        yield _is_given(labels, name)
-    if request.reference:
-        own = [name for name in request.annotators or everybody if labels.kind_of(name).is_label]
-        said = f"{key}{REFERENCE}"
-        yield F.any([is_one_of(F(f"{_path(labels, name)}.{said}"), request.reference) for name in own])
-    if request.is_pair:
-        # masks have no verdict: show all samples with a score
-        yield _differ(labels, *request.annotators) if labels.family.verdicts else F(f"{key}_score").exists()
-    if request.classes:
-        yield F.any([_gave(labels, name, request.classes) for name in everybody])
-    # if annotators are requested, the first one gave the first class
-    asked = (request.annotators[:1], request.annotators[1:])
-    for name, annotators in zip(request.confusion, asked, strict=False):
-        yield F.any([_gave(labels, each, [name]) for each in annotators or everybody])
 
 
 def _path(labels: RunLabels, annotator: str) -> str:
@@ -273,7 +257,18 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     if not isinstance(loaded.records, ObjectRecords):
         return None
     a, b = sorted(labels.annotators.index(name) for name in pair)
-    parts = [_pair_scores(t, a, b) for t in loaded.records.tables(loaded.context.config)]
+    parts = list[tuple[FloatArray, IntArray]]()  # score of the two, nan where undefined, and labels that only one has
+    for agreement in loaded.records.tables(loaded.context.config):
+        shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
+        rows = np.flatnonzero((shared.a == a) & (shared.b == b))
+        i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
+        is_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
+        n_agreeing = np.bincount(objects.sample[i[is_pair]], minlength=agreement.n_samples)
+        score = np.full(agreement.n_samples, np.nan)
+        score[shared.sample[rows]] = agreement.pair_score[rows]
+        n_labels = np.zeros(agreement.n_samples, np.int64)
+        n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
+        parts.append((score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)))
     score, n_disagreeing = (np.concatenate(column) for column in zip(*parts, strict=True))
     number = loaded.index.numbers()
     n = int(number.max(initial=-1)) + 1
@@ -285,20 +280,6 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     ids[number] = loaded.index.ids()
     chosen: list[str] = ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
     return chosen
-
-
-def _pair_scores(agreement: Tables, a: int, b: int) -> tuple[FloatArray, IntArray]:
-    """Score of two annotators on every sample (nan where undefined), and number of labels on which they disagree."""
-    shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
-    rows = np.flatnonzero((shared.a == a) & (shared.b == b))
-    i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
-    is_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
-    n_agreeing = np.bincount(objects.sample[i[is_pair]], minlength=agreement.n_samples)
-    score = np.full(agreement.n_samples, np.nan)
-    score[shared.sample[rows]] = agreement.pair_score[rows]
-    n_labels = np.zeros(agreement.n_samples, np.int64)
-    n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
-    return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)
 
 
 def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: str) -> DatasetView:
