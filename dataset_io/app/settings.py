@@ -19,7 +19,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..record.lease import writing
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
-from .appearance import entries, remove_entries, set_entry
+from .appearance import entries, show_entries
 
 ColorBy = Literal["annotator", "verdict", "id"]
 
@@ -104,7 +104,7 @@ def configure_agreement_app(
         elif settings.color_by == "annotator":
             entry["field_colors"] = _colors(labels, settings.color_by)
         if settings != AppSettings():
-            set_entry(stored, entry)
+            show_entries(stored, [*entries(stored), entry])
         create_indexes(stored, entry["indexes"])
         refresh(stored)
     return settings
@@ -113,7 +113,7 @@ def configure_agreement_app(
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
     """The colour of every value, or of every annotator's field; none where the App may choose."""
     if color_by == "annotator" and len(labels.annotators) <= len(names.ANNOTATOR_COLORS):
-        of_annotator = labels.value_of if labels.config.attribute_mode else labels.field_of
+        of_annotator = labels.config.annotator_value if labels.config.attribute_mode else labels.field_of
         return dict(zip(map(of_annotator, labels.annotators), names.ANNOTATOR_COLORS.values(), strict=False))
     return names.VERDICT_COLORS if color_by == "verdict" else {}
 
@@ -133,7 +133,7 @@ def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | No
         if labels.config.attribute_mode:
             is_by_annotator = field.get("colorByAttribute") == labels.config.annotator_attribute
             values = {each["value"]: each["color"] for each in field.get("valueColors") or ()}
-            color = values.get(str(labels.value_of(name))) if is_by_annotator else None
+            color = values.get(str(labels.config.annotator_value(name))) if is_by_annotator else None
         with contextlib.suppress(ValueError):
             ImageColor.getrgb(str(color))
             colors[name] = str(color)
@@ -171,7 +171,7 @@ def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
         for path in entry.get("indexes") or ():
             dataset.drop_index(path)  # does nothing without an index
     if with_runs:
-        remove_entries(dataset, list(run_keys))
+        show_entries(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
 
 
 def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:

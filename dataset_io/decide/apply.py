@@ -307,7 +307,7 @@ class _Step:
                 counts[name, "n_added"] += 1
                 values = {each: right[each] for each in ("label", *opened.kind.content) if right.get(each) is not None}
                 if (attribute := labels.config.annotator_attribute) is not None:
-                    value = labels.value_of(name)
+                    value = labels.config.annotator_value(name)
                     values[attribute] = self._values.get(value, value)
                     if value not in self._values and {type(each) for each in self._values.values()} == {int}:
                         with contextlib.suppress(ValueError):  # without labels, among annotators with numbers

@@ -365,7 +365,11 @@ def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progres
         loaded, record = run.records(), run.config
         run = Run(dataset, run.key, record["results_id"])
         read = new_changes_record(dataset)
-        run.begin_update(new_id)
+        run.require_current()
+        left = run.config.get("updating")  # results that an interrupted update left
+        run.update(updating=new_id)
+        if isinstance(left, str) and ObjectId.is_valid(left):
+            delete_files(left)
     try:
         with rare_collections():
             found = compare(run, loaded, progress)
@@ -444,7 +448,7 @@ def _changed_alone(run: Run, loaded: OpenRecords, progress: Progress) -> _Update
     if len(now) < len(found) and source.on_frames:
         raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
     before = np.unique(rows)
-    again = np.union1d(np.intersect1d(now, sample_keys(changes.samples)), np.setdiff1d(now, before))
+    again = np.union1d(np.intersect1d(now, sample_keys(changes[0])), np.setdiff1d(now, before))
     kept = np.isin(rows, np.setdiff1d(now, again))
     if not len(again) and kept.all():
         return None

@@ -394,14 +394,6 @@ class Run:
 
     # ---- updates: new results take the place of the old ones in one write ----
 
-    def begin_update(self, new_id: str) -> None:
-        """Record the id of the new results; remove the results that an interrupted update left."""
-        self.require_current()
-        left = self.config.get("updating")
-        self.update(updating=new_id)
-        if isinstance(left, str) and ObjectId.is_valid(left):
-            delete_files(left)
-
     def files_id(self) -> str:
         """Id in the names of files that the run writes now; another one if a clone of the dataset shares its files."""
         found = str(self.config.get("files_id") or self.run_id)

@@ -93,10 +93,6 @@ class RunLabels:
         """Type of the labels of an annotator."""
         return self.kinds[self.config.fields.index(self.field_of(annotator))]
 
-    def value_of(self, annotator: str) -> str:
-        """Value of the annotator attribute on the labels of an annotator, or of one session of a person."""
-        return self.config.annotator_value(annotator)
-
     def source(self) -> Source:
         """All labels of the dataset, as a source.
 
@@ -216,19 +212,22 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
     config = run.completed()
     on_frames = any(map(is_of_frames, config["fields_written"]))
     found = changes_since(run.dataset, config[CHANGES_RECORD], run.index, on_frames=on_frames)
-    if found is None or not (found.samples or found.n_deleted):
-        return None if found is None else 0
+    if found is None:
+        return None
+    samples, n_deleted = found
+    if not (samples or n_deleted):
+        return 0
     collection, view = sample_collection(run.dataset), run.target()
-    edited = _existing(collection, found.samples)
+    edited = _existing(collection, samples)
     if not isinstance(view, fo.DatasetView):
-        return len(edited) + found.n_deleted
+        return len(edited) + n_deleted
     compared = run.index().sample_keys()
     changed = np.isin(sample_keys(edited), compared)
     if not changed.all():
         among: list[dict[str, Any]] = [{"$match": {"_id": {"$in": edited}}}, {"$project": {"_id": True}}]
         in_view = [row["_id"] for row in collection.aggregate([*pipeline_of(view), *among], allowDiskUse=True)]
         changed |= np.isin(sample_keys(edited), sample_keys(in_view))
-    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if found.n_deleted else 0
+    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if n_deleted else 0
     return int(changed.sum()) + n_gone
 
 

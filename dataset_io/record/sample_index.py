@@ -274,18 +274,12 @@ def new_changes_record(dataset: fo.Dataset) -> dict[str, Any]:
     return {"at": milliseconds(now()), "n_samples": _n_samples(dataset)}
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Samples changed in a dataset since a run."""
-
-    samples: frozenset[ObjectId]  #: samples that were edited or added; for runs on frames also videos of such frames
-    n_deleted: int  #: samples that were deleted, whether or not the run compared them
-
-
 def changes_since(
     dataset: fo.Dataset, record: Mapping[str, int], index: Callable[[], SampleIndex], *, on_frames: bool
-) -> Changes | None:
-    """Find the samples changed since a completed run; None if they are not known.
+) -> tuple[frozenset[ObjectId], int] | None:
+    """The samples that were edited or added since a completed run, and how many were deleted, compared by it or not.
+
+    None if they are not known. For runs on frames, videos with edited or added frames are among them.
 
     Args:
         record: the :data:`CHANGES_RECORD` in the config of the run
@@ -305,7 +299,7 @@ def changes_since(
     if rows or frames:
         changed = frozenset(index().changed(rows, frames, at))
     n_added = samples.count_documents({"created_at": {"$gt": at}})
-    return Changes(changed, max(0, record["n_samples"] + n_added - _n_samples(dataset)))
+    return changed, max(0, record["n_samples"] + n_added - _n_samples(dataset))
 
 
 def _n_samples(dataset: fo.Dataset) -> int:

@@ -26,7 +26,7 @@ from ... import names
 from ...agreement.families.family import build_report
 from ...agreement.matching.verdicts import Relation
 from ...agreement.roles.numbers import values_of_images
-from ...agreement.roles.role_labels import Comparison, compared_roles
+from ...agreement.roles.role_labels import compared_roles
 from ...agreement.settings.no_labels import NOT_ASSIGNED, null_policy
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
@@ -307,24 +307,19 @@ def add_values_of_roles(
             for row, who in named.items():
                 updates[sample[row]][f"{paths[row]}.{key}{MISSED_BY}"] = who
         if not isinstance(labels, RatingLabels):  # ratings have a verdict instead
-            _add_of_images(source, each, updates, on_labels=isinstance(labels, PixelLabels))
-
-
-def _add_of_images(source: Source, compared: Comparison, updates: list[dict[str, Any]], *, on_labels: bool) -> None:
-    """Add the annotators' mean number on every sample, and who has the lowest one below 1; their own to masks."""
-    key, values = source.config.run_key, values_of_images(compared)
-    suffix = f"{REFERENCE}_{compared.kind.of_image[1]}"
-    for sample in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
-        lowest = np.nanmin(values[sample])
-        updates[sample][f"{key}{suffix}"] = float(np.nanmean(values[sample]))
-        if lowest < 1.0:
-            worst = np.flatnonzero(values[sample] <= lowest).tolist()
-            updates[sample][f"{key}{REFERENCE_WORST}"] = [source.annotators[k] for k in worst]
-    if on_labels:
-        for path, annotator in zip(source.label_paths, source.field_annotator, strict=True):
-            of_annotator: FloatArray = values[:, annotator]
-            for k in np.flatnonzero(~np.isnan(of_annotator)).tolist():
-                updates[k][f"{path}.{key}{suffix}"] = float(of_annotator[k])
+            # the annotators' mean number on every sample, and who has the lowest one below 1; their own to masks
+            values, suffix = values_of_images(each), f"{REFERENCE}_{each.kind.of_image[1]}"
+            for k in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
+                lowest = np.nanmin(values[k])
+                updates[k][f"{key}{suffix}"] = float(np.nanmean(values[k]))
+                if lowest < 1.0:
+                    worst = np.flatnonzero(values[k] <= lowest).tolist()
+                    updates[k][f"{key}{REFERENCE_WORST}"] = [source.annotators[number] for number in worst]
+            masks = zip(source.label_paths, source.field_annotator, strict=True)
+            for path, annotator in masks if isinstance(labels, PixelLabels) else ():
+                of_annotator: FloatArray = values[:, annotator]
+                for k in np.flatnonzero(~np.isnan(of_annotator)).tolist():
+                    updates[k][f"{path}.{key}{suffix}"] = float(of_annotator[k])
 
 
 def _paths(source: Source, labels: Any, result: Any) -> tuple[Sequence[str | None], Sequence[str]]:

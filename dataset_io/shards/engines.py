@@ -204,21 +204,6 @@ class Engine:
         self._context.started.clear()
 
 
-def answered(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The answer of a task in the process that does it.
-
-    Returns:
-        what the function returned; or ``{"refused"}`` or ``{"failed"}`` with a sentence: errors of ours cannot travel
-        to processes that load the plugin under another name
-    """
-    try:
-        return function()
-    except AgreementInputError as error:
-        return {"refused": str(error), "kind": type(error).__name__}
-    except Exception as error:  # tried again
-        return {"failed": _said(error)}
-
-
 def _answer(future: Future[dict[str, Any]]) -> dict[str, Any]:
     try:
         answer = future.result()

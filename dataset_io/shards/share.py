@@ -21,7 +21,7 @@ from bson import ObjectId
 from pymongo.errors import PyMongoError
 
 from ...agreement.settings.config import AgreementConfig
-from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.errors import AgreementInputError, short_message
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ..database.fiftyone_private import database, dataset_id, reload_dataset
@@ -35,7 +35,7 @@ from ..record.run import FAILED, RUNNING, SHARED, Run, versions
 from ..record.stored_records import file_context, file_id, open_file, write_journal, write_records
 from ..run.read import Progress, rare_collections, return_memory
 from ..run.settle import Compared, settle
-from .engines import Engine, GivenUpError, answered
+from .engines import Engine, GivenUpError
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
 SHARD_SAMPLES = 5_000
@@ -95,7 +95,10 @@ def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
     recorded: dict[str, Any] | None = run.config.get(SHARED)
     if recorded is not None:
         return recorded
-    source, key = family.source, family.source.shard_key
+    source = family.source
+    # the samples of a group, or the frames of a video, are in one shard
+    group_field = source.dataset.group_field
+    key = "_sample_id" if source.on_frames else "_id" if group_field is None else f"{group_field}._id"
     ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
     # the documents of a dataset are sorted by an index, which alone answers the query
     stages: list[dict[str, Any]] = [ids, {"$sort": {"_id": 1}}] if source.is_view else [{"$sort": {key: 1}}, ids]
@@ -196,9 +199,15 @@ def work(task: Mapping[str, Any]) -> dict[str, Any]:
     """Do a task of :func:`share_out` in a worker.
 
     Returns:
-        ``{"n_samples"}``, or why not, see :func:`~.engines.answered`
+        ``{"n_samples"}``; or ``{"refused"}`` or ``{"failed"}`` with a sentence: errors of ours cannot travel to
+        processes that load the plugin under another name
     """
-    return answered(lambda: {"n_samples": _compare(**task)})
+    try:
+        return {"n_samples": _compare(**task)}
+    except AgreementInputError as error:
+        return {"refused": str(error), "kind": type(error).__name__}
+    except Exception as error:  # tried again
+        return {"failed": short_message(f"{type(error).__name__}: {error}")}
 
 
 def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, number: int, attempt: int) -> int:

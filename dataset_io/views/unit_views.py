@@ -125,7 +125,8 @@ class _LabelConditions:
     def _is_by(self, annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names one of some annotators."""
         return is_one_of(
-            F(self._attribute), [each for name in annotators for each in stored_as(self._labels.value_of(name))]
+            F(self._attribute),
+            [each for name in annotators for each in stored_as(self._labels.config.annotator_value(name))],
         )
 
     def _has_class(self, *classes: str) -> ViewExpression:
