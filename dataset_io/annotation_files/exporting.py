@@ -22,7 +22,7 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.no_labels import NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
 from ..database.fiftyone_private import sample_collection
-from ..families.protocol import LabelsRead
+from ..families.protocol import LabelReader, LabelsRead
 from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
 from ..labels.kinds import KINDS, LabelKind
 from ..labels.source import Source, open_source
@@ -197,7 +197,7 @@ def export_annotations(
     )
 
 
-class AnnotationReader:
+class AnnotationReader(LabelReader[None]):
     """Reads the labels of a source into an :class:`AnnotationSet`, as a label reader of :class:`~..run.read.Reader`.
 
     Attributes:
@@ -225,10 +225,6 @@ class AnnotationReader:
         if self.source.config.assigned_field is not None:
             wanted["assigned"] = f"${self.source.config.assigned_field}"
         return wanted
-
-    def load(self, row: dict[str, Any]) -> int:
-        """Number of labels of a query result."""
-        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
         """Add the labels of query results; samples without a file are left out, as other tools need its name."""

@@ -107,10 +107,11 @@ class _Groups:
 
     def is_same(self, current: Sequence[Mapping[str, Any]] | None, ours: Sequence[Mapping[str, Any]]) -> bool:
         """True if groups are equal, apart from fields of runs and deleted fields."""
-        return self._user_groups(current or ()) == self._user_groups(ours)
-
-    def _user_groups(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-        return [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
+        shown, remembered = (
+            [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
+            for groups in (current or (), ours)
+        )
+        return shown == remembered
 
     def _is_users(self, path: str) -> bool:
         """True if a path belongs to a field that no run wrote."""

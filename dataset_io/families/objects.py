@@ -132,7 +132,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels; large masks count as several."""
-        n = sum(len(row[f"id{field}"] or ()) for field in range(len(self._readers)))
+        n = super().load(row)
         if self.in_pixels and n:
             width, height = map(pixels_or_0, row["size"])
             relative = sum(  # total area of bounding boxes, in image sizes

@@ -37,6 +37,7 @@ from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.arguments import writing_to
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Columns, compact, packed
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -45,7 +46,6 @@ from ..labels.mask_reading import (
     PHOTOGRAPH,
     MaskShape,
     ReadMask,
-    StoredMask,
     UnusableMaskError,
     check_masks,
     check_same_shape,
@@ -106,7 +106,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source, self._everybody, self.meaning = source, source.everybody, _meaning(source)
         self.is_rgb: bool | None = None if known is None else bool(known.details["is_rgb"])
-        self._key = source.config.run_key
+        self._key, self.codes = source.config.run_key, ClassCodes()
 
     # ---- reading ----
 
@@ -122,7 +122,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         found = check_masks(self._stored_masks(), self.source.config)
         self.is_rgb = self.is_rgb if found is None else found
 
-    def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
+    def _stored_masks(self) -> Iterator[tuple[str, dict[str, tuple[Any, Any]]]]:
         """Title and masks, by field, of every sample with masks."""
         naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
         labelled = [{f"{path}._cls": {"$type": "string"}} for path in self._everybody.label_paths]
@@ -135,7 +135,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         )
         for row in found:
             fields = self._everybody.config.fields
-            masks = {fields[k]: StoredMask(row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)}
+            masks = {fields[k]: (row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)}
             sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
             yield sample.title, masks
 
@@ -197,9 +197,9 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         masks: dict[int, ReadMask | MaskShape] = {}
         error: UnusableMaskError | None = None
         for field in sorted(present, key=lambda field: field in fields):  # roles first: the last error is kept
-            stored = StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
+            stored = row[f"mask{field}"], row[f"mask_path{field}"]
             try:
-                masks[field] = read_mask(stored) if len(present) >= 2 or field not in fields else mask_shape(stored)
+                masks[field] = read_mask(*stored) if len(present) >= 2 or field not in fields else mask_shape(*stored)
             except UnusableMaskError as problem:
                 error = problem
         own = {field: masks[field] for field in fields if field in masks}

@@ -276,8 +276,22 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, writes: b
         refuse_read_only(stored_dataset(samples), sorted({path for pair in with_labels for path in pair}))
     if source.on_frames and not source.count():
         raise AgreementInputError(f"Agreement needs frames, got videos without any in {stored_dataset(samples).name!r}")
-    if config.assigned_field is not None:
-        _check_assigned_field(samples, config.assigned_field)
+    if (assigned := config.assigned_field) is not None:
+        field = samples.get_field(assigned)
+        if field is None or "." in assigned:
+            schema = {
+                path: kind for path, kind in samples.get_field_schema().items() if path not in own_fields(samples)
+            }
+            known = [path for path, kind in schema.items() if isinstance(kind, fo.ListField | fo.StringField)]
+            raise AgreementInputError(
+                f"`assigned_field` must be a sample field with a list of names, got {assigned!r}, which does not exist"
+                f"{did_you_mean(assigned, known)}"
+            )
+        if not isinstance(field, fo.ListField | fo.StringField):
+            raise AgreementInputError(
+                f"`assigned_field` must be a sample field with a list of names, got {assigned!r} with "
+                f"{_type_name(field)}"
+            )
     if config.attribute_mode:
         found = annotators_found(source)
         values = [value for value in found if not config.annotators or value in config.annotators]
@@ -287,14 +301,14 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, writes: b
         )
     else:
         source = recorded_source(samples, config, source.kinds, tuple(sorted(config.annotators)))
-    known = source.number_of_name
-    check_named(config.no_labels, known)
-    if config.assigned_field is not None and not config.attribute_mode:
-        listed = _distinct(source.aggregate_samples, config.assigned_field)
-        if listed and not listed & known.keys():
+    numbers = source.number_of_name
+    check_named(config.no_labels, numbers)
+    if assigned is not None and not config.attribute_mode:
+        listed = _distinct(source.aggregate_samples, assigned)
+        if listed and not listed & numbers.keys():
             raise AgreementInputError(
-                f"`assigned_field` must list annotators or their fields ({shown(sorted(known))}), got "
-                f"{config.assigned_field!r} with {shown(sorted(listed))}"
+                f"`assigned_field` must list annotators or their fields ({shown(sorted(numbers))}), got {assigned!r} "
+                f"with {shown(sorted(listed))}"
             )
     return source
 
@@ -516,21 +530,6 @@ def field_schema(samples: SampleCollection) -> dict[str, fo.Field]:
 def _type_name(field: fo.Field) -> str:
     document = getattr(field, "document_type", None)
     return document.__name__ if document is not None else type(field).__name__
-
-
-def _check_assigned_field(samples: SampleCollection, name: str) -> None:
-    field = samples.get_field(name)
-    if field is None or "." in name:
-        known = [path for path, kind in samples.get_field_schema().items()
-                 if isinstance(kind, fo.ListField | fo.StringField) and path not in own_fields(samples)]  # fmt: skip
-        raise AgreementInputError(
-            f"`assigned_field` must be a sample field with a list of names, got {name!r}, which does not exist"
-            f"{did_you_mean(name, known)}"
-        )
-    if not isinstance(field, fo.ListField | fo.StringField):
-        raise AgreementInputError(
-            f"`assigned_field` must be a sample field with a list of names, got {name!r} with {_type_name(field)}"
-        )
 
 
 def annotators_found(source: Source) -> tuple[str, ...]:

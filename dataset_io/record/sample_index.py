@@ -132,7 +132,7 @@ class SampleIndex:
         keys = np.empty((len(self), _FRAME), np.uint8)
         keys[:, :_ID] = np.frombuffer(ids.tobytes(), np.uint8).reshape(-1, _ID)
         keys[:, _ID:] = frames.astype(">u4").view(np.uint8).reshape(-1, _FRAME - _ID)
-        return _rows(keys.tobytes(), _FRAME)
+        return np.frombuffer(keys.tobytes(), f"S{_FRAME}")
 
     def sample_keys(self) -> NDArray[np.bytes_]:
         """The keys of the samples, for frames of the videos, each once and in ascending order."""
@@ -188,7 +188,7 @@ class SampleIndex:
 
 def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:
     """The keys of samples."""
-    return _rows(b"".join(sample_id.binary for sample_id in sample_ids))
+    return np.frombuffer(b"".join(sample_id.binary for sample_id in sample_ids), f"S{_ID}")
 
 
 def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
@@ -200,7 +200,7 @@ def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
 def frame_keys(frames: Iterable[tuple[ObjectId, int]]) -> NDArray[np.bytes_]:
     """The keys of frames, each a video and a number."""
     keys = (video_id.binary + number.to_bytes(_FRAME - _ID, "big") for video_id, number in frames)
-    return _rows(b"".join(keys), _FRAME)
+    return np.frombuffer(b"".join(keys), f"S{_FRAME}")
 
 
 def _changed(
@@ -219,10 +219,6 @@ def _changed(
     was_read = read[known] == keys if len(order) else np.zeros(len(keys), np.bool_)
     differs = np.where(was_read, read_stamps[known] != stamps, stamps >= milliseconds(since))
     return [ids[k] for k in np.flatnonzero(differs).tolist()]
-
-
-def _rows(ids: bytes, size: int = _ID) -> NDArray[np.bytes_]:
-    return np.frombuffer(ids, f"S{size}")
 
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:

@@ -139,7 +139,8 @@ class Engine:
                 try:
                     future = self._submitted({**task, "number": number, "attempt": failures[number]})
                 except Exception as problem:  # executors that ended raise different errors
-                    raise GivenUpError(number, f"workers take no more tasks ({_said(problem)})") from problem
+                    why = short_message(f"{type(problem).__name__}: {problem}")
+                    raise GivenUpError(number, f"workers take no more tasks ({why})") from problem
                 if not isinstance(future, Future):
                     raise AgreementInputError(
                         "`executor` must have a method `submit` that returns a concurrent.futures.Future, got one of "
@@ -208,11 +209,7 @@ def _answer(future: Future[dict[str, Any]]) -> dict[str, Any]:
     try:
         answer = future.result()
     except (Exception, CancelledError, SystemExit) as error:  # a worker died; executors raise different errors
-        return {"failed": _said(error)}
+        return {"failed": short_message(f"{type(error).__name__}: {error}")}
     if isinstance(answer, Mapping) and not answer.keys().isdisjoint(_ANSWERS):
         return answer
     return {"failed": short_message(f"the answer {answer!r}, which is not that of the task")}
-
-
-def _said(error: BaseException) -> str:
-    return short_message(f"{type(error).__name__}: {error}")
