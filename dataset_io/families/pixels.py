@@ -194,7 +194,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def _compare(self, row: dict[str, Any]) -> _Compared:
         """Decode and compare the masks of one sample; a single mask is only checked."""
         present, fields = self.present(row), range(len(self.source.kinds))
-        masks: dict[int, ReadMask | MaskShape] = {}
+        masks: dict[int, Any] = {}
         error: UnusableMaskError | None = None
         for field in sorted(present, key=lambda field: field in fields):  # roles first: the last error is kept
             stored = row[f"mask{field}"], row[f"mask_path{field}"]
@@ -204,29 +204,27 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
                 error = problem
         own = {field: masks[field] for field in fields if field in masks}
         found = self._compare_annotators(own, sum(field in fields for field in present), error)
-        return self._compare_roles(masks, found) if self.source.roles else found
-
-    def _compare_roles(self, masks: Mapping[int, Any], found: _Compared) -> _Compared:
-        """Add the areas in the masks of roles and of annotators that count."""
+        if not self.source.roles:
+            return found
+        # the areas in the masks of roles and of annotators that count
         source, areas, error = self.source, list[IntArray](), found.error
         config = replace(source.config, boundaries=False)
-        true_masks: list[ReadMask | None] = [masks.get(source.number_read(role)) for role in source.roles]
-        fields = dict(sorted(zip(source.field_annotator, range(len(source.kinds)), strict=True)))
+        field_of = dict(sorted(zip(source.field_annotator, fields, strict=True)))
+        true_masks: list[Any] = [masks.get(source.number_read(role)) for role in source.roles]
         for number, true in enumerate(true_masks):
             if true is None:
                 continue
             for annotator in found.annotators:
-                own, role = masks[fields[annotator]], source.roles[number]
+                field, role = field_of[annotator], source.roles[number]
                 try:
-                    check_same_shape({config.fields[fields[annotator]]: own.shape, role.name: true.shape}, self.is_rgb)
-                    two = self._counted((own.values, true.values), config)
+                    check_same_shape({config.fields[field]: own[field].shape, role.name: true.shape}, self.is_rgb)
+                    two = self._counted((own[field].values, true.values), config)
                 except UnusableMaskError as problem:
                     error = found.error or problem
                 else:  # the role's mask is the last of the two
                     who = np.full((2, len(two.values)), [[number], [annotator]])
                     areas.append(np.stack([*who, two.values, *two.areas, *two.shared], axis=1))
-        present = [true is not None for true in true_masks]
-        return replace(found, error=error, present=present, areas=areas)
+        return replace(found, error=error, present=[true is not None for true in true_masks], areas=areas)
 
     def _counted(self, masks: Sequence[ClassMask], config: AgreementConfig) -> SampleMasks:
         """Compare masks.

@@ -231,10 +231,18 @@ def reported(
         started: when it began, by ``time.perf_counter()``
     """
     source, records, codes = family.source, compared.records, compared.codes
-    index = SampleIndex.of_records(records)
+    index, config = SampleIndex.of_records(records), source.config
+    # how the assigned annotators are known
+    coverage = "videos" if source.on_frames and source.kinds[0].list_name is not None else "fields"
+    if config.assigned_field is not None:
+        coverage = "given"
+    elif config.no_labels != NOT_ASSIGNED:
+        coverage = null_policy(config.no_labels, None)
+    elif config.attribute_mode:
+        coverage = "assumed"
     facts = RunFacts(
         **index.totals(source.annotators),
-        coverage=_coverage(family),
+        coverage=coverage,
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
         filtered=filtered_annotators(source),
@@ -261,18 +269,6 @@ def reported(
     report = replace(report, look_first=look_first(records, index, dataset, context))
     return_memory()
     return report, functools.partial(write_records, records=records, context=context.to_stored())
-
-
-def _coverage(family: LabelFamily[Any, Any]) -> str:
-    """How the assigned annotators are known, as a code of reports: ``given``, ``assumed``, ``fields`` and so on."""
-    source, config = family.source, family.source.config
-    if config.assigned_field is not None:
-        return "given"
-    if config.no_labels != NOT_ASSIGNED:
-        return null_policy(config.no_labels, None)
-    if config.attribute_mode:
-        return "assumed"
-    return "videos" if source.on_frames and source.kinds[0].list_name is not None else "fields"
 
 
 def add_values_of_roles(

@@ -83,7 +83,25 @@ def share_out(
             ) from error
         finally:
             engine.stop()
-    return _added_up(family, run)
+    # add up the records of all shards, in their order
+    noticed, codes = Counter[str](), dict[str, CodeNames]()
+    for done in _done(run).values():
+        noticed.update(done["noticed"])
+        if done["file"] is not None:
+            said = file_context(done["file"])
+            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
+            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes)
+    if not codes:
+        return None, noticed
+    first, *others = codes.values()
+    joined, records = first.joined(others), None
+    for stored_as, own in codes.items():  # one after another, so that only one more is in memory
+        of_shard = Compared(open_file(stored_as, family.source.family.name)[0], own).with_codes(joined).records
+        records = of_shard if records is None else records + of_shard
+    assert records is not None  # there are codes
+    compared = Compared(records, joined).in_order()
+    return_memory()
+    return compared, noticed
 
 
 def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
@@ -127,28 +145,6 @@ def _done(run: Run) -> dict[int, dict[str, Any]]:
     """What is recorded of every shard that is done, in their order: its file, if it has samples, and counts."""
     shards = run.config[SHARED]["shards"]
     return {number: shards[str(number)] for number in sorted(map(int, shards)) if shards[str(number)]}
-
-
-def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None, Counter[str]]:
-    """The records of all shards, in their order."""
-    noticed, codes = Counter[str](), dict[str, CodeNames]()
-    for done in _done(run).values():
-        noticed.update(done["noticed"])
-        if done["file"] is not None:
-            said = file_context(done["file"])
-            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
-            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes)
-    if not codes:
-        return None, noticed
-    first, *others = codes.values()
-    joined, records = first.joined(others), None
-    for stored_as, own in codes.items():  # one after another, so that only one more is in memory
-        of_shard = Compared(open_file(stored_as, family.source.family.name)[0], own).with_codes(joined).records
-        records = of_shard if records is None else records + of_shard
-    assert records is not None  # there are codes
-    compared = Compared(records, joined).in_order()
-    return_memory()
-    return compared, noticed
 
 
 def continued_run(source: Source) -> Run:
@@ -234,9 +230,13 @@ def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, n
     require_running()
     record = run.config
     if record["versions"] != versions():
+        wanted, found = (
+            ", ".join(f"{name} {version}" for name, version in each.items())
+            for each in (record["versions"], versions())
+        )
         raise AgreementInputError(
-            "Workers must have the software of the process that they work for "
-            f"({_listed(record['versions'])}), got {_listed(versions())}; install the same versions"
+            f"Workers must have the software of the process that they work for ({wanted}), got {found}; install the "
+            "same versions"
         )
     # the labels of the shard, from what the run recorded
     config, plan = AgreementConfig.from_dict(record["options"]), record[SHARED]
@@ -265,7 +265,3 @@ def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, n
     run.update(only_with={"status": RUNNING}, **done)
     write_journal()  # so that a database that is killed keeps what is done
     return 0 if compared is None else compared.records.n_samples
-
-
-def _listed(found: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in found.items())

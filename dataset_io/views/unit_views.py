@@ -113,7 +113,18 @@ class _LabelConditions:
             is_in_conflict = (F(self._key) == _CONFLICT) & self._unit_has(field, request.classes)
             parts.append(own if self._labels.family is TAGS else own | is_in_conflict)
         if request.confusion:
-            parts.append(F.any([*self._are_confused(field)]))
+            # the label has one of the two classes, and its unit the other one
+            (first, second), asked, confused = request.confusion, request.annotators, list[ViewExpression]()
+            for own, other, by, of in ((first, second, asked[:1], asked[1:]), (second, first, asked[1:], asked[:1])):
+                if request.is_pair and self._attribute is None and self._labels.field_of(by[0]) != field:
+                    continue
+                if not request.is_pair and asked and own != first:
+                    continue  # a single requested annotator gave the first class
+                has_own = [F(self._key) == _CONFLICT, self._has_class(own)]
+                if request.is_pair and self._attribute is not None:
+                    has_own.append(self._is_by(by))
+                confused.append(F.all([*has_own, self._unit_has(field, [other], of if request.is_pair else ())]))
+            parts.append(F.any(confused))
         if request.missed_by is not None:
             parts.append(self._names(field, [MISSED_BY], [request.missed_by]))
         if request.is_pair:  # a label names other annotators only: a label by one of the two must name the other one
@@ -132,24 +143,11 @@ class _LabelConditions:
     def _has_class(self, *classes: str) -> ViewExpression:
         return is_one_of(F("label"), class_values(self._labels, classes))
 
-    def _are_confused(self, field: str) -> Iterator[ViewExpression]:
-        """Condition that a label has one of the two classes, and its unit the other one."""
-        first, second = self._request.confusion
-        asked, in_conflict = self._request.annotators, F(self._key) == _CONFLICT
-        for own, other, by, of in ((first, second, asked[:1], asked[1:]), (second, first, asked[1:], asked[:1])):
-            if self._request.is_pair and self._attribute is None and self._labels.field_of(by[0]) != field:
-                continue
-            if not self._request.is_pair and asked and own != first:
-                continue  # a single requested annotator gave the first class
-            parts = [in_conflict, self._has_class(own)]
-            if self._request.is_pair and self._attribute is not None:
-                parts.append(self._is_by(by))
-            yield F.all([*parts, self._unit_has(field, [other], of if self._request.is_pair else ())])
-
     def _unit_has(self, field: str, classes: Sequence[str], annotators: Sequence[str] = ()) -> ViewExpression:
         """Condition that another label of the unit has one of some classes, and is by one of some annotators."""
         if self._attribute is None and len(self._labels.config.fields) > MOST_FIELDS:
-            return self._is_listed(self._met_by(tuple(classes), tuple(annotators) or self._labels.annotators), field)
+            ids = self._met_by(tuple(classes), tuple(annotators) or self._labels.annotators)
+            return F("_id").to_string().is_in(ids.get(field, []))
         wanted = self._has_class(*classes)
         if annotators and self._attribute is not None:
             wanted = wanted & self._is_by(annotators)
@@ -163,12 +161,8 @@ class _LabelConditions:
     def _names(self, field: str, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names any of some annotators in one of these lists of names."""
         if not self._are_named():
-            return self._is_listed(self._naming(tuple(relations), tuple(annotators)), field)
+            return F("_id").to_string().is_in(self._naming(tuple(relations), tuple(annotators)).get(field, []))
         return F.any([contains_any(F(self._key + relation), annotators) for relation in relations])
-
-    @staticmethod
-    def _is_listed(ids: dict[str, list[str]], field: str) -> ViewExpression:
-        return F("_id").to_string().is_in(ids.get(field, []))
 
 
 def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
