@@ -257,7 +257,7 @@ class AnnotationReader(LabelReader[None]):
             image = self.images[kept[k]["path"]]
             page = ImageLabels(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
-        return LabelsRead.of(None, len(rows))
+        return LabelsRead(None, *np.zeros((3, len(rows)), np.int64))
 
     def _owned(self, field: int, row: dict[str, Any]) -> Iterator[tuple[DrawnLabel | None, int]]:
         """Labels in a field of a sample as files have them (None for an unusable one), with the numbers of annotators.

@@ -28,7 +28,7 @@ from .file_values import stored_size, whole_characters
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, LabelMaker, TargetField, target_fields
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
-from .written_fields import FieldWriter, Key, NewField, assigned_name, field_name
+from .written_fields import FieldWriter, Key, NewField, field_name
 
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
@@ -397,7 +397,7 @@ class _Plan:
         new = [NewField(self._path(prefix + field_name(owner), slot), slot, owner) for owner, _ in apart
                for slot in slots]  # fmt: skip
         if together is not None:
-            self._assigned = assigned_name(together)
+            self._assigned = f"{together.removeprefix(names.FRAMES_PREFIX)}_assigned"
             joined = [NewField(self._path(together, slot), slot) for slot in slots]
             new = [*joined, NewField(self._assigned, None), *new]
         self._declare(new)

@@ -76,11 +76,6 @@ def field_name(owner: str) -> str:
     return f"annotator_{name}" if not name or name[0].isdigit() else name
 
 
-def assigned_name(field: str) -> str:
-    """The sample field that lists the assigned annotators, beside a field with the labels of all."""
-    return f"{field.removeprefix(names.FRAMES_PREFIX)}_assigned"
-
-
 @dataclass(frozen=True, slots=True)
 class NewField:
     """A field of an import."""

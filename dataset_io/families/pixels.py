@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,6 +42,7 @@ from ...agreement.statistics.records import Columns, compact, packed
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
+from ..labels.checks import NAMING, document_title
 from ..labels.mask_reading import (
     PHOTOGRAPH,
     MaskShape,
@@ -119,25 +120,19 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             check_map_folder(config.map_folder)
         check_roles(self.source)
         _meaning(self._everybody)
-        found = check_masks(self._stored_masks(), self.source.config)
-        self.is_rgb = self.is_rgb if found is None else found
-
-    def _stored_masks(self) -> Iterator[tuple[str, dict[str, tuple[Any, Any]]]]:
-        """Title and masks, by field, of every sample with masks."""
-        naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
-        labelled = [{f"{path}._cls": {"$type": "string"}} for path in self._everybody.label_paths]
-        ids = {
-            f"id{field}": {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
-            for field, path in enumerate(self._everybody.label_paths)
-        }
-        found = self.source.aggregate(
-            [{"$match": {"$or": labelled}}, {"$project": {**ids, **self.projection(), **naming}}], batchSize=100
+        paths, fields = self._everybody.label_paths, self._everybody.config.fields
+        wanted = {**self.projection(), **(dict.fromkeys(NAMING, True) if self.source.on_frames else {})}
+        for field, path in enumerate(paths):
+            is_label = {"$eq": [{"$type": f"${path}._cls"}, "string"]}
+            wanted[f"id{field}"] = {"$cond": [is_label, [f"${path}._id"], None]}
+        labelled = {"$or": [{f"{path}._cls": {"$type": "string"}} for path in paths]}
+        rows = self.source.aggregate([{"$match": labelled}, {"$project": wanted}], batchSize=100)
+        masks = (
+            (document_title(row), {fields[k]: (row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)})
+            for row in rows
         )
-        for row in found:
-            fields = self._everybody.config.fields
-            masks = {fields[k]: (row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)}
-            sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
-            yield sample.title, masks
+        found = check_masks(masks, self.source.config)
+        self.is_rgb = self.is_rgb if found is None else found
 
     def projection(self) -> dict[str, Any]:
         """The arrays and paths of the masks."""

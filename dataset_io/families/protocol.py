@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement.statistics.codes import ClassCodes, CodeNames
@@ -32,11 +31,6 @@ class LabelsRead(Generic[Labels]):
     n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
     #: shape ``(S, R)``, who has a label; None where every annotator has a field
     drew: BoolArray | None = None
-
-    @classmethod
-    def of(cls, labels: Labels, n_samples: int) -> LabelsRead[Labels]:
-        """Labels without any left out."""
-        return cls(labels, *np.zeros((3, n_samples), np.int64))
 
 
 class WholeRunReason(Enum):

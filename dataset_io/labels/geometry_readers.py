@@ -21,7 +21,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 LARGEST = 1e9
 
 #: largest coordinate in shares of the image, with room for rounding errors
-_LARGEST_SHARE = 1.0 + 1e-6
+LARGEST_SHARE = 1.0 + 1e-6
 
 #: requirement of a box, for messages
 BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of at least 0"
@@ -116,12 +116,7 @@ def is_usable_box(box: object) -> bool:
 
 def lies_outside(box: Sequence[float]) -> bool:
     """True if a box ``(x, y, width, height)`` is beyond its image, as those in pixels are: a number exceeds 1."""
-    return max(map(abs, box)) > _LARGEST_SHARE
-
-
-def outside_boxes() -> dict[str, Any]:
-    """A query for labels whose box :func:`lies_outside`: any of its four numbers."""
-    return {"$or": [{"bounding_box": {"$gt": _LARGEST_SHARE}}, {"bounding_box": {"$lt": -_LARGEST_SHARE}}]}
+    return max(map(abs, box)) > LARGEST_SHARE
 
 
 def is_finite(value: object, largest: float = LARGEST) -> bool:

@@ -173,11 +173,6 @@ def milliseconds(stamp: datetime | None) -> int:
     return -1 if stamp is None else (stamp - _EPOCH) // _MILLISECOND
 
 
-def time_of(stamp: int) -> datetime:
-    """The time stamp from milliseconds since 1970; inverse of :func:`milliseconds`."""
-    return _EPOCH + stamp * _MILLISECOND
-
-
 def frame_title(video_id: object, frame_number: object) -> str:
     """Name of a frame in messages."""
     return f"{video_id} (frame {frame_number})"

@@ -24,7 +24,7 @@ from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.assignment import LIST_STATES
 from ..labels.source import Source, flattened
-from ..labels.stored import StoredSample, milliseconds, time_of
+from ..labels.stored import StoredSample, milliseconds
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
@@ -282,7 +282,7 @@ def changes_since(
         index: gives the samples of the run with their time stamps; called if any sample has a recent one
         on_frames: whether the run compares frames
     """
-    at = time_of(record["at"])
+    at = datetime(1970, 1, 1) + timedelta(milliseconds=record["at"])
     if dataset.created_at > at:  # all samples of a clone have the time stamp of the cloning
         return None
     recent, wanted = {"last_modified_at": {"$gte": at - _CLOCKS_DIFFER}}, {"last_modified_at": True}
