@@ -62,8 +62,13 @@ def writing(samples: fo.Dataset) -> Iterator[fo.Dataset]:
     owner = _acquire(dataset, key)
     _held[held] = owner
     ended = threading.Event()
-    renewal = threading.Thread(target=_renew, args=(key, owner, ended), name="agreement-lease", daemon=True)
-    renewal.start()
+
+    def renew() -> None:  # errors are left to the thread that holds the lease
+        while not ended.wait(RENEWAL_SECONDS):
+            with contextlib.suppress(PyMongoError):
+                database().datasets.update_one(_held_by(key, owner), _lease_of(owner))
+
+    threading.Thread(target=renew, name="agreement-lease", daemon=True).start()
     try:
         with unless_deleted(dataset):
             reload_dataset(dataset)
@@ -140,13 +145,6 @@ def _held_by(key: ObjectId, owner: str) -> dict[str, Any]:
 def _lease_of(owner: str) -> list[dict[str, Any]]:
     until = {"$add": ["$$NOW", int(1_000 * LEASE_SECONDS)]}
     return [{"$set": {names.LEASE: {"owner": {"$literal": owner}, "until": until}}}]
-
-
-def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
-    """Renew a lease until it ends; errors are left to the thread that holds it."""
-    while not ended.wait(RENEWAL_SECONDS):
-        with contextlib.suppress(PyMongoError):
-            database().datasets.update_one(_held_by(key, owner), _lease_of(owner))
 
 
 def this_process() -> str:
