@@ -87,8 +87,10 @@ class NewField:
     is_unread: bool = False  #: whether it lists those some of whose labels could not be read
 
     def labels_of(self, value: Any) -> list[Document]:
-        """The labels in a value of the field."""
-        return [] if self.slot is None else self.slot.labels_in(value)
+        """The labels in a value of the field; none if it is null."""
+        if self.slot is None or value is None:
+            return []
+        return value[self.slot.list_name] if self.slot.list_name else [value]
 
     @property
     def label_path(self) -> str:

@@ -81,12 +81,6 @@ def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
     return fields
 
 
-def type_of(declared: fo.Field) -> tuple[Any, ...]:
-    """What two declared fields have in common if each can hold the values of the other; all numbers are alike."""
-    kind = fo.FloatField if isinstance(declared, fo.IntField) else type(declared)
-    return kind, type(getattr(declared, "field", None)), getattr(declared, "document_type", None)
-
-
 def can_hold(declared: fo.Field | None, value: Any) -> bool:
     """True if FiftyOne can read a stored value of a field; embedded documents and arrays are not looked into."""
     inner = declared
@@ -152,12 +146,6 @@ class StoredSample:
     frame_number: int = 0  #: its number in that video
     group_id: ObjectId | None = None  #: id of the group that a sample belongs to
     video_modified_at: datetime | None = None  #: time stamp of the sample that a frame belongs to
-
-    def is_unchanged(self, other: StoredSample | None) -> bool:
-        """True if another state of the sample has the same time stamp and labels; None: it was deleted."""
-        if other is None:
-            return False
-        return other.last_modified_at == self.last_modified_at and other.label_ids == self.label_ids
 
     @property
     def title(self) -> str:

@@ -75,11 +75,6 @@ class SampleIndex:
         """The samples of records."""
         return cls.of_columns({name: records.column(name) for name in SAMPLE_COLUMNS if name in records.parts[0]})
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[SampleIndex]) -> SampleIndex:
-        """The samples of all parts, at least one."""
-        return cls({name: np.concatenate([each.columns[name] for each in parts]) for name in parts[0].columns})
-
     def __len__(self) -> int:
         return len(self.columns["sample_id"])
 

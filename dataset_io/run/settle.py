@@ -176,7 +176,11 @@ def write(
         return list(read.changed)
     ids = [sample.sample_id for sample in read.samples]
     stored = stored_samples(source, ids)
-    changed = [sample.sample_id for sample in read.samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+    changed = list[ObjectId]()
+    for sample in read.samples:
+        now = stored.get(sample.sample_id)  # None: it was deleted
+        if now is None or now.last_modified_at != sample.last_modified_at or now.label_ids != sample.label_ids:
+            changed.append(sample.sample_id)
     # all samples, if some that did not change were not written either
     return [*read.changed, *(changed if len(ids) - len(changed) <= n_written else ids)]
 
