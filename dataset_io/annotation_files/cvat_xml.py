@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter
-from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
@@ -127,7 +126,25 @@ def _read_video(
         raise AgreementInputError(f"Frames of a video must be numbers from 0 to {MOST_FRAMES:,}, got up to {last:,}")
     every = range(int(start), int(stop) + 1, step) if start and stop else range(0)
     found.reserve(_OF_FRAME * len(every), "frames")
-    shapes = [(track, list(_track(found, track, step))) for track in root.findall("track")]
+    # the frames in which every track is visible, with its shape; None where it cannot be interpolated
+    shapes: list[tuple[Element, list[tuple[int, Element | None]]]] = []
+    for track in root.findall("track"):
+        with_frame = (element for element in track if element.get("frame") is not None)
+        keys = sorted(with_frame, key=lambda element: int(element.attrib["frame"]))
+        visible: list[tuple[int, Element | None]] = []
+        for key, following in zip(keys, [*keys[1:], None], strict=True):
+            if key.get("outside") == "1":
+                continue
+            first = int(key.attrib["frame"])
+            visible.append((first, key))
+            if following is not None:
+                end = int(following.attrib["frame"])
+                between = range(first + step, end, step)
+                n_points = sum(len(_numbers(part.attrib.get("points", "0"))) for part in key.iter())
+                what = "shapes between the key frames of tracks"
+                found.reserve(len(between) * _OF_BETWEEN, what, n_points=len(between) * n_points)
+                visible += [(frame, _between(key, following, (frame - first) / (end - first))) for frame in between]
+        shapes.append((track, visible))
     for frame in sorted({*every, *(frame for _, visible in shapes for frame, _ in visible)}):
         found.page(owner, name, frame + 1).size_px = size
     for number, (track, visible) in enumerate(shapes):
@@ -138,28 +155,6 @@ def _read_video(
                 found.not_read(page, "shapes between key frames with different numbers of points", where)
             elif shape := _add_shape(found, page, where, element, str(track.get("label")), types):
                 shape.index = index
-
-
-def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[int, Element | None]]:
-    """The frames in which a track is visible, with its shape, which is interpolated between key frames.
-
-    The shape is None where it cannot be interpolated.
-    """
-    with_frame = (element for element in track if element.get("frame") is not None)
-    shapes = sorted(with_frame, key=lambda element: int(element.attrib["frame"]))
-    for shape, following in zip(shapes, [*shapes[1:], None], strict=True):
-        if shape.get("outside") == "1":
-            continue
-        first = int(shape.attrib["frame"])
-        yield first, shape
-        if following is not None:
-            last = int(following.attrib["frame"])
-            n_points = sum(len(_numbers(part.attrib.get("points", "0"))) for part in shape.iter())
-            n_between = len(range(first + step, last, step))
-            what = "shapes between the key frames of tracks"
-            found.reserve(n_between * _OF_BETWEEN, what, n_points=n_between * n_points)
-            for frame in range(first + step, last, step):
-                yield frame, _between(shape, following, (frame - first) / (last - first))
 
 
 def _between(first: Element, last: Element, share: float) -> Element | None:

@@ -22,7 +22,7 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.no_labels import NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
 from ..database.fiftyone_private import sample_collection
-from ..families.protocol import LabelsRead
+from ..families.protocol import LabelReader, LabelsRead
 from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
 from ..labels.kinds import KINDS, LabelKind
 from ..labels.source import Source, open_source
@@ -197,7 +197,7 @@ def export_annotations(
     )
 
 
-class AnnotationReader:
+class AnnotationReader(LabelReader[None]):
     """Reads the labels of a source into an :class:`AnnotationSet`, as a label reader of :class:`~..run.read.Reader`.
 
     Attributes:
@@ -225,10 +225,6 @@ class AnnotationReader:
         if self.source.config.assigned_field is not None:
             wanted["assigned"] = f"${self.source.config.assigned_field}"
         return wanted
-
-    def load(self, row: dict[str, Any]) -> int:
-        """Number of labels of a query result."""
-        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
         """Add the labels of query results; samples without a file are left out, as other tools need its name."""
@@ -261,7 +257,7 @@ class AnnotationReader:
             image = self.images[kept[k]["path"]]
             page = ImageLabels(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
-        return LabelsRead.of(None, len(rows))
+        return LabelsRead(None, *np.zeros((3, len(rows)), np.int64))
 
     def _owned(self, field: int, row: dict[str, Any]) -> Iterator[tuple[DrawnLabel | None, int]]:
         """Labels in a field of a sample as files have them (None for an unusable one), with the numbers of annotators.

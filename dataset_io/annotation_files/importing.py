@@ -28,7 +28,7 @@ from .file_values import stored_size, whole_characters
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, LabelMaker, TargetField, target_fields
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
-from .written_fields import FieldWriter, Key, NewField, assigned_name, field_name
+from .written_fields import FieldWriter, Key, NewField, field_name
 
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
@@ -397,7 +397,7 @@ class _Plan:
         new = [NewField(self._path(prefix + field_name(owner), slot), slot, owner) for owner, _ in apart
                for slot in slots]  # fmt: skip
         if together is not None:
-            self._assigned = assigned_name(together)
+            self._assigned = f"{together.removeprefix(names.FRAMES_PREFIX)}_assigned"
             joined = [NewField(self._path(together, slot), slot) for slot in slots]
             new = [*joined, NewField(self._assigned, None), *new]
         self._declare(new)
@@ -470,6 +470,25 @@ class _Plan:
         annotators, separate = (tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
                                       for owner in sorted(of_each))
                                 for of_each in (self._found.pages, self._found.separate))  # fmt: skip
+        calls, persons = list[str](), self._found.persons  # the calls that compare the annotators, one for each slot
+        for slot in self._slots if len(annotators) > 1 else ():
+            owners = {path: entry.owner for path, entry in self._writer.fields.items()
+                      if entry.slot == slot and entry.owner not in self._found.separate}  # fmt: skip
+            if self._assigned is not None:
+                named = dict(persons)
+                arguments = [repr(next(iter(owners))), f"annotator_attribute={ANNOTATOR_ATTRIBUTE!r}"]
+                arguments.append(f"assigned_field={self._assigned!r}")
+            else:
+                is_named = bool(persons) or any("@" in owner for owner in owners.values())
+                named = {path: persons.get(owner, owner) for path, owner in owners.items()} if is_named else {}
+                arguments = [repr(sorted(owners))]
+            if named:
+                arguments.append(f"annotators={dict(sorted(named.items()))!r}")
+            if slot.name == POLYLINES and self._maker.has_open_lines:
+                arguments.append("line_tolerance=5.0")
+            if slot.name == KEYPOINTS and self._maker.has_single_points:
+                arguments.append("point_radius=10.0")
+            calls.append(f"aa.compute(dataset, {', '.join(arguments)})")
         return ImportSummary(
             dataset=self._writer.dataset.name,
             format=self._found.title,
@@ -480,7 +499,7 @@ class _Plan:
             assigned_field=self._assigned,
             left_out=tuple(self._found.left_out.lines()),
             notes=tuple(self._notes(len(annotators))),
-            calls=tuple(self._calls()) if len(annotators) > 1 else (),
+            calls=tuple(calls),
             changes=tuple(changes),
             is_written=is_written,
         )
@@ -511,28 +530,6 @@ class _Plan:
             yield f"{n_sizes} samples had no image size and get that of the file"
         if self._assigned is None and n_annotators >= _MANY:
             yield f'{n_annotators} annotators: into="attribute" keeps them in one field'
-
-    def _calls(self) -> Iterable[str]:
-        """The calls that compare the annotators, one for each slot."""
-        persons = self._found.persons
-        for slot in self._slots:
-            owners = {path: entry.owner for path, entry in self._writer.fields.items()
-                      if entry.slot == slot and entry.owner not in self._found.separate}  # fmt: skip
-            if self._assigned is not None:
-                named = dict(persons)
-                arguments = [repr(next(iter(owners))), f"annotator_attribute={ANNOTATOR_ATTRIBUTE!r}"]
-                arguments.append(f"assigned_field={self._assigned!r}")
-            else:
-                is_named = bool(persons) or any("@" in owner for owner in owners.values())
-                named = {path: persons.get(owner, owner) for path, owner in owners.items()} if is_named else {}
-                arguments = [repr(sorted(owners))]
-            if named:
-                arguments.append(f"annotators={dict(sorted(named.items()))!r}")
-            if slot.name == POLYLINES and self._maker.has_open_lines:
-                arguments.append("line_tolerance=5.0")
-            if slot.name == KEYPOINTS and self._maker.has_single_points:
-                arguments.append("point_radius=10.0")
-            yield f"aa.compute(dataset, {', '.join(arguments)})"
 
 
 def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:

@@ -92,10 +92,6 @@ class TargetField:
         """The value of the field for these labels, as FiftyOne stores it."""
         return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
 
-    def labels_in(self, value: Document | None) -> list[Document]:
-        """The labels in a value of the field; none if it is null."""
-        return [] if value is None else value[self.list_name] if self.list_name else [value]
-
 
 def no_room(n_labels: int, where: str) -> AgreementInputError:
     """The error for labels of one image that are more than MongoDB holds."""

@@ -79,7 +79,11 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
     keys_of: dict[tuple[str, ...], dict[str, str]] = {}
     videos, others = [], []
     for task, data, own in zip(tasks, data_of_tasks, results, strict=True):
-        images = _images_of(data, image_key)
+        # the addresses of images in the task's data, by key; several of one key are pages
+        lists = {key: value if isinstance(value, list) else [value] for key, value in data.items()}
+        images = {key: texts for key, texts in lists.items() if texts and (
+            all(_is_image(text, key) for text in texts) if image_key is None
+            else key == image_key and all(isinstance(text, str) for text in texts))}  # fmt: skip
         named = [text for text in data.values() if isinstance(text, str) and _VIDEO.search(text)]
         if images:
             keys = tuple(images)
@@ -112,14 +116,6 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
 def _dicts(value: Any) -> list[Result]:
     """The JSON objects in a list; none for any other value."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _images_of(data: Result, image_key: str | None) -> dict[str, list[str]]:
-    """The addresses of images in a task's data, by key; several of one key are pages."""
-    found = {key: value if isinstance(value, list) else [value] for key, value in data.items()}
-    return {key: texts for key, texts in found.items() if texts and (
-        all(_is_image(text, key) for text in texts) if image_key is None
-        else key == image_key and all(isinstance(text, str) for text in texts))}  # fmt: skip
 
 
 def _is_image(text: Any, key: str = "") -> bool:
@@ -257,7 +253,14 @@ def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
             if entries and all(isinstance(entry, dict) for entry in entries):
                 for entry in entries:
                     sizes = {key: entry[key] for key in _OF_SIZES if key in entry}
-                    results.append({"type": _type_of(entry), "from_name": name, "value": entry, **sizes})
+                    kind = next((key for key in entry if key.endswith("labels") or key in _ANSWERS), None)
+                    if kind is None or kind == "labels":  # the keys of the shape tell
+                        kind = next(
+                            (shape for key, shape in _KEYS_OF_SHAPES.items() if key in entry), kind or "unknown"
+                        )
+                    elif kind in _ANSWERS and entry.keys() & _KEYS_OF_SHAPES.keys():
+                        kind = f"{kind} of regions"
+                    results.append({"type": kind, "from_name": name, "value": entry, **sizes})
             elif isinstance(value, list) and not all(map(_is_image, value)):
                 results += [{"type": "choices of regions", "from_name": name} for _ in value]
             elif name in _OF_RECORD:
@@ -292,14 +295,6 @@ def decoded(cell: Any) -> Any:
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(cell)
     return cell
-
-
-def _type_of(value: Result) -> str:
-    """The type of a result of JSON-MIN, by the keys of its value."""
-    kind = next((key for key in value if key.endswith("labels") or key in _ANSWERS), None)
-    if kind is None or kind == "labels":
-        return next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
-    return f"{kind} of regions" if kind in _ANSWERS and value.keys() & _KEYS_OF_SHAPES.keys() else kind
 
 
 def name_in(address: str) -> str:
@@ -485,7 +480,18 @@ def _results(page: ImageLabels, image: StoredImage) -> list[Result]:
         own = {"to_name": _IMAGE, "original_width": size[0], "original_height": size[1], "image_rotation": 0}
         score = {} if label.confidence is None else {"score": label.confidence}
         name = f"r{number}"
-        shapes = list(_shapes(label, size))
+        shapes: list[tuple[str, Result, int]]  # kind, value and position of every region
+        if label.points is not None:
+            shapes = [("keypoint", {"x": 100 * x, "y": 100 * y, "width": 0.5}, place)
+                      for place, (x, y) in enumerate(label.points) if x == x and y == y]  # fmt: skip
+        elif label.mask is not None:
+            shapes = [("brush", {"format": "rle", "rle": brush_runs(label.mask(), *size)}, 0)]
+        elif label.rings:
+            shapes = [("polygon", {"points": [[100 * x, 100 * y] for x, y in ring], "closed": label.closed}, place)
+                      for place, ring in enumerate(label.rings)]  # fmt: skip
+        else:
+            x, y, width, height = (100 * value for value in label.box or (0.0,) * 4)
+            shapes = [("rectangle", {"x": x, "y": y, "width": width, "height": height, "rotation": 0}, 0)]
         is_parted = len(shapes) > 1 or label.points is not None
         for kind, value, part in shapes:
             classes = {} if label.label is None else {f"{kind}labels": [label.label]}
@@ -512,19 +518,3 @@ def _answer(question: str, values: list[Any]) -> Result:
         return {"type": "number", "from_name": question, "value": {"number": values[0]}}
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
     return {"type": "choices", "from_name": question, "value": {"choices": texts}}
-
-
-def _shapes(label: DrawnLabel, size: tuple[int, int]) -> Iterator[tuple[str, Result, int]]:
-    """Kind, value and position of every region of a label."""
-    if label.points is not None:
-        for number, (x, y) in enumerate(label.points):
-            if x == x and y == y:
-                yield "keypoint", {"x": 100 * x, "y": 100 * y, "width": 0.5}, number
-    elif label.mask is not None:
-        yield "brush", {"format": "rle", "rle": brush_runs(label.mask(), *size)}, 0
-    elif label.rings:
-        for number, ring in enumerate(label.rings):
-            yield "polygon", {"points": [[100 * x, 100 * y] for x, y in ring], "closed": label.closed}, number
-    else:
-        x, y, width, height = (100 * value for value in label.box or (0.0,) * 4)
-        yield "rectangle", {"x": x, "y": y, "width": width, "height": height, "rotation": 0}, 0

@@ -76,11 +76,6 @@ def field_name(owner: str) -> str:
     return f"annotator_{name}" if not name or name[0].isdigit() else name
 
 
-def assigned_name(field: str) -> str:
-    """The sample field that lists the assigned annotators, beside a field with the labels of all."""
-    return f"{field.removeprefix(names.FRAMES_PREFIX)}_assigned"
-
-
 @dataclass(frozen=True, slots=True)
 class NewField:
     """A field of an import."""
@@ -92,8 +87,10 @@ class NewField:
     is_unread: bool = False  #: whether it lists those some of whose labels could not be read
 
     def labels_of(self, value: Any) -> list[Document]:
-        """The labels in a value of the field."""
-        return [] if self.slot is None else self.slot.labels_in(value)
+        """The labels in a value of the field; none if it is null."""
+        if self.slot is None or value is None:
+            return []
+        return value[self.slot.list_name] if self.slot.list_name else [value]
 
     @property
     def label_path(self) -> str:

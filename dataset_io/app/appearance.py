@@ -37,16 +37,6 @@ def entries(dataset: fo.Dataset) -> list[Entry]:
     return [entry for entry in runs if isinstance(entry, dict) and isinstance(entry.get("run_key"), str)]
 
 
-def set_entry(dataset: fo.Dataset, entry: Entry) -> None:
-    """Show the group and the colours of a run, and remember its entry, in one write."""
-    _show(dataset, [*entries(dataset), entry])
-
-
-def remove_entries(dataset: fo.Dataset, run_keys: Sequence[str]) -> None:
-    """Remove the groups, the colours and the entries of runs."""
-    _show(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
-
-
 def add_path(dataset: fo.Dataset, run_key: str, path: str) -> None:
     """Put a field that a run wrote later into its group of the sidebar, if it has one."""
     runs = entries(dataset)
@@ -54,7 +44,7 @@ def add_path(dataset: fo.Dataset, run_key: str, path: str) -> None:
     for run in grouped:
         run["paths"] = list(dict.fromkeys([*run["paths"], path]))  # may be in the list, but no longer in the sidebar
     if grouped:
-        _show(dataset, runs)
+        show_entries(dataset, runs)
 
 
 def sidebar_groups(dataset: fo.Dataset) -> list[dict[str, Any]]:
@@ -68,7 +58,8 @@ def _state(dataset: fo.Dataset) -> dict[str, Any]:
     return dict(found) if isinstance(found, Mapping) else {}  # somebody may have edited it
 
 
-def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
+def show_entries(dataset: fo.Dataset, runs: list[Entry]) -> None:
+    """Show the groups and the colours of runs, those of others no more, and remember their entries, in one write."""
     while True:  # until nobody changes the settings between reading and writing
         stored = stored_parts(dataset, _PARTS)
         reload_dataset(dataset)
@@ -116,10 +107,11 @@ class _Groups:
 
     def is_same(self, current: Sequence[Mapping[str, Any]] | None, ours: Sequence[Mapping[str, Any]]) -> bool:
         """True if groups are equal, apart from fields of runs and deleted fields."""
-        return self._user_groups(current or ()) == self._user_groups(ours)
-
-    def _user_groups(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-        return [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
+        shown, remembered = (
+            [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
+            for groups in (current or (), ours)
+        )
+        return shown == remembered
 
     def _is_users(self, path: str) -> bool:
         """True if a path belongs to a field that no run wrote."""

@@ -40,7 +40,24 @@ def start_editing(dataset: fo.Dataset, gold: str, fields: Sequence[str], class_n
         while True:  # until nobody changes them between reading and writing
             stored = stored_parts(dataset, (_SCHEMAS, _ACTIVE, _BEFORE))
             schemas, active = _as_before(stored)
-            ours = _schemas(dataset, gold, fields, class_names, schemas)
+            # ours, made from the user's own if there are any
+            declared = [name for name in (gold, *fields) if not dataset.get_field(name).read_only]
+            made: dict[str, Schema] = dataset.generate_label_schemas(declared, scan_samples=False)
+            stored_type: Any = dataset.get_field(gold).document_type
+            _, label_type = list_of(stored_type) or ("", stored_type)
+            model = next((schemas[name] for name in (gold, *fields) if name in schemas), made[gold])
+            chosen = {each["name"]: each for each in model.get("attributes", [])}
+            attributes = [
+                chosen.get(each["name"], each)
+                for each in made[gold]["attributes"]
+                if each["name"] not in names.GOLD_ATTRIBUTES
+                and (each["name"] not in label_type._fields or (model is not made[gold] and each["name"] in chosen))
+            ]
+            classes = sorted({*class_names, *model.get("classes", [])})
+            component = "text" if not classes else "radio" if len(classes) <= _MOST_BUTTONS else "dropdown"
+            gold_schema = {**made[gold], "attributes": attributes, "component": component, "read_only": False}
+            ours: dict[str, Schema] = {gold: {**gold_schema, **({"classes": classes} if classes else {})}}
+            ours |= {name: {**schemas.get(name, made[name]), "read_only": True} for name in fields if name in made}
             shown = [*ours, *(each for each in active if each not in ours)]
             memory = {
                 "schemas": [[name, schemas.get(name), schema] for name, schema in ours.items()],
@@ -75,26 +92,3 @@ def _as_before(stored: dict[str, Any]) -> tuple[dict[str, Schema], list[str]]:
         return schemas, [name for name in were_active if name in schemas]
     added = {name for name, *_ in memory["schemas"] if name not in were_active}
     return schemas, [name for name in active if name in schemas and name not in added]
-
-
-def _schemas(
-    dataset: fo.Dataset, gold: str, fields: Sequence[str], class_names: Sequence[str], stored: dict[str, Schema]
-) -> dict[str, Schema]:
-    """Our label schemas by field, made from the user's schemas if there are any."""
-    declared = [name for name in (gold, *fields) if not dataset.get_field(name).read_only]
-    made: dict[str, Schema] = dataset.generate_label_schemas(declared, scan_samples=False)
-    stored_type: Any = dataset.get_field(gold).document_type
-    _, label_type = list_of(stored_type) or ("", stored_type)
-    model = next((stored[name] for name in (gold, *fields) if name in stored), made[gold])
-    chosen = {each["name"]: each for each in model.get("attributes", [])}
-    attributes = [
-        chosen.get(each["name"], each)
-        for each in made[gold]["attributes"]
-        if each["name"] not in names.GOLD_ATTRIBUTES
-        and (each["name"] not in label_type._fields or (model is not made[gold] and each["name"] in chosen))
-    ]
-    classes = sorted({*class_names, *model.get("classes", [])})
-    component = "text" if not classes else "radio" if len(classes) <= _MOST_BUTTONS else "dropdown"
-    gold_schema = {**made[gold], "attributes": attributes, "component": component, "read_only": False}
-    ours = {gold: {**gold_schema, **({"classes": classes} if classes else {})}}
-    return ours | {name: {**stored.get(name, made[name]), "read_only": True} for name in fields if name in made}

@@ -19,7 +19,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..record.lease import writing
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
-from .appearance import entries, remove_entries, set_entry
+from .appearance import entries, show_entries
 
 ColorBy = Literal["annotator", "verdict", "id"]
 
@@ -74,49 +74,46 @@ def configure_agreement_app(
     """
     settings = AppSettings(sidebar, indexes, color_by)
     with writing(Run(dataset, run_key).dataset) as stored:
-        _configure(open_run_labels(stored, run_key), settings)
+        labels = open_run_labels(stored, run_key)
+        check_settings(labels, settings)
+        remove_app_settings(stored, {labels.run_key})
+        # the fields of a run on samples and frames, in the documented order
+        of_run = labels.run.fields()
+        suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
+        listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
+        later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
+        fields = {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
+        entry: dict[str, Any] = {
+            "run_key": labels.run_key,
+            "settings": dataclasses.asdict(settings),
+            "paths": list(fields) if settings.sidebar else [],
+            "indexes": [],
+        }
+        if settings.indexes:
+            present = set(stored.list_indexes())
+            filtered = [path for path, field in sorted(fields.items()) if isinstance(field, _FILTERED)]
+            entry["indexes"] = [path for path in filtered if "." not in path and path not in present]
+        attribute = labels.config.annotator_attribute  # None if every annotator has a field
+        if settings.color_by is not None and settings.color_by != "annotator":
+            attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
+        if settings.color_by is not None and attribute is not None:
+            entry["attribute"] = attribute
+            entry["fields"] = list(labels.config.fields)
+            colors = _colors(labels, settings.color_by)
+            entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
+        elif settings.color_by == "annotator":
+            entry["field_colors"] = _colors(labels, settings.color_by)
+        if settings != AppSettings():
+            show_entries(stored, [*entries(stored), entry])
+        create_indexes(stored, entry["indexes"])
+        refresh(stored)
     return settings
-
-
-def _configure(labels: RunLabels, settings: AppSettings) -> None:
-    check_settings(labels, settings)
-    remove_app_settings(labels.dataset, {labels.run_key})
-    # the fields of a run on samples and frames, in the documented order
-    of_run = labels.run.fields()
-    suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
-    listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
-    later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
-    fields = {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
-    entry: dict[str, Any] = {
-        "run_key": labels.run_key,
-        "settings": dataclasses.asdict(settings),
-        "paths": list(fields) if settings.sidebar else [],
-        "indexes": [],
-    }
-    if settings.indexes:
-        present = set(labels.dataset.list_indexes())
-        entry["indexes"] = [path for path, field in sorted(fields.items())
-                            if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
-    attribute = labels.config.annotator_attribute  # None if every annotator has a field
-    if settings.color_by is not None and settings.color_by != "annotator":
-        attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
-    if settings.color_by is not None and attribute is not None:
-        entry["attribute"] = attribute
-        entry["fields"] = list(labels.config.fields)
-        colors = _colors(labels, settings.color_by)
-        entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
-    elif settings.color_by == "annotator":
-        entry["field_colors"] = _colors(labels, settings.color_by)
-    if settings != AppSettings():
-        set_entry(labels.dataset, entry)
-    create_indexes(labels.dataset, entry["indexes"])
-    refresh(labels.dataset)
 
 
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
     """The colour of every value, or of every annotator's field; none where the App may choose."""
     if color_by == "annotator" and len(labels.annotators) <= len(names.ANNOTATOR_COLORS):
-        of_annotator = labels.value_of if labels.config.attribute_mode else labels.field_of
+        of_annotator = labels.config.annotator_value if labels.config.attribute_mode else labels.field_of
         return dict(zip(map(of_annotator, labels.annotators), names.ANNOTATOR_COLORS.values(), strict=False))
     return names.VERDICT_COLORS if color_by == "verdict" else {}
 
@@ -136,7 +133,7 @@ def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | No
         if labels.config.attribute_mode:
             is_by_annotator = field.get("colorByAttribute") == labels.config.annotator_attribute
             values = {each["value"]: each["color"] for each in field.get("valueColors") or ()}
-            color = values.get(str(labels.value_of(name))) if is_by_annotator else None
+            color = values.get(str(labels.config.annotator_value(name))) if is_by_annotator else None
         with contextlib.suppress(ValueError):
             ImageColor.getrgb(str(color))
             colors[name] = str(color)
@@ -174,7 +171,7 @@ def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
         for path in entry.get("indexes") or ():
             dataset.drop_index(path)  # does nothing without an index
     if with_runs:
-        remove_entries(dataset, list(run_keys))
+        show_entries(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
 
 
 def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:

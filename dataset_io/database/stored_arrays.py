@@ -32,25 +32,19 @@ def stored_array(stored: Any) -> Any:
     """
     try:
         content = zlib.decompress(stored)
-        array = _ordinary_mask(content)
-        if array is None:
+        # numpy takes longer to read the header than zlib to inflate a mask of 100 x 100 pixels
+        header = _HEADER.match(content)
+        if header is None:
             array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        else:
+            kind, height, width = header.groups()
+            pixels = np.frombuffer(memoryview(content)[header.end() :], kind.decode())
+            array = pixels.reshape(int(height), int(width))
     except UNREADABLE as error:
         raise ValueError(f"A mask must be stored as FiftyOne stores arrays, got something else: {error}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"A mask must hold numbers, got the type {array.dtype}")
     return array
-
-
-def _ordinary_mask(content: bytes) -> Any:
-    """The array of an ordinary instance mask; None for others."""
-    # numpy takes longer to read the header than zlib to inflate a mask of 100 x 100 pixels
-    header = _HEADER.match(content)
-    if header is None:
-        return None
-    kind, height, width = header.groups()
-    pixels = np.frombuffer(memoryview(content)[header.end() :], kind.decode())
-    return pixels.reshape(int(height), int(width))
 
 
 def stored_image(path: str) -> Any:

@@ -281,11 +281,12 @@ class _Step:
             key = drew.get(name)
             if key is not None and right is not None:  # it gets class, geometry or attributes of the right label
                 wanted = opened.corrections(edits.label(key) or {}, right, self._changes)
-                fitting = {
-                    what: values
-                    for what, values in wanted.items()
-                    if edits.fits(key, values) and self._can_hold(key, values)
-                }
+                field, fitting = key.rpartition(" ")[0], dict[str, Stored]()
+                path = opened.fields[field].label_path(f"{self._prefix}{field}")
+                for what, values in wanted.items():  # FiftyOne reads attributes as they are declared
+                    held = (can_hold(self._declared.get(f"{path}.{each}"), value) for each, value in values.items())
+                    if edits.fits(key, values) and all(held):
+                        fitting[what] = values
                 counts["n_unfit"] += len(fitting) < len(wanted)
                 counts.update((name, f"n_{what}") for what in fitting)
                 given = {each: value for values in fitting.values() for each, value in values.items()}
@@ -307,19 +308,13 @@ class _Step:
                 counts[name, "n_added"] += 1
                 values = {each: right[each] for each in ("label", *opened.kind.content) if right.get(each) is not None}
                 if (attribute := labels.config.annotator_attribute) is not None:
-                    value = labels.value_of(name)
+                    value = labels.config.annotator_value(name)
                     values[attribute] = self._values.get(value, value)
                     if value not in self._values and {type(each) for each in self._values.values()} == {int}:
                         with contextlib.suppress(ValueError):  # without labels, among annotators with numbers
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
                 yield {**edits.add(field, new_label(opened.label_type.__name__, values)), "annotator": name}
-
-    def _can_hold(self, key: str, values: Stored) -> bool:
-        """True if FiftyOne can read values in the field of a label, as its attributes are declared."""
-        field = key.rpartition(" ")[0]
-        path = self._opened.fields[field].label_path(f"{self._prefix}{field}")
-        return all(can_hold(self._declared.get(f"{path}.{name}"), value) for name, value in values.items())
 
     @functools.cached_property
     def _values(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ..app.label_schemas import end_editing
 from ..database.fiftyone_private import list_of, reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import is_own_name, refuse_read_only, whole_samples
-from ..labels.stored import all_fields, run_of, type_of
+from ..labels.stored import all_fields, run_of
 from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
@@ -113,7 +113,10 @@ class Gold(GoldField):
                 is_new = path.startswith(inside) and "." not in attribute and attribute not in own
                 if is_new and run_of(path, declared) is None:
                     wanted.setdefault(f"{self.path}{inside_list}{attribute}", declared)
-                    types[f"{self.path}{inside_list}{attribute}"].add(type_of(declared))
+                    # what two fields have in common if each can hold the values of the other; all numbers are alike
+                    kind = fo.FloatField if isinstance(declared, fo.IntField) else type(declared)
+                    inner, document = getattr(declared, "field", None), getattr(declared, "document_type", None)
+                    types[f"{self.path}{inside_list}{attribute}"].add((kind, type(inner), document))
         differing = {path for path, found in types.items() if len(found) > 1}
         wanted = {path: declared for path, declared in wanted.items() if path not in differing}
         wanted |= {f"{self.path}{inside_list}{name}": new_field(spec) for name, spec in names.GOLD_ATTRIBUTES.items()}

@@ -77,7 +77,17 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     """Detections and other labels that stand for physical objects."""
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
-        facts = self._facts = _facts_of_run(source.everybody, known)
+        if known is None:
+            facts = label_facts(source.everybody)
+        else:  # those of all labels of the run, also if the source has only some of them
+            facts = LabelFacts(frozenset(known.details["masks"]), bool(known.details["crowd"]))
+            if source.shard is None:  # of a shard they were found before the run was divided
+                found, everywhere = label_facts(source.everybody), facts
+                if facts != LabelFacts(frozenset(), crowd=False):
+                    everywhere = label_facts(dataclasses.replace(source.everybody, among=None))
+                if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:
+                    raise WholeRunNeededError(WholeRunReason.OTHER_GEOMETRY)
+        self._facts = facts
         self.source = source = with_masks(source, facts)
         self.in_pixels = any(reader.needs_size(source.config) for reader in source.geometry_readers)
         if not self.in_pixels:  # annotators who drew boxes are compared with boxes
@@ -132,7 +142,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels; large masks count as several."""
-        n = sum(len(row[f"id{field}"] or ()) for field in range(len(self._readers)))
+        n = super().load(row)
         if self.in_pixels and n:
             width, height = map(pixels_or_0, row["size"])
             relative = sum(  # total area of bounding boxes, in image sizes
@@ -330,25 +340,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 path = paths[labels.field[label]][labels.position[label]][place]
                 updates[labels.batch.objects.sample[label]][path] = named
         return updates
-
-
-def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
-    """The optional parts of all labels of the run, also if the source has only some of these labels.
-
-    Raises:
-        WholeRunNeededError: if they are no longer those of the run
-    """
-    if known is not None and source.shard is not None:  # found before the run was divided into shards
-        return LabelFacts(frozenset(known.details["masks"]), bool(known.details["crowd"]))
-    found = label_facts(source)
-    if known is None:
-        return found
-    everywhere = facts = LabelFacts(frozenset(known.details["masks"]), bool(known.details["crowd"]))
-    if facts != LabelFacts(frozenset(), crowd=False):
-        everywhere = label_facts(dataclasses.replace(source, among=None))
-    if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:
-        raise WholeRunNeededError(WholeRunReason.OTHER_GEOMETRY)
-    return facts
 
 
 def _in_order(columns: dict[str, NDArray[Any]], label_ids: Sequence[ObjectId], rows: IntArray) -> IntArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,15 +37,16 @@ from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.arguments import writing_to
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Columns, compact, packed
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
+from ..labels.checks import NAMING, document_title
 from ..labels.mask_reading import (
     PHOTOGRAPH,
     MaskShape,
     ReadMask,
-    StoredMask,
     UnusableMaskError,
     check_masks,
     check_same_shape,
@@ -106,7 +107,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source, self._everybody, self.meaning = source, source.everybody, _meaning(source)
         self.is_rgb: bool | None = None if known is None else bool(known.details["is_rgb"])
-        self._key = source.config.run_key
+        self._key, self.codes = source.config.run_key, ClassCodes()
 
     # ---- reading ----
 
@@ -119,25 +120,19 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             check_map_folder(config.map_folder)
         check_roles(self.source)
         _meaning(self._everybody)
-        found = check_masks(self._stored_masks(), self.source.config)
-        self.is_rgb = self.is_rgb if found is None else found
-
-    def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
-        """Title and masks, by field, of every sample with masks."""
-        naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
-        labelled = [{f"{path}._cls": {"$type": "string"}} for path in self._everybody.label_paths]
-        ids = {
-            f"id{field}": {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
-            for field, path in enumerate(self._everybody.label_paths)
-        }
-        found = self.source.aggregate(
-            [{"$match": {"$or": labelled}}, {"$project": {**ids, **self.projection(), **naming}}], batchSize=100
+        paths, fields = self._everybody.label_paths, self._everybody.config.fields
+        wanted = {**self.projection(), **(dict.fromkeys(NAMING, True) if self.source.on_frames else {})}
+        for field, path in enumerate(paths):
+            is_label = {"$eq": [{"$type": f"${path}._cls"}, "string"]}
+            wanted[f"id{field}"] = {"$cond": [is_label, [f"${path}._id"], None]}
+        labelled = {"$or": [{f"{path}._cls": {"$type": "string"}} for path in paths]}
+        rows = self.source.aggregate([{"$match": labelled}, {"$project": wanted}], batchSize=100)
+        masks = (
+            (document_title(row), {fields[k]: (row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)})
+            for row in rows
         )
-        for row in found:
-            fields = self._everybody.config.fields
-            masks = {fields[k]: StoredMask(row[f"mask{k}"], row[f"mask_path{k}"]) for k in self.present(row)}
-            sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
-            yield sample.title, masks
+        found = check_masks(masks, self.source.config)
+        self.is_rgb = self.is_rgb if found is None else found
 
     def projection(self) -> dict[str, Any]:
         """The arrays and paths of the masks."""
@@ -194,39 +189,37 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def _compare(self, row: dict[str, Any]) -> _Compared:
         """Decode and compare the masks of one sample; a single mask is only checked."""
         present, fields = self.present(row), range(len(self.source.kinds))
-        masks: dict[int, ReadMask | MaskShape] = {}
+        masks: dict[int, Any] = {}
         error: UnusableMaskError | None = None
         for field in sorted(present, key=lambda field: field in fields):  # roles first: the last error is kept
-            stored = StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
+            stored = row[f"mask{field}"], row[f"mask_path{field}"]
             try:
-                masks[field] = read_mask(stored) if len(present) >= 2 or field not in fields else mask_shape(stored)
+                masks[field] = read_mask(*stored) if len(present) >= 2 or field not in fields else mask_shape(*stored)
             except UnusableMaskError as problem:
                 error = problem
         own = {field: masks[field] for field in fields if field in masks}
         found = self._compare_annotators(own, sum(field in fields for field in present), error)
-        return self._compare_roles(masks, found) if self.source.roles else found
-
-    def _compare_roles(self, masks: Mapping[int, Any], found: _Compared) -> _Compared:
-        """Add the areas in the masks of roles and of annotators that count."""
+        if not self.source.roles:
+            return found
+        # the areas in the masks of roles and of annotators that count
         source, areas, error = self.source, list[IntArray](), found.error
         config = replace(source.config, boundaries=False)
-        true_masks: list[ReadMask | None] = [masks.get(source.number_read(role)) for role in source.roles]
-        fields = dict(sorted(zip(source.field_annotator, range(len(source.kinds)), strict=True)))
+        field_of = dict(sorted(zip(source.field_annotator, fields, strict=True)))
+        true_masks: list[Any] = [masks.get(source.number_read(role)) for role in source.roles]
         for number, true in enumerate(true_masks):
             if true is None:
                 continue
             for annotator in found.annotators:
-                own, role = masks[fields[annotator]], source.roles[number]
+                field, role = field_of[annotator], source.roles[number]
                 try:
-                    check_same_shape({config.fields[fields[annotator]]: own.shape, role.name: true.shape}, self.is_rgb)
-                    two = self._counted((own.values, true.values), config)
+                    check_same_shape({config.fields[field]: own[field].shape, role.name: true.shape}, self.is_rgb)
+                    two = self._counted((own[field].values, true.values), config)
                 except UnusableMaskError as problem:
                     error = found.error or problem
                 else:  # the role's mask is the last of the two
                     who = np.full((2, len(two.values)), [[number], [annotator]])
                     areas.append(np.stack([*who, two.values, *two.areas, *two.shared], axis=1))
-        present = [true is not None for true in true_masks]
-        return replace(found, error=error, present=present, areas=areas)
+        return replace(found, error=error, present=[true is not None for true in true_masks], areas=areas)
 
     def _counted(self, masks: Sequence[ClassMask], config: AgreementConfig) -> SampleMasks:
         """Compare masks.
@@ -259,7 +252,8 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         if config.disagreement_map:
             disagreement = disagreement_map(values, self.meaning.ignored)
             in_files = config.map_folder is not None
-            heatmap = encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
+            in_png = cv2.imencode(".png", disagreement)[1].tobytes() if in_files else None
+            heatmap = serialize_numpy_array(disagreement) if in_png is None else in_png
         return _Compared(annotators, found, heatmap, n_invalid, error)
 
     # ---- comparing ----
@@ -337,14 +331,6 @@ _NAME = re.compile(r"[0-9a-f]{24}-([0-9a-f]{24})\.png")
 def map_path(folder: str, document_id: object, run_id: str) -> str:
     """Path of the heatmap of a sample, or frame."""
     return os.path.join(folder, f"{document_id}-{run_id}.png")
-
-
-def encoded_map(disagreement: NDArray[np.uint8]) -> bytes:
-    """Encode a heatmap as grayscale PNG; values are numbers of annotators."""
-    done, encoded = cv2.imencode(".png", disagreement)
-    if not done:
-        raise ValueError(f"`disagreement` must be an image, got the shape {disagreement.shape}")
-    return bytes(encoded)
 
 
 def write_map(path: str, content: bytes) -> None:

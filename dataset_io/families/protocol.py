@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement.statistics.codes import CodeNames
+from ...agreement.statistics.codes import ClassCodes, CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -32,11 +31,6 @@ class LabelsRead(Generic[Labels]):
     n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
     #: shape ``(S, R)``, who has a label; None where every annotator has a field
     drew: BoolArray | None = None
-
-    @classmethod
-    def of(cls, labels: Labels, n_samples: int) -> LabelsRead[Labels]:
-        """Labels without any left out."""
-        return cls(labels, *np.zeros((3, n_samples), np.int64))
 
 
 class WholeRunReason(Enum):
@@ -70,6 +64,7 @@ class LabelReader(Protocol[Labels]):
 
     def load(self, row: dict[str, Any]) -> int:
         """Size of a query result in labels, to limit batches."""
+        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.everybody.kinds)))
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Labels]:
         """The labels of query results."""
@@ -77,6 +72,8 @@ class LabelReader(Protocol[Labels]):
 
 class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
     """A family of label types; the report is built from the sum of the records of all batches."""
+
+    codes: ClassCodes  #: the classes that were read; of masks, whose values are no codes, none
 
     def check(self) -> None:
         """Refuse labels that cannot be compared, before anything is written."""
@@ -94,8 +91,8 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
         """The context of the report."""
 
     def code_names(self) -> CodeNames:
-        """Meaning of the codes in the records, so far."""
-        return CodeNames()
+        """Meaning of the codes in the records, so far: the classes that were read."""
+        return CodeNames(self.codes.looked_up())
 
 
 def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:

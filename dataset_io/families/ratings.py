@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...agreement.ratings.compute import (
 )
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import value_name
-from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames, is_number
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes, is_number
 from ...agreement.statistics.records import packed, uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import FloatArray
@@ -59,6 +59,8 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source, self._everybody = source, source.everybody
         self.numbers = source.kinds[0].is_number
+        self._is_usable: Callable[[object], bool] = is_comparable if self.numbers else is_class
+        self._requirement = _NUMBERS_REQUIRED if self.numbers else _CLASSES_REQUIRED
         self._level = level_of(source.config, numbers=self.numbers)
         self.codes = ClassCodes(source.config.aliases, () if known is None else known.names_of_codes)
         self._class_names: list[str] = []
@@ -88,14 +90,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             aliases = {} if self.numbers else self.source.config.aliases
             check_listed({aliases.get(name, name) for name in found}, self.source.config)
         check_roles(self.source)
-
-    def _is_usable(self, value: Any) -> bool:
-        """True if a rating can be compared."""
-        return is_comparable(value) if self.numbers else is_class(value)
-
-    @property
-    def _requirement(self) -> str:
-        return _NUMBERS_REQUIRED if self.numbers else _CLASSES_REQUIRED
 
     def _conspicuous(self) -> Iterator[tuple[str, Any]]:
         """Sample and value of all ratings on samples with a negative or possibly unusable rating."""
@@ -204,10 +198,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
         return report_context(self.source, run, self.codes.names(), details={"numbers": self.numbers})
-
-    def code_names(self) -> CodeNames:
-        """The classes that were read so far."""
-        return CodeNames(self.codes.looked_up())
 
     # ---- writing ----
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...agreement.disputes.costs import pair_costs
 from ...agreement.matching.verdicts import MOST_NAMED, verdict_names, who_left_out
 from ...agreement.settings.options import value_name
-from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes
 from ...agreement.statistics.records import id_texts, packed, uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...agreement.tags.compute import TagAgreement, TagRecords, compute_tags, first_labels, record_tags
@@ -70,10 +70,6 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             projection["assigned"] = f"${config.assigned_field}"
         return projection
 
-    def load(self, row: dict[str, Any]) -> int:
-        """Number of labels."""
-        return sum(len(row[f"id{field}"] or ()) for field in range(len(self._everybody.kinds)))
-
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[TagLabels]:
         """The tags of query results."""
         parts = []
@@ -127,10 +123,6 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
         return report_context(self.source, run, self.codes.names())
-
-    def code_names(self) -> CodeNames:
-        """The classes that were read so far."""
-        return CodeNames(self.codes.looked_up())
 
     # ---- writing ----
 

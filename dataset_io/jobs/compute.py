@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import fiftyone as fo
@@ -347,15 +346,9 @@ def update_agreement(
     return with_samples(report, run.dataset)
 
 
-@dataclass(frozen=True, slots=True)
-class _Updated:
-    """New results of a run."""
-
-    family: LabelFamily[Any, Any]  #: compared the samples
-    compared: Compared
-    noticed: Counter[str]
-    gone: NDArray[np.bytes_]  #: keys of samples that have no results any more
-    facts: Mapping[str, Any] | None = None  #: what the run compared, where that may be another thing than before
+#: new results of a run: the family that compared the samples, the records, what was noticed, keys of the samples that
+#: have no results any more, and what the run compared, where that may be another thing than before
+_Updated = tuple[LabelFamily[Any, Any], Compared, Counter[str], NDArray[np.bytes_], Mapping[str, Any] | None]
 
 
 def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progress, started: float) -> AgreementReport:
@@ -365,7 +358,11 @@ def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progres
         loaded, record = run.records(), run.config
         run = Run(dataset, run.key, record["results_id"])
         read = new_changes_record(dataset)
-        run.begin_update(new_id)
+        run.require_current()
+        left = run.config.get("updating")  # results that an interrupted update left
+        run.update(updating=new_id)
+        if isinstance(left, str) and ObjectId.is_valid(left):
+            delete_files(left)
     try:
         with rare_collections():
             found = compare(run, loaded, progress)
@@ -373,11 +370,12 @@ def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progres
                 run.end_update(new_id, read)
                 return loaded.report
             # samples that are still in the dataset, but no longer in the view of the run
-            source, query = found.family.source, {"_id": {"$in": ids_of(found.gone)}}
-            still_there = sample_collection(dataset).find(query, {"_id": True}) if len(found.gone) else ()
+            family, compared, noticed, gone, facts = found
+            source, query = family.source, {"_id": {"$in": ids_of(gone)}}
+            still_there = sample_collection(dataset).find(query, {"_id": True}) if len(gone) else ()
             if left := [row["_id"] for row in still_there]:
                 unset_values(dataset, list(source.fields_written(source.config.run_key)), left)
-            report, store = reported(found.family, found.compared, found.noticed, started=started)
+            report, store = reported(family, compared, noticed, started=started)
             run.store(
                 report,
                 store,
@@ -386,7 +384,7 @@ def _update(run: Run, compare: Callable[..., _Updated | None], progress: Progres
                 new_id=new_id,
                 read=read,
                 named=source.run_id,
-                facts=found.facts,
+                facts=facts,
             )
             with writing(dataset):  # of fields that somebody deleted or renamed meanwhile
                 unset_undeclared(dataset, list(source.fields_written(source.config.run_key)))
@@ -413,7 +411,7 @@ def _all_again(run: Run, loaded: OpenRecords, progress: Progress) -> _Updated:
     if compared is None:
         raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
     gone = np.setdiff1d(loaded.index.sample_keys(), SampleIndex.of_records(compared.records).sample_keys())
-    return _Updated(family, compared, noticed, gone, compared_facts(source))
+    return family, compared, noticed, gone, compared_facts(source)
 
 
 def _changed_alone(run: Run, loaded: OpenRecords, progress: Progress) -> _Updated | None:
@@ -444,14 +442,15 @@ def _changed_alone(run: Run, loaded: OpenRecords, progress: Progress) -> _Update
     if len(now) < len(found) and source.on_frames:
         raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
     before = np.unique(rows)
-    again = np.union1d(np.intersect1d(now, sample_keys(changes.samples)), np.setdiff1d(now, before))
+    again = np.union1d(np.intersect1d(now, sample_keys(changes[0])), np.setdiff1d(now, before))
     kept = np.isin(rows, np.setdiff1d(now, again))
     if not len(again) and kept.all():
         return None
     family = _family(source, loaded, tuple(ids_of(again)))
     new, noticed = settle(family, run.require_current, progress, again=True)
     noticed["n_repeated"], noticed["n_videos"] = len(found) - len(now), len(now)
-    return _Updated(family, _with_the_others(family, new, loaded, kept), noticed, np.setdiff1d(before, now))
+    compared = _with_the_others(family, new, loaded, kept)
+    return family, compared, noticed, np.setdiff1d(before, now), None
 
 
 def _family(source: Source, loaded: OpenRecords, again: tuple[ObjectId, ...]) -> LabelFamily[Any, Any]:

@@ -71,50 +71,48 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         AgreementInputError: if there is no such completed run, or the new key is not free
     """
     run = Run(dataset, run_key)
-    with writing(run.dataset):
-        _rename(run, new_run_key)
+    with writing(run.dataset) as dataset:
+        run.require()
+        config = run.config
+        if config.get("status") != COMPLETED:
+            raise AgreementInputError(
+                f"Only a completed run can be renamed, got {run_key!r} with the status {config.get('status')!r}"
+            )
+        renamed = check_rename(dataset, run_key, new_run_key)
+        check_not_in_database(dataset, new_run_key, renamed.values())
+        saved, settings = views_of_renamed(dataset, run_key, new_run_key), app_settings_of(dataset, run_key)
+        check_view_names(dataset, run_key, saved)
 
-
-def _rename(run: Run, new_run_key: str) -> None:
-    dataset, run_key = run.dataset, run.key
-    run.require()
-    config = run.config
-    if config.get("status") != COMPLETED:
-        raise AgreementInputError(
-            f"Only a completed run can be renamed, got {run_key!r} with the status {config.get('status')!r}"
+        # saved views and App settings refer to the old names: remove them, and create them again at the end
+        field_key = run.field_key
+        remove_saved_views(dataset, {run_key, field_key})
+        remove_app_settings(dataset, {run_key, field_key})
+        old, new = list(renamed), list(renamed.values())
+        run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
+        fields = {path: dataset.get_field(before).copy() for before, path in renamed.items()}
+        for field in fields.values():
+            field.info = {names.RUN_METHOD: new_run_key}
+        declare(dataset, fields)
+        for place in places(dataset, old):
+            inner = {path: renamed[place.prefix + path].removeprefix(place.prefix) for path in place.paths}
+            _rename_values(dataset, place, inner)
+        rename_in_app(dataset, renamed)
+        delete_fields(dataset, fields_marked(dataset, field_key))
+        dataset.rename_run(run_key, new_run_key)
+        Run(dataset, new_run_key).update(
+            status=COMPLETED,
+            renaming_to=None,
+            fields_written=new,
+            options={**config["options"], "run_key": new_run_key},
         )
-    renamed = check_rename(dataset, run_key, new_run_key)
-    check_not_in_database(dataset, new_run_key, renamed.values())
-    saved, settings = views_of_renamed(dataset, run_key, new_run_key), app_settings_of(dataset, run_key)
-    check_view_names(dataset, run_key, saved)
-
-    # saved views and App settings refer to the old names: remove them, and create them again at the end
-    field_key = run.field_key
-    remove_saved_views(dataset, {run_key, field_key})
-    remove_app_settings(dataset, {run_key, field_key})
-    old, new = list(renamed), list(renamed.values())
-    run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
-    fields = {path: dataset.get_field(before).copy() for before, path in renamed.items()}
-    for field in fields.values():
-        field.info = {names.RUN_METHOD: new_run_key}
-    declare(dataset, fields)
-    for place in places(dataset, old):
-        inner = {path: renamed[place.prefix + path].removeprefix(place.prefix) for path in place.paths}
-        _rename_values(dataset, place, inner)
-    rename_in_app(dataset, renamed)
-    delete_fields(dataset, fields_marked(dataset, field_key))
-    dataset.rename_run(run_key, new_run_key)
-    Run(dataset, new_run_key).update(
-        status=COMPLETED, renaming_to=None, fields_written=new, options={**config["options"], "run_key": new_run_key}
-    )
-    # create the saved views and App settings again, if their labels still exist
-    try:
-        save_views(dataset, new_run_key, saved)
-        if settings != AppSettings():
-            configure_agreement_app(dataset, new_run_key, **dataclasses.asdict(settings))
-    except AgreementInputError as error:
-        logger.warning("Saved views and settings of the App were left out: %s", error)
-    refresh(dataset)
+        # create the saved views and App settings again, if their labels still exist
+        try:
+            save_views(dataset, new_run_key, saved)
+            if settings != AppSettings():
+                configure_agreement_app(dataset, new_run_key, **dataclasses.asdict(settings))
+        except AgreementInputError as error:
+            logger.warning("Saved views and settings of the App were left out: %s", error)
+        refresh(dataset)
 
 
 def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:

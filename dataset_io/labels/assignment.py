@@ -136,7 +136,13 @@ def assigned_annotators(
         return Assignment(assigned, assigned, n_added, drew[:, :n], present)
     by_list = label_lists(source, samples) != NO_LIST
     if source.on_frames and not config.attribute_mode:
-        _assign_whole_videos(by_list, rows, source.field_annotator)
+        # everybody who labelled a video is assigned to all of its frames that have any label list: importers write
+        # lists only on frames with labels, so an empty frame cannot be told from one that the annotator never got
+        owners = np.array(source.field_annotator)
+        for k in np.flatnonzero(by_list.any(axis=1)).tolist():
+            labelled = rows[k]["labelled"]
+            if labelled is not None:  # the fields of roles follow
+                by_list[k, owners[labelled[: len(owners)]]] = True
     drew_nothing, none = source.null_means_nothing, np.zeros(len(samples), np.int64)
     return Assignment(by_list | drew_nothing, by_list | ~drew_nothing, none, drew[:, :n], present)
 
@@ -191,17 +197,3 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
         FieldCounts(AnnotatorLists(name, found["n"] - empty - null, empty, null), found.get(f"labels{field}", 0))
         for field, (name, (empty, null)) in enumerate(zip(kinds, counts, strict=True))
     ]
-
-
-def _assign_whole_videos(assigned: BoolArray, rows: Sequence[dict[str, Any]], field_annotator: Sequence[int]) -> None:
-    """Assign everybody who labelled a video to all of its frames that have any label list.
-
-    Importers write label lists only on frames with labels, so an empty frame cannot be told apart from a frame that
-    the annotator never got.
-    """
-    looked_at = assigned.any(axis=1)
-    for k in np.flatnonzero(looked_at).tolist():
-        labelled = rows[k]["labelled"]
-        if labelled is not None:
-            own = labelled[: len(field_annotator)]  # the fields of roles follow
-            assigned[k, np.asarray(field_annotator)[own]] = True

@@ -19,7 +19,7 @@ from ...agreement.settings.errors import AgreementInputError, did_you_mean, show
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import MISSING, ClassCodes, attribute_error
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from .geometry_readers import LARGEST, is_usable_box, lies_outside, outside_boxes
+from .geometry_readers import LARGEST, LARGEST_SHARE, is_usable_box, lies_outside
 from .source import Source, annotators_found
 from .stored import MOST_BYTES, NoRoomError, frame_title, of_each_label
 
@@ -198,11 +198,14 @@ def _labels_where(source: Source) -> Iterator[tuple[Any, str, int]]:
     If unusable labels are left out (``invalid="skip"``), of samples that have a box outside of the image.
     """
     config = source.config
+    outside: dict[str, Any] = {
+        "$or": [{"bounding_box": {"$gt": LARGEST_SHARE}}, {"bounding_box": {"$lt": -LARGEST_SHARE}}]
+    }
     every: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}, {"label": {"$type": NOT_COMPARED}}]
     conditions: list[dict[str, Any]] = []
     for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True)):
         has_boxes = kind.geometry is not None and "bounding_box" in kind.geometry.columns.values()
-        wanted = [outside_boxes()] if has_boxes else []
+        wanted = [outside] if has_boxes else []  # any of the four numbers, as :func:`lies_outside`
         if config.invalid == "error":
             wanted += [*every, *([] if kind.geometry is None else [kind.geometry.unusable(config)])]
             wanted += [] if (attribute := source.naming(field)) is None else [{attribute: None}]

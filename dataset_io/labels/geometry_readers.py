@@ -21,7 +21,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 LARGEST = 1e9
 
 #: largest coordinate in shares of the image, with room for rounding errors
-_LARGEST_SHARE = 1.0 + 1e-6
+LARGEST_SHARE = 1.0 + 1e-6
 
 #: requirement of a box, for messages
 BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of at least 0"
@@ -116,12 +116,7 @@ def is_usable_box(box: object) -> bool:
 
 def lies_outside(box: Sequence[float]) -> bool:
     """True if a box ``(x, y, width, height)`` is beyond its image, as those in pixels are: a number exceeds 1."""
-    return max(map(abs, box)) > _LARGEST_SHARE
-
-
-def outside_boxes() -> dict[str, Any]:
-    """A query for labels whose box :func:`lies_outside`: any of its four numbers."""
-    return {"$or": [{"bounding_box": {"$gt": _LARGEST_SHARE}}, {"bounding_box": {"$lt": -_LARGEST_SHARE}}]}
+    return max(map(abs, box)) > LARGEST_SHARE
 
 
 def is_finite(value: object, largest: float = LARGEST) -> bool:
@@ -211,8 +206,10 @@ class KeypointReader(GeometryReader):
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """True if all points are two numbers or nan, at least one is labelled, and their number is right."""
-        points = label.get("points")
-        return are_usable_keypoints(points, number_of_points(config)) and _has_size(points, config)
+        points: Any = label.get("points")
+        usable = are_usable_keypoints(points, number_of_points(config))
+        # a single point has no size by which a distance could be small or large
+        return usable and (config.point_radius is not None or len(points) > 1)
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Yes: relative coordinates distort distances on images that are not square."""
@@ -225,15 +222,11 @@ class KeypointReader(GeometryReader):
         if size_px is None:
             raise ValueError("`size_px` must be given to measure distances, got None")
         points, usable = read_keypoints(values["points"], number_of_points(config))
-        stored = zip(values["points"], usable.tolist(), strict=True)
-        usable = np.fromiter((ok and _has_size(each, config) for each, ok in stored), np.bool_, len(usable))
+        if config.point_radius is None:
+            stored = zip(values["points"], usable.tolist(), strict=True)
+            usable = np.fromiter((ok and len(each) > 1 for each, ok in stored), np.bool_, len(usable))
         points = np.where(usable[:, None, None], points, np.nan) * size_px[:, None, :]
         return Keypoints(points, config.point_sigmas, config.radius_px(size_px)), usable
-
-
-def _has_size(points: Any, config: AgreementConfig) -> bool:
-    """False for a single point without a radius: it has no size by which a distance could be small or large."""
-    return config.point_radius is not None or len(points) > 1
 
 
 def number_of_points(config: AgreementConfig) -> int | None:
@@ -244,41 +237,34 @@ def number_of_points(config: AgreementConfig) -> int | None:
 
 def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray, BoolArray]:
     """Stored keypoints of ``N`` objects as ``(N, L, 2)``, nan where not labelled, and which are usable ``(N,)``."""
+    usable: BoolArray | None = None
     try:
         counts = np.fromiter(map(len, values), np.int64, len(values))
         every = list(chain.from_iterable(values))
-        if set(map(len, every)) <= {2} and set(map(type, chain.from_iterable(every))) <= {float, int}:
-            coordinates = np.fromiter(chain.from_iterable(every), np.float64, 2 * len(every)).reshape(-1, 2)
-            if not (np.abs(coordinates) > LARGEST).any():
-                points = _padded(coordinates, counts)
-                usable: BoolArray = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
-                if n_points is not None:
-                    usable &= counts == n_points
-                return _resized(np.where(usable[:, None, None], points, np.nan), n_points), usable
-    except (TypeError, ValueError):
-        pass  # not all are numbers: check one by one
-    usable = np.fromiter((are_usable_keypoints(points, n_points) for points in values), np.bool_, len(values))
-    kept = [points if ok else [] for points, ok in zip(values, usable.tolist(), strict=True)]
-    flat = chain.from_iterable(chain.from_iterable(kept))
-    coordinates = np.fromiter((math.nan if value is None else value for value in flat), np.float64).reshape(-1, 2)
-    counts = np.fromiter(map(len, kept), np.int64, len(kept))
-    return _resized(_padded(coordinates, counts), n_points), usable
-
-
-def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
-    """The points of every object ``(N, L, 2)``, padded with nan to the largest number of points."""
+        if set(map(len, every)) - {2} or set(map(type, chain.from_iterable(every))) - {float, int}:
+            raise ValueError("not all are pairs of numbers")
+        coordinates = np.fromiter(chain.from_iterable(every), np.float64, 2 * len(every)).reshape(-1, 2)
+        if (np.abs(coordinates) > LARGEST).any():
+            raise ValueError("not all are finite")
+    except (TypeError, ValueError):  # check one by one
+        usable = np.fromiter((are_usable_keypoints(points, n_points) for points in values), np.bool_, len(values))
+        kept = [points if ok else [] for points, ok in zip(values, usable.tolist(), strict=True)]
+        flat = chain.from_iterable(chain.from_iterable(kept))
+        coordinates = np.fromiter((math.nan if value is None else value for value in flat), np.float64).reshape(-1, 2)
+        counts = np.fromiter(map(len, kept), np.int64, len(kept))
+    # padded with nan to the largest number of points
     points = np.full((len(counts), int(counts.max(initial=0)), 2), np.nan)
     column = np.arange(len(coordinates)) - np.repeat(np.cumsum(counts) - counts, counts)
     points[np.repeat(np.arange(len(counts)), counts), column] = coordinates
-    return points
-
-
-def _resized(points: FloatArray, n_points: int | None) -> FloatArray:
-    """The points with as many columns as there are constants; points of unusable objects are nan anyway."""
-    if n_points is None:
-        return points
-    n_absent = max(0, n_points - points.shape[1])
-    return np.pad(points[:, :n_points], ((0, 0), (0, n_absent), (0, 0)), constant_values=np.nan)
+    if usable is None:
+        usable = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
+        if n_points is not None:
+            usable &= counts == n_points
+        points = np.where(usable[:, None, None], points, np.nan)
+    if n_points is not None:  # as many columns as there are constants; points of unusable objects are nan anyway
+        n_absent = max(0, n_points - points.shape[1])
+        points = np.pad(points[:, :n_points], ((0, 0), (0, n_absent), (0, 0)), constant_values=np.nan)
+    return points, usable
 
 
 def are_usable_keypoints(points: object, n_points: int | None) -> bool:

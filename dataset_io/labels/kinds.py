@@ -48,11 +48,6 @@ class LabelKind:
         return "IoU of circles" if self.measure == "OKS" and config.point_radius is not None else self.measure
 
     @property
-    def is_temporal(self) -> bool:
-        """True if an object is a time interval of a video, which FiftyOne shows as a clip instead of a patch."""
-        return self.stored is fol.TemporalDetections
-
-    @property
     def compared_as(self) -> str:
         """Name stored with a run; only runs with the same name can be compared."""
         return "numbers" if self.is_number else self.family.name

@@ -45,14 +45,6 @@ class UnusableMaskError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredMask:
-    """A stored mask: an array or a file path; as in FiftyOne, the array wins."""
-
-    array: Any  #: bytes
-    path: Any  #: text
-
-
-@dataclass(frozen=True, slots=True)
 class MaskShape:
     """Size of a mask in pixels, and whether its values are colours."""
 
@@ -75,19 +67,19 @@ class ReadMask:
         return MaskShape(height, width, self.is_rgb)
 
 
-def read_mask(stored: StoredMask) -> ReadMask:
-    """The values of a mask.
+def read_mask(array: Any, path: Any) -> ReadMask:
+    """The values of a mask, stored as an array (bytes) or at a path; as in FiftyOne, the array wins.
 
     Raises:
         UnusableMaskError: if its file does not exist, or is not a mask with an integer or a colour for every pixel
     """
-    if stored.array is not None:
+    if array is not None:
         try:
-            pixels: Any = stored_array(stored.array)
+            pixels: Any = stored_array(array)
         except ValueError as error:
             raise UnusableMaskError(f"one is not stored as FiftyOne stores arrays ({error})") from error
     else:
-        path = _existing(stored.path)
+        path = _existing(path)
         try:
             pixels = stored_image(path)
         except ValueError as error:
@@ -128,14 +120,14 @@ def _are_integers(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8)
 
 
-def mask_shape(stored: StoredMask) -> MaskShape:
+def mask_shape(array: Any, path: Any) -> MaskShape:
     """Size and kind of a mask, from its first and last bytes if possible; else the whole mask is read.
 
     Raises:
         UnusableMaskError: if its file does not exist, or the part that was read is not a mask
     """
-    shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
-    return shape if shape is not None else read_mask(stored).shape
+    shape = _shape_of_png(_existing(path)) if array is None else _shape_of_array(array)
+    return shape if shape is not None else read_mask(array, path).shape
 
 
 def _shape_of_png(path: str) -> MaskShape | None:
@@ -168,18 +160,18 @@ def _shape_of_array(stored: Any) -> MaskShape | None:
     return MaskShape(shape[0], shape[1], is_rgb=False) if usable else None
 
 
-def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config: AgreementConfig) -> bool | None:
+def check_masks(samples: Iterable[tuple[str, Mapping[str, tuple[Any, Any]]]], config: AgreementConfig) -> bool | None:
     """Refuse masks that cannot be compared; returns whether they are in colour (None if there are none).
 
     Args:
-        samples: title and masks, by field, of every sample
+        samples: title and masks (array and path), by field, of every sample
         config: the options; ``invalid="skip"`` leaves out unusable masks, and all masks of samples whose masks do not
             match; but either all masks of the dataset must be in colour, or none
     """
     problems: list[tuple[str, UnusableMaskError]] = []
     first: dict[bool, tuple[str, str]] = {}
     for title, masks in samples:
-        found = {field: _shape_of(stored) for field, stored in masks.items()}
+        found = {field: _shape_of(*stored) for field, stored in masks.items()}
         problems += [(title, error) for error in found.values() if isinstance(error, UnusableMaskError)]
         shapes = {field: shape for field, shape in found.items() if isinstance(shape, MaskShape)}
         try:
@@ -200,9 +192,9 @@ def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config:
     return next(iter(first), None)
 
 
-def _shape_of(stored: StoredMask) -> MaskShape | UnusableMaskError:
+def _shape_of(array: Any, path: Any) -> MaskShape | UnusableMaskError:
     try:
-        return mask_shape(stored)
+        return mask_shape(array, path)
     except UnusableMaskError as error:
         return error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -235,13 +235,6 @@ class Source:
         stages = [*self._only(self.on_frames), *stages]
         return self.collection.aggregate(stages, allowDiskUse=True, **options)
 
-    @property
-    def shard_key(self) -> str:
-        """Path in a document of the id by which shards are formed: that of its group, of its video, or its own."""
-        if self.on_frames:
-            return "_sample_id"
-        return "_id" if self.dataset.group_field is None else f"{self.dataset.group_field}._id"
-
     def _only(self, on_frames: bool) -> list[dict[str, Any]]:
         if self.shard is not None:
             return self.shard.stages("_id" if self.on_frames and not on_frames else self.shard.key)
@@ -271,7 +264,8 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, writes: b
         writes: whether something is written on the labels
 
     Raises:
-        AgreementInputError: if the samples, a field or its type cannot be used
+        AgreementInputError: if the samples, a field or its type cannot be used, ``no_labels`` names somebody else than
+            an annotator, or ``assigned_field`` lists none of them
     """
     check_samples(samples)
     samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
@@ -283,34 +277,39 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, writes: b
         refuse_read_only(stored_dataset(samples), sorted({path for pair in with_labels for path in pair}))
     if source.on_frames and not source.count():
         raise AgreementInputError(f"Agreement needs frames, got videos without any in {stored_dataset(samples).name!r}")
-    if config.assigned_field is not None:
-        _check_assigned_field(samples, config.assigned_field)
-    if not config.attribute_mode:
-        return _with_known_names(recorded_source(samples, config, source.kinds, tuple(sorted(config.annotators))))
-    found = annotators_found(source)
-    values = [value for value in found if not config.annotators or value in config.annotators]
-    named = sorted(zip(config.annotator_names(values), values, strict=True))
-    return _with_known_names(
-        dataclasses.replace(
+    if (assigned := config.assigned_field) is not None:
+        field = samples.get_field(assigned)
+        if field is None or "." in assigned:
+            schema = {
+                path: kind for path, kind in samples.get_field_schema().items() if path not in own_fields(samples)
+            }
+            known = [path for path, kind in schema.items() if isinstance(kind, fo.ListField | fo.StringField)]
+            raise AgreementInputError(
+                f"`assigned_field` must be a sample field with a list of names, got {assigned!r}, which does not exist"
+                f"{did_you_mean(assigned, known)}"
+            )
+        if not isinstance(field, fo.ListField | fo.StringField):
+            raise AgreementInputError(
+                f"`assigned_field` must be a sample field with a list of names, got {assigned!r} with "
+                f"{_type_name(field)}"
+            )
+    if config.attribute_mode:
+        found = annotators_found(source)
+        values = [value for value in found if not config.annotators or value in config.annotators]
+        named = sorted(zip(config.annotator_names(values), values, strict=True))
+        source = dataclasses.replace(
             source, annotators=tuple(name for name, _ in named), annotator_values=tuple(value for _, value in named)
         )
-    )
-
-
-def _with_known_names(source: Source) -> Source:
-    """Check that ``no_labels`` and the lists of assigned annotators name annotators of the source; returns it.
-
-    Raises:
-        AgreementInputError: if ``no_labels`` names somebody else, or ``assigned_field`` none of the annotators
-    """
-    known, field = source.number_of_name, source.config.assigned_field
-    check_named(source.config.no_labels, known)
-    if field is not None and not source.config.attribute_mode:
-        listed = _listed_names(source, field)
-        if listed and not listed & known.keys():
+    else:
+        source = recorded_source(samples, config, source.kinds, tuple(sorted(config.annotators)))
+    numbers = source.number_of_name
+    check_named(config.no_labels, numbers)
+    if assigned is not None and not config.attribute_mode:
+        listed = _distinct(source.aggregate_samples, assigned)
+        if listed and not listed & numbers.keys():
             raise AgreementInputError(
-                f"`assigned_field` must list annotators or their fields ({shown(sorted(known))}), got {field!r} with "
-                f"{shown(sorted(listed))}"
+                f"`assigned_field` must list annotators or their fields ({shown(sorted(numbers))}), got {assigned!r} "
+                f"with {shown(sorted(listed))}"
             )
     return source
 
@@ -534,21 +533,6 @@ def _type_name(field: fo.Field) -> str:
     return document.__name__ if document is not None else type(field).__name__
 
 
-def _check_assigned_field(samples: SampleCollection, name: str) -> None:
-    field = samples.get_field(name)
-    if field is None or "." in name:
-        known = [path for path, kind in samples.get_field_schema().items()
-                 if isinstance(kind, fo.ListField | fo.StringField) and path not in own_fields(samples)]  # fmt: skip
-        raise AgreementInputError(
-            f"`assigned_field` must be a sample field with a list of names, got {name!r}, which does not exist"
-            f"{did_you_mean(name, known)}"
-        )
-    if not isinstance(field, fo.ListField | fo.StringField):
-        raise AgreementInputError(
-            f"`assigned_field` must be a sample field with a list of names, got {name!r} with {_type_name(field)}"
-        )
-
-
 def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of all annotators on labels and in the assigned lists, sorted; not those of roles."""
     return tuple(name for name in values_found(source) if name not in source.config.roles)
@@ -557,20 +541,19 @@ def annotators_found(source: Source) -> tuple[str, ...]:
 def values_found(source: Source) -> tuple[str, ...]:
     """All values of the attribute on labels and in the assigned lists, sorted."""
     config = source.config
-    found = list(source.aggregate(_values_of(f"${source.label_paths[0]}.{config.annotator_attribute}")))
-    names_found = {value_name(entry["_id"]) for entry in found if entry["_id"] is not None}
+    found = _distinct(source.aggregate, f"{source.label_paths[0]}.{config.annotator_attribute}")
     if config.assigned_field is not None:
-        names_found |= _listed_names(source, config.assigned_field)
-    return tuple(sorted(names_found))
+        found |= _distinct(source.aggregate_samples, config.assigned_field)
+    return tuple(sorted(found))
 
 
-def _listed_names(source: Source, assigned_field: str) -> set[str]:
-    """All names in the field with the assigned annotators."""
-    found = source.aggregate_samples(_values_of(f"${assigned_field}"))
-    return {value_name(entry["_id"]) for entry in found if entry["_id"] is not None}
-
-
-def _values_of(path: str) -> list[dict[str, Any]]:
-    """Stages that return the distinct values at a path (elements of lists)."""
-    as_list = {"$cond": [{"$isArray": path}, path, {"$cond": [{"$gt": [path, None]}, [path], []]}]}
-    return [{"$project": {"names": as_list}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]
+def _distinct(aggregate: Callable[[list[dict[str, Any]]], Any], path: str) -> set[str]:
+    """Names of all values at a path, or in the lists there, of the documents of an aggregation."""
+    held = f"${path}"
+    as_list = {"$cond": [{"$isArray": held}, held, {"$cond": [{"$gt": [held, None]}, [held], []]}]}
+    stages: list[dict[str, Any]] = [
+        {"$project": {"names": as_list}},
+        {"$unwind": "$names"},
+        {"$group": {"_id": "$names"}},
+    ]
+    return {value_name(entry["_id"]) for entry in aggregate(stages) if entry["_id"] is not None}

@@ -81,12 +81,6 @@ def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
     return fields
 
 
-def type_of(declared: fo.Field) -> tuple[Any, ...]:
-    """What two declared fields have in common if each can hold the values of the other; all numbers are alike."""
-    kind = fo.FloatField if isinstance(declared, fo.IntField) else type(declared)
-    return kind, type(getattr(declared, "field", None)), getattr(declared, "document_type", None)
-
-
 def can_hold(declared: fo.Field | None, value: Any) -> bool:
     """True if FiftyOne can read a stored value of a field; embedded documents and arrays are not looked into."""
     inner = declared
@@ -153,12 +147,6 @@ class StoredSample:
     group_id: ObjectId | None = None  #: id of the group that a sample belongs to
     video_modified_at: datetime | None = None  #: time stamp of the sample that a frame belongs to
 
-    def is_unchanged(self, other: StoredSample | None) -> bool:
-        """True if another state of the sample has the same time stamp and labels; None: it was deleted."""
-        if other is None:
-            return False
-        return other.last_modified_at == self.last_modified_at and other.label_ids == self.label_ids
-
     @property
     def title(self) -> str:
         """Name of the sample or frame in messages."""
@@ -171,11 +159,6 @@ _EPOCH, _MILLISECOND = datetime(1970, 1, 1), timedelta(milliseconds=1)
 def milliseconds(stamp: datetime | None) -> int:
     """A time stamp as the database stores it, in milliseconds since 1970; -1 for none."""
     return -1 if stamp is None else (stamp - _EPOCH) // _MILLISECOND
-
-
-def time_of(stamp: int) -> datetime:
-    """The time stamp from milliseconds since 1970; inverse of :func:`milliseconds`."""
-    return _EPOCH + stamp * _MILLISECOND
 
 
 def frame_title(video_id: object, frame_number: object) -> str:

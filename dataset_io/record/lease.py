@@ -39,14 +39,8 @@ PATIENCE_SECONDS = 300.0
 _PAUSES = (0.01, 0.25)
 
 
-class _Held(threading.local):
-    """Leases that this thread holds, by dataset; it may ask for one of them again."""
-
-    def __init__(self) -> None:
-        self.owners: dict[ObjectId, str] = {}
-
-
-_held = _Held()
+#: owners of the leases that are held, by thread and dataset; a thread may ask again for one that it holds
+_held: dict[tuple[int, ObjectId], str] = {}
 
 
 @contextlib.contextmanager
@@ -61,21 +55,27 @@ def writing(samples: fo.Dataset) -> Iterator[fo.Dataset]:
     """
     dataset = root_dataset(samples)
     key = dataset_id(dataset)
-    if key in _held.owners:
+    held = (threading.get_ident(), key)
+    if held in _held:
         yield dataset
         return
     owner = _acquire(dataset, key)
-    _held.owners[key] = owner
+    _held[held] = owner
     ended = threading.Event()
-    renewal = threading.Thread(target=_renew, args=(key, owner, ended), name="agreement-lease", daemon=True)
-    renewal.start()
+
+    def renew() -> None:  # errors are left to the thread that holds the lease
+        while not ended.wait(RENEWAL_SECONDS):
+            with contextlib.suppress(PyMongoError):
+                database().datasets.update_one(_held_by(key, owner), _lease_of(owner))
+
+    threading.Thread(target=renew, name="agreement-lease", daemon=True).start()
     try:
         with unless_deleted(dataset):
             reload_dataset(dataset)
             yield dataset
     finally:
         ended.set()
-        del _held.owners[key]
+        del _held[held]
         with contextlib.suppress(PyMongoError):  # after an error the lease ends by itself
             database().datasets.update_one(_held_by(key, owner), {"$unset": {names.LEASE: ""}})
 
@@ -83,7 +83,7 @@ def writing(samples: fo.Dataset) -> Iterator[fo.Dataset]:
 def require_lease(dataset: fo.Dataset) -> dict[str, Any]:
     """A filter for the dataset's document that matches only while this thread holds the lease."""
     key = dataset_id(dataset)
-    return _held_by(key, _held.owners[key])
+    return _held_by(key, _held[threading.get_ident(), key])
 
 
 def lost_lease(dataset: fo.Dataset) -> AgreementInputError:
@@ -145,13 +145,6 @@ def _held_by(key: ObjectId, owner: str) -> dict[str, Any]:
 def _lease_of(owner: str) -> list[dict[str, Any]]:
     until = {"$add": ["$$NOW", int(1_000 * LEASE_SECONDS)]}
     return [{"$set": {names.LEASE: {"owner": {"$literal": owner}, "until": until}}}]
-
-
-def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
-    """Renew a lease until it ends; errors are left to the thread that holds it."""
-    while not ended.wait(RENEWAL_SECONDS):
-        with contextlib.suppress(PyMongoError):
-            database().datasets.update_one(_held_by(key, owner), _lease_of(owner))
 
 
 def this_process() -> str:

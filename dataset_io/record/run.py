@@ -258,7 +258,13 @@ class Run:
             raise AgreementInputError(
                 f"The run {self.key!r} was stored by another version of the plugin; {self._compute_again()}"
             )
-        if not _is_whole(document):
+        if not all(isinstance(record.get(name), kind) for name, kind in _RECORDED.items()):
+            raise self._changed()
+        fields, read = record["options"].get("fields"), record[CHANGES_RECORD]
+        named = [*record["fields_written"], *record["annotators"], *(fields if isinstance(fields, list) else [None])]
+        are_numbers = all(isinstance(read.get(name), int) for name in ("at", "n_samples"))
+        is_stored = ObjectId.is_valid(record["results_id"]) and isinstance(document.get("results"), ObjectId)
+        if not (fields and are_numbers and is_stored and all(isinstance(name, str) for name in named)):
             raise self._changed()
         return record
 
@@ -387,14 +393,6 @@ class Run:
             declare_fields(self.dataset, self.key, fields)
 
     # ---- updates: new results take the place of the old ones in one write ----
-
-    def begin_update(self, new_id: str) -> None:
-        """Record the id of the new results; remove the results that an interrupted update left."""
-        self.require_current()
-        left = self.config.get("updating")
-        self.update(updating=new_id)
-        if isinstance(left, str) and ObjectId.is_valid(left):
-            delete_files(left)
 
     def files_id(self) -> str:
         """Id in the names of files that the run writes now; another one if a clone of the dataset shares its files."""
@@ -569,18 +567,6 @@ def _results(file_id: Any) -> dict[str, Any]:
     """Stored results: the report as text, and the steps of decisions that were applied to labels."""
     found: dict[str, Any] = json.loads(gridfs.GridFS(database()).get(file_id).read())
     return found
-
-
-def _is_whole(document: Mapping[str, Any]) -> bool:
-    """True if the document of a completed run has all entries, of the types that the plugin gave them."""
-    record = document["config"]
-    if not all(isinstance(record.get(name), kind) for name, kind in _RECORDED.items()):
-        return False
-    fields, read = record["options"].get("fields"), record[CHANGES_RECORD]
-    named = [*record["fields_written"], *record["annotators"], *(fields if isinstance(fields, list) else [None])]
-    are_numbers = all(isinstance(read.get(name), int) for name in ("at", "n_samples"))
-    is_stored = ObjectId.is_valid(record["results_id"]) and isinstance(document.get("results"), ObjectId)
-    return bool(fields) and are_numbers and is_stored and all(isinstance(name, str) for name in named)
 
 
 def _config_filter(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,10 +93,6 @@ class RunLabels:
         """Type of the labels of an annotator."""
         return self.kinds[self.config.fields.index(self.field_of(annotator))]
 
-    def value_of(self, annotator: str) -> str:
-        """Value of the annotator attribute on the labels of an annotator, or of one session of a person."""
-        return self.config.annotator_value(annotator)
-
     def source(self) -> Source:
         """All labels of the dataset, as a source.
 
@@ -163,7 +159,16 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if kind is None:
             raise _gone(run_key, name)
         kinds.append(kind)
-    config = dataclasses.replace(config, aliases=_names_in_view(run, config))
+    # how the view of the run renames stored classes, if it does so alike in all fields
+    view, maps = run.target(), {field: dict[str, str]() for field in config.fields}
+    for stage in stages_of(view) if isinstance(view, fo.DatasetView) else ():
+        if isinstance(stage, fo.MapLabels) and stage.field in maps:
+            before = maps[stage.field]
+            maps[stage.field] = {**stage.map, **{name: stage.map.get(new, new) for name, new in before.items()}}
+    of_view, *others = maps.values()
+    if all(each == of_view for each in others):  # else a name means different classes in different fields
+        in_view = {name: config.aliases.get(new, new) for name, new in of_view.items()}
+        config = dataclasses.replace(config, aliases={**config.aliases, **in_view})
     labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), annotators)
     with_values = [path for kind, path in zip(kinds, labels.label_paths, strict=True) if kind.is_label]
     of_values = [] if labels.have_attributes else [labels.path_of(names.DIFFERING_PAIRS)]
@@ -171,19 +176,6 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
-
-
-def _names_in_view(run: Run, config: AgreementConfig) -> dict[str, str]:
-    """The aliases of a run, and how its view renames stored classes, if it does so alike in all fields."""
-    view, maps = run.target(), {field: dict[str, str]() for field in config.fields}
-    for stage in stages_of(view) if isinstance(view, fo.DatasetView) else ():
-        if isinstance(stage, fo.MapLabels) and stage.field in maps:
-            before = maps[stage.field]
-            maps[stage.field] = {**stage.map, **{name: stage.map.get(shown, shown) for name, shown in before.items()}}
-    of_view, *others = maps.values()
-    if any(each != of_view for each in others):  # a name then means different classes in different fields
-        return dict(config.aliases)
-    return {**config.aliases, **{name: config.aliases.get(shown, shown) for name, shown in of_view.items()}}
 
 
 def _gone(run_key: str, path: str) -> AgreementInputError:
@@ -220,19 +212,22 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
     config = run.completed()
     on_frames = any(map(is_of_frames, config["fields_written"]))
     found = changes_since(run.dataset, config[CHANGES_RECORD], run.index, on_frames=on_frames)
-    if found is None or not (found.samples or found.n_deleted):
-        return None if found is None else 0
+    if found is None:
+        return None
+    samples, n_deleted = found
+    if not (samples or n_deleted):
+        return 0
     collection, view = sample_collection(run.dataset), run.target()
-    edited = _existing(collection, found.samples)
+    edited = _existing(collection, samples)
     if not isinstance(view, fo.DatasetView):
-        return len(edited) + found.n_deleted
+        return len(edited) + n_deleted
     compared = run.index().sample_keys()
     changed = np.isin(sample_keys(edited), compared)
     if not changed.all():
         among: list[dict[str, Any]] = [{"$match": {"_id": {"$in": edited}}}, {"$project": {"_id": True}}]
         in_view = [row["_id"] for row in collection.aggregate([*pipeline_of(view), *among], allowDiskUse=True)]
         changed |= np.isin(sample_keys(edited), sample_keys(in_view))
-    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if found.n_deleted else 0
+    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if n_deleted else 0
     return int(changed.sum()) + n_gone
 
 

@@ -24,7 +24,7 @@ from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.assignment import LIST_STATES
 from ..labels.source import Source, flattened
-from ..labels.stored import StoredSample, milliseconds, time_of
+from ..labels.stored import StoredSample, milliseconds
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
@@ -74,11 +74,6 @@ class SampleIndex:
     def of_records(cls, records: Records) -> SampleIndex:
         """The samples of records."""
         return cls.of_columns({name: records.column(name) for name in SAMPLE_COLUMNS if name in records.parts[0]})
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[SampleIndex]) -> SampleIndex:
-        """The samples of all parts, at least one."""
-        return cls({name: np.concatenate([each.columns[name] for each in parts]) for name in parts[0].columns})
 
     def __len__(self) -> int:
         return len(self.columns["sample_id"])
@@ -132,7 +127,7 @@ class SampleIndex:
         keys = np.empty((len(self), _FRAME), np.uint8)
         keys[:, :_ID] = np.frombuffer(ids.tobytes(), np.uint8).reshape(-1, _ID)
         keys[:, _ID:] = frames.astype(">u4").view(np.uint8).reshape(-1, _FRAME - _ID)
-        return _rows(keys.tobytes(), _FRAME)
+        return np.frombuffer(keys.tobytes(), f"S{_FRAME}")
 
     def sample_keys(self) -> NDArray[np.bytes_]:
         """The keys of the samples, for frames of the videos, each once and in ascending order."""
@@ -188,7 +183,7 @@ class SampleIndex:
 
 def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:
     """The keys of samples."""
-    return _rows(b"".join(sample_id.binary for sample_id in sample_ids))
+    return np.frombuffer(b"".join(sample_id.binary for sample_id in sample_ids), f"S{_ID}")
 
 
 def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
@@ -200,7 +195,7 @@ def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
 def frame_keys(frames: Iterable[tuple[ObjectId, int]]) -> NDArray[np.bytes_]:
     """The keys of frames, each a video and a number."""
     keys = (video_id.binary + number.to_bytes(_FRAME - _ID, "big") for video_id, number in frames)
-    return _rows(b"".join(keys), _FRAME)
+    return np.frombuffer(b"".join(keys), f"S{_FRAME}")
 
 
 def _changed(
@@ -219,10 +214,6 @@ def _changed(
     was_read = read[known] == keys if len(order) else np.zeros(len(keys), np.bool_)
     differs = np.where(was_read, read_stamps[known] != stamps, stamps >= milliseconds(since))
     return [ids[k] for k in np.flatnonzero(differs).tolist()]
-
-
-def _rows(ids: bytes, size: int = _ID) -> NDArray[np.bytes_]:
-    return np.frombuffer(ids, f"S{size}")
 
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
@@ -274,25 +265,19 @@ def new_changes_record(dataset: fo.Dataset) -> dict[str, Any]:
     return {"at": milliseconds(now()), "n_samples": _n_samples(dataset)}
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Samples changed in a dataset since a run."""
-
-    samples: frozenset[ObjectId]  #: samples that were edited or added; for runs on frames also videos of such frames
-    n_deleted: int  #: samples that were deleted, whether or not the run compared them
-
-
 def changes_since(
     dataset: fo.Dataset, record: Mapping[str, int], index: Callable[[], SampleIndex], *, on_frames: bool
-) -> Changes | None:
-    """Find the samples changed since a completed run; None if they are not known.
+) -> tuple[frozenset[ObjectId], int] | None:
+    """The samples that were edited or added since a completed run, and how many were deleted, compared by it or not.
+
+    None if they are not known. For runs on frames, videos with edited or added frames are among them.
 
     Args:
         record: the :data:`CHANGES_RECORD` in the config of the run
         index: gives the samples of the run with their time stamps; called if any sample has a recent one
         on_frames: whether the run compares frames
     """
-    at = time_of(record["at"])
+    at = datetime(1970, 1, 1) + timedelta(milliseconds=record["at"])
     if dataset.created_at > at:  # all samples of a clone have the time stamp of the cloning
         return None
     recent, wanted = {"last_modified_at": {"$gte": at - _CLOCKS_DIFFER}}, {"last_modified_at": True}
@@ -305,7 +290,7 @@ def changes_since(
     if rows or frames:
         changed = frozenset(index().changed(rows, frames, at))
     n_added = samples.count_documents({"created_at": {"$gt": at}})
-    return Changes(changed, max(0, record["n_samples"] + n_added - _n_samples(dataset)))
+    return changed, max(0, record["n_samples"] + n_added - _n_samples(dataset))
 
 
 def _n_samples(dataset: fo.Dataset) -> int:

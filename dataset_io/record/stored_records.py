@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -69,17 +69,31 @@ def write_records(file_id: str, records: Records, context: Mapping[str, Any]) ->
     known = sorted(records.parts[0], key=lambda name: (name != "score", name not in SAMPLE_COLUMNS, name))
     where: dict[str, tuple[int, int, bool, str, tuple[int, ...]]] = {}
 
-    def content() -> Iterator[_Bytes]:
-        start, text = 0, json.dumps(dict(context)).encode()
-        for name in (*known, _CONTEXT):
-            values = np.frombuffer(text, np.uint8) if name == _CONTEXT else records.column(name)
-            packed, is_smaller = _packed(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
-            where[name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
-            yield from (packed, bytes(-len(packed) % _ALIGNED))
-            start += len(packed) + -len(packed) % _ALIGNED
-
     gridfs.GridFS(database()).delete(file_id)
-    _write_file(file_id, content(), where)
+    # chunk by chunk, as gridfs's own writer would hold 32 MB twice
+    files, chunks = database().fs.files, database().fs.chunks
+    chunks.create_index([("files_id", 1), ("n", 1)], unique=True)
+    text, length, n_chunks, waiting, checksum = json.dumps(dict(context)).encode(), 0, 0, bytearray(), 0
+    for name in (*known, _CONTEXT):
+        values = np.frombuffer(text, np.uint8) if name == _CONTEXT else records.column(name)
+        packed: _Bytes = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+        probe = packed[:_PROBE]  # most columns of floats do not shrink; the first bytes show it
+        is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
+        packed = zlib.compress(packed, _COMPRESSION) if is_smaller else packed
+        where[name] = (length, len(packed), is_smaller, values.dtype.str, values.shape)
+        for part in (packed, bytes(-len(packed) % _ALIGNED)):
+            length, checksum = length + len(part), zlib.crc32(part, checksum)
+            for start in range(0, len(part), _CHUNK):
+                waiting += part[start : start + _CHUNK]
+                if len(waiting) >= _CHUNK:
+                    chunks.insert_one({"files_id": file_id, "n": n_chunks, "data": bytes(waiting[:_CHUNK])})
+                    del waiting[:_CHUNK]
+                    n_chunks += 1
+    if waiting:
+        chunks.insert_one({"files_id": file_id, "n": n_chunks, "data": bytes(waiting)})
+    now = datetime.now(timezone.utc)
+    entry = {"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now, "crc32": checksum}
+    files.insert_one({**entry, "columns": where})
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,37 +240,6 @@ def delete_orphans() -> None:
                 delete_files(run_id)
 
 
-def _write_file(file_id: str, parts: Iterable[_Bytes], columns: Mapping[str, Any]) -> None:
-    """Store bytes as a file of GridFS, chunk by chunk; gridfs's own writer would hold 32 MB twice.
-
-    Args:
-        file_id: id of the file
-        parts: its content
-        columns: positions of the columns in it; filled in while the parts are taken
-    """
-    files, chunks = database().fs.files, database().fs.chunks
-    chunks.create_index([("files_id", 1), ("n", 1)], unique=True)
-    length, waiting, checksum = 0, bytearray(), 0
-
-    def send(data: bytearray) -> None:
-        nonlocal length
-        chunks.insert_one({"files_id": file_id, "n": length // _CHUNK, "data": bytes(data)})
-        length += len(data)
-
-    for part in parts:
-        checksum = zlib.crc32(part, checksum)
-        for start in range(0, len(part), _CHUNK):
-            waiting += part[start : start + _CHUNK]
-            if len(waiting) >= _CHUNK:
-                send(waiting[:_CHUNK])
-                del waiting[:_CHUNK]
-    if waiting:
-        send(waiting)
-    now = datetime.now(timezone.utc)
-    entry = {"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now, "crc32": checksum}
-    files.insert_one({**entry, "columns": dict(columns)})
-
-
 class _Unpacked(Mapping[str, _Array]):
     """Columns by name, unpacked when they are accessed."""
 
@@ -267,8 +250,10 @@ class _Unpacked(Mapping[str, _Array]):
 
     def __getitem__(self, name: str) -> _Array:
         if name not in self._columns:
-            start, size, *stored_as = self._where[name]
-            self._columns[name] = _unpacked(self._content[start : start + size], *stored_as)
+            start, size, is_smaller, dtype, shape = self._where[name]
+            packed = self._content[start : start + size]
+            values = np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype))
+            self._columns[name] = values.reshape(shape)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -281,15 +266,3 @@ class _Unpacked(Mapping[str, _Array]):
         """The JSON values beside the columns."""
         found: dict[str, Any] = json.loads(self[_CONTEXT].tobytes())
         return found
-
-
-def _packed(content: memoryview) -> tuple[_Bytes, bool]:
-    """A column as bytes, and whether they are compressed."""
-    # most float columns do not shrink; the first bytes show it
-    probe = content[:_PROBE]
-    is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
-    return zlib.compress(content, _COMPRESSION) if is_smaller else content, is_smaller
-
-
-def _unpacked(packed: bytes | memoryview, is_smaller: bool, dtype: str, shape: Sequence[int]) -> _Array:
-    return np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype)).reshape(shape)

@@ -14,12 +14,10 @@ from ...agreement.families.compare import AgreementComparison, AppliedBetween, C
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
-from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import is_generated
 from ..record.gold_fields import labels_of_steps
 from ..record.run import Run
 from ..record.sample_index import frame_keys, sample_keys
-from ..record.stored_records import OpenRecords
 
 
 @takes_arrays
@@ -55,8 +53,10 @@ def compare_agreement(
     seed = OPTIONS["seed"].checked(seed)
     root = Run(dataset, key_a).dataset
     first, second = Run(root, key_a), Run(root, key_a if key_b is None else key_b)
-    a = first.records() if key_b is not None else _as_before(first.previous())
-    b = second.records()
+    a, b = first.records() if key_b is not None else first.previous(), second.records()
+    if key_b is None:  # the earlier state has a name of its own
+        config = dataclasses.replace(a.context.config, run_key=f"{a.context.config.run_key}, before")
+        a = dataclasses.replace(a, context=dataclasses.replace(a.context, config=config))
     steps = first.applied_steps(before=key_b is None) ^ second.applied_steps()
     if key_b is None:
         key_a, key_b = a.context.config.run_key, key_a
@@ -76,7 +76,14 @@ def compare_agreement(
             f"The runs {key_a!r} and {key_b!r} must have samples in common, got {len(a.index):,} and "
             f"{len(b.index):,} samples, none in both"
         )
-    clusters = a.index.clusters()
+    clusters, applied = a.index.clusters(), None
+    if steps:  # labels of the samples that applied decisions set in between
+        numbers, found = labels_of_steps(root, steps, [*a.context.config.fields, *b.context.config.fields])
+        places = [(each, number or 0) for each, number in numbers]
+        keys = frame_keys(places) if on_frames[0] else sample_keys(each for each, _ in places)
+        n_labels = dict(zip(keys.tolist(), numbers.values(), strict=True))
+        of_rows = [n_labels.get(key, 0) for key in a.index.keys()[rows_a].tolist()]
+        applied = AppliedBetween(np.array(of_rows, np.int64), bool(steps - found))
     return compare_runs(
         ComparedRun(a.records, a.context, rows_a),
         ComparedRun(b.records, b.context, rows_b),
@@ -85,24 +92,5 @@ def compare_agreement(
         resamples=resamples,
         seed=seed,
         on_frames=on_frames[0],
-        applied=_applied_between(root, a, b, rows_a, steps) if steps else None,
+        applied=applied,
     )
-
-
-def _applied_between(
-    dataset: fo.Dataset, a: OpenRecords, b: OpenRecords, rows: IntArray, steps: set[str]
-) -> AppliedBetween:
-    """Count the labels changed by some steps of applying decisions, on some of the samples of a run."""
-    numbers, found = labels_of_steps(dataset, steps, [*a.context.config.fields, *b.context.config.fields])
-    frames = a.index.frame_numbers()
-    ids = [each for each, _ in numbers]
-    keys = sample_keys(ids) if frames is None else frame_keys((each, number or 0) for each, number in numbers)
-    n_labels = dict(zip(keys.tolist(), numbers.values(), strict=True))
-    of_rows = [n_labels.get(key, 0) for key in a.index.keys()[rows].tolist()]
-    return AppliedBetween(np.array(of_rows, np.int64), bool(steps - found))
-
-
-def _as_before(run: OpenRecords) -> OpenRecords:
-    """The earlier state of a run, under a name of its own."""
-    config = dataclasses.replace(run.context.config, run_key=f"{run.context.config.run_key}, before")
-    return dataclasses.replace(run, context=dataclasses.replace(run.context, config=config))

@@ -106,9 +106,13 @@ def export_agreement(
             tables = _tables(report, parts, check)
             for name, text in tables.items():
                 write_file(path / name, text)
-            for file in _left_by_earlier(path, report) if overwrite else ():
-                if file.name not in tables:
-                    file.unlink()
+            if overwrite:  # tables, perhaps of an earlier report, that have no rows any more
+                from ...charts.reports.dataframes import ON_DEMAND, STORED, table_names
+
+                known = "|".join((*table_names(report), *STORED, *ON_DEMAND, "acceptance", r"by_\d+"))
+                for file in list(path.iterdir()):
+                    if file.name not in tables and re.fullmatch(rf"({known})\.(csv|parquet)", file.name):
+                        file.unlink()
     return path
 
 
@@ -166,14 +170,6 @@ def _tables(
     with contextlib.suppress(ImportError):  # pyarrow is no requirement
         files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in _AS_PARQUET if name in frames}
     return files
-
-
-def _left_by_earlier(folder: Path, report: AgreementReport) -> list[Path]:
-    """Files of a folder that hold a table of such a report, perhaps of an earlier one that had rows there."""
-    from ...charts.reports.dataframes import ON_DEMAND, STORED, table_names  # imports pandas, which a run does not need
-
-    tables = "|".join((*table_names(report), *STORED, *ON_DEMAND, "acceptance", r"by_\d+"))
-    return [file for file in folder.iterdir() if re.fullmatch(rf"({tables})\.(csv|parquet)", file.name)]
 
 
 def csv_of(frame: DataFrame) -> bytes:

@@ -112,18 +112,13 @@ def _with_other_labels(
         every = [*(fields[name] for name in context.annotators), *of_roles]
         found["unit"] = [None if own < n else of if k < 0 else whole["unit"][k] for own, k, of in drawn]
         found |= {"annotator": [names[k] for k in who], "field": [every[k] for k in who]}
-        rows = _with_rows(whole, rows, found)
+        added = np.asarray(found.pop("row"), np.int64)
+        for name in {*whole, *found}:  # a column that one of the two lacks is None or nan
+            nothing = np.nan if name in ("iou", "area") else None
+            before, after = (of.get(name, [nothing] * len(at)) for of, at in ((whole, rows), (found, added)))
+            whole[name] = [*before, *after]
+        rows = np.concatenate([rows, added])
     return rows
-
-
-def _with_rows(whole: dict[str, Any], rows: IntArray, found: dict[str, Any]) -> IntArray:
-    """Add rows in other columns; a column that one of the two lacks is None or nan. Returns the rows of samples."""
-    added = np.asarray(found.pop("row"), np.int64)
-    for name in {*whole, *found}:
-        nothing = np.nan if name in ("iou", "area") else None
-        before, after = (of.get(name, [nothing] * len(at)) for of, at in ((whole, rows), (found, added)))
-        whole[name] = [*before, *after]
-    return np.concatenate([rows, added])
 
 
 Report = TypeVar("Report", bound=AgreementReport)

@@ -159,4 +159,5 @@ def _read(
             bar.update(len(read.samples))
     joined = [Detections.joined(parts, n_images) if parts else None for parts in (own, of_model)]
     assert joined[0] is not None  # a view without samples was refused
-    return joined[0], joined[1], SampleIndex.concatenate(indexes), n_samples, family.codes.names()
+    columns = {name: np.concatenate([each.columns[name] for each in indexes]) for name in indexes[0].columns}
+    return joined[0], joined[1], SampleIndex(columns), n_samples, family.codes.names()

@@ -44,15 +44,6 @@ _LOOKED_AT = 2_000
 _READ_ALL = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Divider:
-    """Divider of samples into parts: a field of samples, or an attribute of labels in several fields."""
-
-    title: str
-    paths: tuple[str, ...]  #: where the values are in the documents of samples
-    many: bool  #: whether a sample may have several values
-
-
 def dividing_fields(dataset: fo.Dataset, compared: Sequence[str]) -> list[str]:
     """Fields that samples can be divided by, apart from those that a run compared and what this plugin wrote."""
     found = []
@@ -158,22 +149,23 @@ class OpenParts:
             rows = [np.flatnonzero(self.index.among(view)) for _, view in found]
             groups = groups_of_sets([name for name, _ in found], rows, len(self.index))
             return "view", groups, _PartViews(self, groups)
-        divider = divider_of(self.dataset, self.context.config, text_of("field", field))
-        groups = groups_of_values(*self._values(divider, self.index), len(self.index))
-        return divider.title, groups, _PartViews(self, groups)
+        name = text_of("field", field)
+        paths = paths_of_values(self.dataset, self.context.config, name)
+        groups = groups_of_values(*self._values(paths, self.index), len(self.index))
+        return name, groups, _PartViews(self, groups)
 
-    def _values(self, divider: Divider, index: SampleIndex) -> tuple[IntArray, list[Any]]:
+    def _values(self, paths: Sequence[str], index: SampleIndex) -> tuple[IntArray, list[Any]]:
         """The values of some samples by which they are divided: the row of the sample of each value, and the values."""
         collection, keys = sample_collection(self.dataset), index.sample_keys()
         few = len(keys) < _READ_ALL * collection.estimated_document_count()
-        names = {f"v{k}": f"${path}" for k, path in enumerate(divider.paths)}
+        names = {f"v{k}": f"${path}" for k, path in enumerate(paths)}
         stages: list[dict[str, Any]] = [
             *([{"$match": {"_id": {"$in": ids_of(keys)}}}] if few else []),
             {"$project": names},
         ]
         pipelines = [stages]
         compared = tuple(f"{field}." for field in self.context.config.fields)
-        view = Run(self.dataset, self.run_key).target() if any(p.startswith(compared) for p in divider.paths) else None
+        view = Run(self.dataset, self.run_key).target() if any(p.startswith(compared) for p in paths) else None
         if isinstance(
             view, DatasetView
         ):  # labels as the view of the run shows them; of samples that have left it, as they are stored
@@ -205,8 +197,8 @@ class OpenParts:
         for name in offered:
             if name == "views":
                 return name
-            divider = divider_of(self.dataset, self.context.config, name)
-            found = groups_of_values(*self._values(divider, some), len(some))
+            paths = paths_of_values(self.dataset, self.context.config, name)
+            found = groups_of_values(*self._values(paths, some), len(some))
             if len({*found.names} - {NONE}) > 1 and not found.n_merged:
                 return name
         return next(iter(offered), None)
@@ -234,8 +226,9 @@ def open_parts(samples: SampleCollection, run_key: str) -> OpenParts:
     return OpenParts(samples, run_key, *records_on(samples, run_key, loaded))
 
 
-def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divider:
-    """Divider by its name: a field of samples, or an attribute of the labels of a run.
+def paths_of_values(dataset: fo.Dataset, config: AgreementConfig, name: str) -> tuple[str, ...]:
+    """Where the values by which samples are divided are in their documents, by the name of a field of samples, or of
+    an attribute of the labels of a run.
 
     Raises:
         AgreementInputError: if there is neither, its values cannot divide samples, or a run wrote it
@@ -248,13 +241,13 @@ def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divid
                 "parts; divide by what was known before"
             )
     if name in schema:
-        return _divider(schema, name, (name,))
+        return _inner_paths(schema, name, (name,))
     lists = [where_labels_are(schema, field) for field in config.fields if not is_of_frames(field)]
     paths = [name] if name.rpartition(".")[0] in lists else [f"{prefix}.{name}" for prefix in lists]
     declared = tuple(path for path in paths if path in schema)
     others = tuple(path for path in paths if path not in schema)  # attributes need not be declared
     if not declared and labels_have(dataset, paths):
-        return Divider(name, others, many=True)
+        return others
     if not declared:
         offered = dividing_fields(dataset, config.fields) or ["none"]
         known = [*dataset.get_field_schema(), *(path.removeprefix(f"{prefix}.") for prefix in lists for path in schema
@@ -264,21 +257,18 @@ def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divid
             f"{did_you_mean(name, dict.fromkeys(known)) or f'; there are {shown(offered, limit=20)}'}"
         )
     if any(is_marked(schema[path]) for path in declared):
-        return divider_of(dataset, config, declared[0])  # this call raises the error
-    found = _divider(schema, name, declared)
-    return Divider(name, (*found.paths, *others), many=found.many or bool(others))
+        return paths_of_values(dataset, config, declared[0])  # this call raises the error
+    return (*_inner_paths(schema, name, declared), *others)
 
 
-def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...]) -> Divider:
+def _inner_paths(schema: Mapping[str, fo.Field], title: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths of the values in declared fields: the class or number of labels, and plain values."""
     found = []
     for path in paths:
         kind = getattr(schema[path], "document_type", None)
         inner = where_labels_are(schema, path)
         value = next((f"{inner}.{name}" for name in _VALUES if f"{inner}.{name}" in schema), None)
         found.append(value if kind is not None and value is not None else path)
-    many = len(paths) > 1 or any(
-        isinstance(schema.get(found[0].rsplit(".", k)[0]), fo.ListField) for k in range(found[0].count(".") + 1)
-    )
     field = schema[found[0]]
     inner_field = field.field if isinstance(field, fo.ListField) else field
     # a list that was empty when it was declared has no type
@@ -287,7 +277,7 @@ def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...])
             f"`field` must hold texts, switches, numbers, dates or classes, got {title!r}, of type "
             f"{type(inner_field).__name__}"
         )
-    return Divider(title, tuple(found), many)
+    return tuple(found)
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:

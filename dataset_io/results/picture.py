@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..labels.geometry_readers import LARGEST, is_usable_box
-from ..labels.mask_reading import StoredMask, UnusableMaskError, read_mask
+from ..labels.mask_reading import UnusableMaskError, read_mask
 
 #: the longer side of the picture in pixels, and what is shown around the object, as a share of its size
 _LONGEST, _AROUND = 460, 0.6
@@ -98,7 +98,7 @@ def _edges(label: Mapping[str, Any], places: Sequence[FloatArray]) -> BoolArray 
         return None
     box: Any = label.get("bounding_box", [0.0, 0.0, 1.0, 1.0])
     try:
-        mask = read_mask(StoredMask(label.get("mask"), label.get("mask_path"))).values
+        mask = read_mask(label.get("mask"), label.get("mask_path")).values
     except (UnusableMaskError, OSError):
         return None
     if not is_usable_box(box) or not box[2] or not box[3]:

@@ -84,7 +84,8 @@ def agreement_thresholds(samples: SampleCollection, run_key: str = names.DEFAULT
         AgreementInputError: if there is no such run, it did not complete, it is not one of objects, or its labels
             cannot be read again
     """
-    return _table(samples, run_key, THRESHOLDS)
+    found: DataFrame = shown_as("sensitivity_frame", _asked(samples, run_key, THRESHOLDS), THRESHOLDS)
+    return found
 
 
 @takes_arrays
@@ -105,7 +106,8 @@ def agreement_rules(samples: SampleCollection, run_key: str = names.DEFAULT_RUN_
     Raises:
         AgreementInputError: as ``run.thresholds``
     """
-    return _table(samples, run_key, RULES)
+    found: DataFrame = shown_as("sensitivity_frame", _asked(samples, run_key, RULES), RULES)
+    return found
 
 
 @takes_arrays
@@ -129,11 +131,6 @@ def agreement_threshold_from_data(
         AgreementInputError: as ``run.thresholds``
     """
     return _asked(samples, run_key, FROM_DATA).data_threshold
-
-
-def _table(samples: SampleCollection, run_key: str, asked: str) -> DataFrame:
-    found: DataFrame = shown_as("sensitivity_frame", _asked(samples, run_key, asked), asked)
-    return found
 
 
 def _asked(samples: SampleCollection, run_key: str, asked: str) -> Sensitivity:
@@ -168,12 +165,18 @@ def sensitivity_of(
             f"the run {run.key!r}"
         )
     config, note = context.config, ""
-    documents, reader = _documents(run, index), None
+    # the id of every sample; of a frame its own, or that of its video if the frame is gone
+    documents, numbers, reader = [ObjectId(each) for each in index.ids()], index.frame_numbers(), None
+    if numbers is not None:
+        of_frames = {"_sample_id": {"$in": ids_of(index.sample_keys())}}
+        rows = frame_collection(run.dataset).find(of_frames, {"_sample_id": True, "frame_number": True})
+        of_place = {(row["_sample_id"], row["frame_number"]): row["_id"] for row in rows}
+        documents = [of_place.get(each, each[0]) for each in zip(documents, numbers.tolist(), strict=True)]
     if not has_stored_geometry(records):
         family = ObjectFamily(open_run_labels(run.dataset, run.key).source_of_run())
         family.source = dataclasses.replace(family.source, among=tuple(ids_of(index.sample_keys())))
         reader, n = Reader(family), changed_since(run.dataset, run.key) or 0
-        what = "sample" if index.frame_numbers() is None else "video"
+        what = "sample" if numbers is None else "video"
         if n:
             note = (
                 f"{n:,} {what}{'s' if n > 1 else ''} saved or deleted since this run: these are the numbers of the "
@@ -200,18 +203,6 @@ def sensitivity_of(
         data_threshold=found,
         note=note,
     )
-
-
-def _documents(run: Run, index: SampleIndex) -> list[ObjectId]:
-    """The id of every sample; of a frame its own, not that of its video."""
-    ids, numbers = [ObjectId(each) for each in index.ids()], index.frame_numbers()
-    if numbers is None:
-        return ids
-    of_frames = {"_sample_id": {"$in": ids_of(index.sample_keys())}}
-    found = frame_collection(run.dataset).find(of_frames, {"_sample_id": True, "frame_number": True})
-    of_place = {(row["_sample_id"], row["frame_number"]): row["_id"] for row in found}
-    # a frame that is gone has the id of its video
-    return [of_place.get(place, place[0]) for place in zip(ids, numbers.tolist(), strict=True)]
 
 
 def _blocks(reader: Reader[ObjectLabels], documents: Sequence[ObjectId]) -> Iterator[Block]:

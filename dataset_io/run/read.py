@@ -50,13 +50,10 @@ class Reader(Generic[Labels]):
     def __init__(self, labels: LabelReader[Labels]) -> None:
         self._labels = labels
         self.source: Source = labels.source
+        self.count = self.source.count
         self.n_repeated = 0
         self._projection = {**_marks(self.source), **labels.projection()}
         self.videos = Videos(self.source) if self.source.on_frames else None
-
-    def count(self) -> int:
-        """Number of samples."""
-        return self.source.count()
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; repeated samples are read once."""

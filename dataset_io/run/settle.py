@@ -26,7 +26,7 @@ from ... import names
 from ...agreement.families.family import build_report
 from ...agreement.matching.verdicts import Relation
 from ...agreement.roles.numbers import values_of_images
-from ...agreement.roles.role_labels import Comparison, compared_roles
+from ...agreement.roles.role_labels import compared_roles
 from ...agreement.settings.no_labels import NOT_ASSIGNED, null_policy
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
@@ -176,7 +176,11 @@ def write(
         return list(read.changed)
     ids = [sample.sample_id for sample in read.samples]
     stored = stored_samples(source, ids)
-    changed = [sample.sample_id for sample in read.samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+    changed = list[ObjectId]()
+    for sample in read.samples:
+        now = stored.get(sample.sample_id)  # None: it was deleted
+        if now is None or now.last_modified_at != sample.last_modified_at or now.label_ids != sample.label_ids:
+            changed.append(sample.sample_id)
     # all samples, if some that did not change were not written either
     return [*read.changed, *(changed if len(ids) - len(changed) <= n_written else ids)]
 
@@ -231,10 +235,18 @@ def reported(
         started: when it began, by ``time.perf_counter()``
     """
     source, records, codes = family.source, compared.records, compared.codes
-    index = SampleIndex.of_records(records)
+    index, config = SampleIndex.of_records(records), source.config
+    # how the assigned annotators are known
+    coverage = "videos" if source.on_frames and source.kinds[0].list_name is not None else "fields"
+    if config.assigned_field is not None:
+        coverage = "given"
+    elif config.no_labels != NOT_ASSIGNED:
+        coverage = null_policy(config.no_labels, None)
+    elif config.attribute_mode:
+        coverage = "assumed"
     facts = RunFacts(
         **index.totals(source.annotators),
-        coverage=_coverage(family),
+        coverage=coverage,
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
         filtered=filtered_annotators(source),
@@ -261,18 +273,6 @@ def reported(
     report = replace(report, look_first=look_first(records, index, dataset, context))
     return_memory()
     return report, functools.partial(write_records, records=records, context=context.to_stored())
-
-
-def _coverage(family: LabelFamily[Any, Any]) -> str:
-    """How the assigned annotators are known, as a code of reports: ``given``, ``assumed``, ``fields`` and so on."""
-    source, config = family.source, family.source.config
-    if config.assigned_field is not None:
-        return "given"
-    if config.no_labels != NOT_ASSIGNED:
-        return null_policy(config.no_labels, None)
-    if config.attribute_mode:
-        return "assumed"
-    return "videos" if source.on_frames and source.kinds[0].list_name is not None else "fields"
 
 
 def add_values_of_roles(
@@ -307,24 +307,19 @@ def add_values_of_roles(
             for row, who in named.items():
                 updates[sample[row]][f"{paths[row]}.{key}{MISSED_BY}"] = who
         if not isinstance(labels, RatingLabels):  # ratings have a verdict instead
-            _add_of_images(source, each, updates, on_labels=isinstance(labels, PixelLabels))
-
-
-def _add_of_images(source: Source, compared: Comparison, updates: list[dict[str, Any]], *, on_labels: bool) -> None:
-    """Add the annotators' mean number on every sample, and who has the lowest one below 1; their own to masks."""
-    key, values = source.config.run_key, values_of_images(compared)
-    suffix = f"{REFERENCE}_{compared.kind.of_image[1]}"
-    for sample in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
-        lowest = np.nanmin(values[sample])
-        updates[sample][f"{key}{suffix}"] = float(np.nanmean(values[sample]))
-        if lowest < 1.0:
-            worst = np.flatnonzero(values[sample] <= lowest).tolist()
-            updates[sample][f"{key}{REFERENCE_WORST}"] = [source.annotators[k] for k in worst]
-    if on_labels:
-        for path, annotator in zip(source.label_paths, source.field_annotator, strict=True):
-            of_annotator: FloatArray = values[:, annotator]
-            for k in np.flatnonzero(~np.isnan(of_annotator)).tolist():
-                updates[k][f"{path}.{key}{suffix}"] = float(of_annotator[k])
+            # the annotators' mean number on every sample, and who has the lowest one below 1; their own to masks
+            values, suffix = values_of_images(each), f"{REFERENCE}_{each.kind.of_image[1]}"
+            for k in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
+                lowest = np.nanmin(values[k])
+                updates[k][f"{key}{suffix}"] = float(np.nanmean(values[k]))
+                if lowest < 1.0:
+                    worst = np.flatnonzero(values[k] <= lowest).tolist()
+                    updates[k][f"{key}{REFERENCE_WORST}"] = [source.annotators[number] for number in worst]
+            masks = zip(source.label_paths, source.field_annotator, strict=True)
+            for path, annotator in masks if isinstance(labels, PixelLabels) else ():
+                of_annotator: FloatArray = values[:, annotator]
+                for k in np.flatnonzero(~np.isnan(of_annotator)).tolist():
+                    updates[k][f"{path}.{key}{suffix}"] = float(of_annotator[k])
 
 
 def _paths(source: Source, labels: Any, result: Any) -> tuple[Sequence[str | None], Sequence[str]]:

@@ -139,7 +139,8 @@ class Engine:
                 try:
                     future = self._submitted({**task, "number": number, "attempt": failures[number]})
                 except Exception as problem:  # executors that ended raise different errors
-                    raise GivenUpError(number, f"workers take no more tasks ({_said(problem)})") from problem
+                    why = short_message(f"{type(problem).__name__}: {problem}")
+                    raise GivenUpError(number, f"workers take no more tasks ({why})") from problem
                 if not isinstance(future, Future):
                     raise AgreementInputError(
                         "`executor` must have a method `submit` that returns a concurrent.futures.Future, got one of "
@@ -204,30 +205,11 @@ class Engine:
         self._context.started.clear()
 
 
-def answered(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The answer of a task in the process that does it.
-
-    Returns:
-        what the function returned; or ``{"refused"}`` or ``{"failed"}`` with a sentence: errors of ours cannot travel
-        to processes that load the plugin under another name
-    """
-    try:
-        return function()
-    except AgreementInputError as error:
-        return {"refused": str(error), "kind": type(error).__name__}
-    except Exception as error:  # tried again
-        return {"failed": _said(error)}
-
-
 def _answer(future: Future[dict[str, Any]]) -> dict[str, Any]:
     try:
         answer = future.result()
     except (Exception, CancelledError, SystemExit) as error:  # a worker died; executors raise different errors
-        return {"failed": _said(error)}
+        return {"failed": short_message(f"{type(error).__name__}: {error}")}
     if isinstance(answer, Mapping) and not answer.keys().isdisjoint(_ANSWERS):
         return answer
     return {"failed": short_message(f"the answer {answer!r}, which is not that of the task")}
-
-
-def _said(error: BaseException) -> str:
-    return short_message(f"{type(error).__name__}: {error}")

@@ -21,7 +21,7 @@ from bson import ObjectId
 from pymongo.errors import PyMongoError
 
 from ...agreement.settings.config import AgreementConfig
-from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.errors import AgreementInputError, short_message
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ..database.fiftyone_private import database, dataset_id, reload_dataset
@@ -35,7 +35,7 @@ from ..record.run import FAILED, RUNNING, SHARED, Run, versions
 from ..record.stored_records import file_context, file_id, open_file, write_journal, write_records
 from ..run.read import Progress, rare_collections, return_memory
 from ..run.settle import Compared, settle
-from .engines import Engine, GivenUpError, answered
+from .engines import Engine, GivenUpError
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
 SHARD_SAMPLES = 5_000
@@ -83,7 +83,25 @@ def share_out(
             ) from error
         finally:
             engine.stop()
-    return _added_up(family, run)
+    # add up the records of all shards, in their order
+    noticed, codes = Counter[str](), dict[str, CodeNames]()
+    for done in _done(run).values():
+        noticed.update(done["noticed"])
+        if done["file"] is not None:
+            said = file_context(done["file"])
+            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
+            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes)
+    if not codes:
+        return None, noticed
+    first, *others = codes.values()
+    joined, records = first.joined(others), None
+    for stored_as, own in codes.items():  # one after another, so that only one more is in memory
+        of_shard = Compared(open_file(stored_as, family.source.family.name)[0], own).with_codes(joined).records
+        records = of_shard if records is None else records + of_shard
+    assert records is not None  # there are codes
+    compared = Compared(records, joined).in_order()
+    return_memory()
+    return compared, noticed
 
 
 def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
@@ -95,7 +113,10 @@ def _plan(family: LabelFamily[Any, Any], run: Run) -> dict[str, Any]:
     recorded: dict[str, Any] | None = run.config.get(SHARED)
     if recorded is not None:
         return recorded
-    source, key = family.source, family.source.shard_key
+    source = family.source
+    # the samples of a group, or the frames of a video, are in one shard
+    group_field = source.dataset.group_field
+    key = "_sample_id" if source.on_frames else "_id" if group_field is None else f"{group_field}._id"
     ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
     # the documents of a dataset are sorted by an index, which alone answers the query
     stages: list[dict[str, Any]] = [ids, {"$sort": {"_id": 1}}] if source.is_view else [{"$sort": {key: 1}}, ids]
@@ -124,28 +145,6 @@ def _done(run: Run) -> dict[int, dict[str, Any]]:
     """What is recorded of every shard that is done, in their order: its file, if it has samples, and counts."""
     shards = run.config[SHARED]["shards"]
     return {number: shards[str(number)] for number in sorted(map(int, shards)) if shards[str(number)]}
-
-
-def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None, Counter[str]]:
-    """The records of all shards, in their order."""
-    noticed, codes = Counter[str](), dict[str, CodeNames]()
-    for done in _done(run).values():
-        noticed.update(done["noticed"])
-        if done["file"] is not None:
-            said = file_context(done["file"])
-            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
-            codes[done["file"]] = CodeNames(tuple(said["classes"]), attributes)
-    if not codes:
-        return None, noticed
-    first, *others = codes.values()
-    joined, records = first.joined(others), None
-    for stored_as, own in codes.items():  # one after another, so that only one more is in memory
-        of_shard = Compared(open_file(stored_as, family.source.family.name)[0], own).with_codes(joined).records
-        records = of_shard if records is None else records + of_shard
-    assert records is not None  # there are codes
-    compared = Compared(records, joined).in_order()
-    return_memory()
-    return compared, noticed
 
 
 def continued_run(source: Source) -> Run:
@@ -196,9 +195,15 @@ def work(task: Mapping[str, Any]) -> dict[str, Any]:
     """Do a task of :func:`share_out` in a worker.
 
     Returns:
-        ``{"n_samples"}``, or why not, see :func:`~.engines.answered`
+        ``{"n_samples"}``; or ``{"refused"}`` or ``{"failed"}`` with a sentence: errors of ours cannot travel to
+        processes that load the plugin under another name
     """
-    return answered(lambda: {"n_samples": _compare(**task)})
+    try:
+        return {"n_samples": _compare(**task)}
+    except AgreementInputError as error:
+        return {"refused": str(error), "kind": type(error).__name__}
+    except Exception as error:  # tried again
+        return {"failed": short_message(f"{type(error).__name__}: {error}")}
 
 
 def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, number: int, attempt: int) -> int:
@@ -225,9 +230,13 @@ def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, n
     require_running()
     record = run.config
     if record["versions"] != versions():
+        wanted, found = (
+            ", ".join(f"{name} {version}" for name, version in each.items())
+            for each in (record["versions"], versions())
+        )
         raise AgreementInputError(
-            "Workers must have the software of the process that they work for "
-            f"({_listed(record['versions'])}), got {_listed(versions())}; install the same versions"
+            f"Workers must have the software of the process that they work for ({wanted}), got {found}; install the "
+            "same versions"
         )
     # the labels of the shard, from what the run recorded
     config, plan = AgreementConfig.from_dict(record["options"]), record[SHARED]
@@ -256,7 +265,3 @@ def _compare(*, dataset_id: str, dataset_name: str, run_key: str, run_id: str, n
     run.update(only_with={"status": RUNNING}, **done)
     write_journal()  # so that a database that is killed keeps what is done
     return 0 if compared is None else compared.records.n_samples
-
-
-def _listed(found: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in found.items())

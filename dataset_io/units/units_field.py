@@ -433,7 +433,7 @@ def agreement_patches(
     unit_id = f"$$this.{labels.field_key}_id"
     for name in shown:  # before making patches, so that less is copied to each
         view = view.filter_labels(name, {"$in": [unit_id, f"${of_list}.unit"]}, only_matches=False)
-    if labels.kinds[0].is_temporal:
+    if labels.kinds[0].stored is fol.TemporalDetections:  # which FiftyOne shows as clips instead of patches
         view = view.to_clips(field, other_fields=shown)
     else:
         view = view.to_patches(field, other_fields=shown)

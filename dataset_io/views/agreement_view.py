@@ -183,7 +183,7 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
     """
     with writing(dataset_of(dataset)) as stored:
         verdicts = open_run_labels(stored, run_key).family.verdicts
-        named = {_name(run_key, suffix): suffix for suffix, (verdict, _) in _VIEWS.items()
+        named = {f"{run_key}: {suffix}": suffix for suffix, (verdict, _) in _VIEWS.items()
                  if verdict is None or verdict in verdicts}  # fmt: skip
         return save_views(stored, run_key, named)
 
@@ -204,8 +204,8 @@ def views_of_renamed(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dic
     found: dict[str, str] = {}
     for view in marked_views(dataset, {run_key}):
         for suffix, (_, description) in _VIEWS.items():
-            if view["name"] == _name(run_key, suffix):
-                found[_name(new_run_key, suffix)] = suffix
+            if view["name"] == f"{run_key}: {suffix}":
+                found[f"{new_run_key}: {suffix}"] = suffix
             elif view["description"] == marked(description, run_key):
                 found[view["name"]] = suffix
     return found
@@ -222,10 +222,6 @@ def check_view_names(dataset: fo.Dataset, run_key: str, wanted_names: Collection
             f"Saved views must have new names, got {shown(map(repr, taken))}, which the run {run_key!r} did not save; "
             "rename or delete them first"
         )
-
-
-def _name(run_key: str, suffix: str) -> str:
-    return f"{run_key}: {suffix}"
 
 
 # ---- saved views of a run, recognised by a mark at the end of their description ----

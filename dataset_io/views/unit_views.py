@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from typing import Any
 
 import fiftyone as fo
 import numpy as np
@@ -47,7 +46,14 @@ MOST_FIELDS = 8
 def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
     """Keep the requested labels, and the samples with such labels."""
     conditions = _LabelConditions(labels, request)
-    possible = [*_on_samples(labels, request)]
+    # what every sample with requested labels meets: the database answers it much faster than conditions on each label
+    classes = (request.classes, request.confusion[:1], request.confusion[1:])
+    wanted = [("label", class_values(labels, each)) for each in classes]
+    possible = [
+        {"$or": [{f"{path}.{attribute}": {"$in": values}} for path in labels.label_paths]}
+        for attribute, values in (*wanted, (labels.field_key, list(request.verdicts)))
+        if values
+    ]
     if possible:
         view = view.match({"$and": possible})
     shown = dict.fromkeys(map(labels.field_of, request.shown(labels.annotators)))
@@ -57,16 +63,6 @@ def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> D
         return view
     paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
     return view.match({"$or": [{f"{paths[field]}.0": {"$exists": True}} for field in shown]})
-
-
-def _on_samples(labels: RunLabels, request: ViewRequest) -> Iterator[dict[str, Any]]:
-    """Queries that every sample with requested labels meets: the database answers them much faster than conditions on
-    each label."""
-    classes = (request.classes, request.confusion[:1], request.confusion[1:])
-    wanted = [("label", class_values(labels, each)) for each in classes]
-    for attribute, values in (*wanted, (labels.field_key, list(request.verdicts))):
-        if values:
-            yield {"$or": [{f"{path}.{attribute}": {"$in": values}} for path in labels.label_paths]}
 
 
 def missed_of_reference(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
@@ -101,7 +97,15 @@ class _LabelConditions:
         """Condition for a label of a field to be shown."""
         request, shown = self._request, self._request.shown(self._labels.annotators)
         in_field = [name for name in shown if self._labels.field_of(name) == field]
-        parts = [*self._label_conditions()]
+        least, most = request.votes or (None, None)
+        if request.missed_by is not None:
+            least = max(least or 2, 2)
+        elif request.votes or not request.verdicts or request.is_pair or request.confusion:
+            least = least or 1  # labels that the run did not count have no votes
+        verdicts = ((self._key, request.verdicts), (f"{self._key}{REFERENCE}", request.reference))
+        parts = [is_one_of(F(name), wanted) for name, wanted in verdicts if wanted]
+        parts += in_range(F(f"{self._key}_votes"), least, most)
+        parts += in_range(F(f"{self._key}_of"), *(request.assigned or (None, None)))
         if self._attribute is not None and len(in_field) < len(self._labels.annotators):
             parts.append(self._is_by(in_field))
         if request.classes:  # that any label of the unit has
@@ -109,7 +113,18 @@ class _LabelConditions:
             is_in_conflict = (F(self._key) == _CONFLICT) & self._unit_has(field, request.classes)
             parts.append(own if self._labels.family is TAGS else own | is_in_conflict)
         if request.confusion:
-            parts.append(F.any([*self._are_confused(field)]))
+            # the label has one of the two classes, and its unit the other one
+            (first, second), asked, confused = request.confusion, request.annotators, list[ViewExpression]()
+            for own, other, by, of in ((first, second, asked[:1], asked[1:]), (second, first, asked[1:], asked[:1])):
+                if request.is_pair and self._attribute is None and self._labels.field_of(by[0]) != field:
+                    continue
+                if not request.is_pair and asked and own != first:
+                    continue  # a single requested annotator gave the first class
+                has_own = [F(self._key) == _CONFLICT, self._has_class(own)]
+                if request.is_pair and self._attribute is not None:
+                    has_own.append(self._is_by(by))
+                confused.append(F.all([*has_own, self._unit_has(field, [other], of if request.is_pair else ())]))
+            parts.append(F.any(confused))
         if request.missed_by is not None:
             parts.append(self._names(field, [MISSED_BY], [request.missed_by]))
         if request.is_pair:  # a label names other annotators only: a label by one of the two must name the other one
@@ -118,48 +133,21 @@ class _LabelConditions:
             parts.append(self._names(field, relations, others))
         return F.all(parts)
 
-    def _label_conditions(self) -> Iterator[ViewExpression]:
-        """Conditions on a label alone: its verdict, and the votes for its unit."""
-        request = self._request
-        if request.verdicts:
-            yield is_one_of(F(self._key), request.verdicts)
-        if request.reference:
-            yield is_one_of(F(f"{self._key}{REFERENCE}"), request.reference)
-        least, most = request.votes or (None, None)
-        if request.missed_by is not None:
-            least = max(least or 2, 2)
-        elif request.votes or not request.verdicts or request.is_pair or request.confusion:
-            least = least or 1  # labels that the run did not count have no votes
-        yield from in_range(F(f"{self._key}_votes"), least, most)
-        yield from in_range(F(f"{self._key}_of"), *(request.assigned or (None, None)))
-
     def _is_by(self, annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names one of some annotators."""
         return is_one_of(
-            F(self._attribute), [each for name in annotators for each in stored_as(self._labels.value_of(name))]
+            F(self._attribute),
+            [each for name in annotators for each in stored_as(self._labels.config.annotator_value(name))],
         )
 
     def _has_class(self, *classes: str) -> ViewExpression:
         return is_one_of(F("label"), class_values(self._labels, classes))
 
-    def _are_confused(self, field: str) -> Iterator[ViewExpression]:
-        """Condition that a label has one of the two classes, and its unit the other one."""
-        first, second = self._request.confusion
-        asked, in_conflict = self._request.annotators, F(self._key) == _CONFLICT
-        for own, other, by, of in ((first, second, asked[:1], asked[1:]), (second, first, asked[1:], asked[:1])):
-            if self._request.is_pair and self._attribute is None and self._labels.field_of(by[0]) != field:
-                continue
-            if not self._request.is_pair and asked and own != first:
-                continue  # a single requested annotator gave the first class
-            parts = [in_conflict, self._has_class(own)]
-            if self._request.is_pair and self._attribute is not None:
-                parts.append(self._is_by(by))
-            yield F.all([*parts, self._unit_has(field, [other], of if self._request.is_pair else ())])
-
     def _unit_has(self, field: str, classes: Sequence[str], annotators: Sequence[str] = ()) -> ViewExpression:
         """Condition that another label of the unit has one of some classes, and is by one of some annotators."""
         if self._attribute is None and len(self._labels.config.fields) > MOST_FIELDS:
-            return self._is_listed(self._met_by(tuple(classes), tuple(annotators) or self._labels.annotators), field)
+            ids = self._met_by(tuple(classes), tuple(annotators) or self._labels.annotators)
+            return F("_id").to_string().is_in(ids.get(field, []))
         wanted = self._has_class(*classes)
         if annotators and self._attribute is not None:
             wanted = wanted & self._is_by(annotators)
@@ -173,17 +161,32 @@ class _LabelConditions:
     def _names(self, field: str, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names any of some annotators in one of these lists of names."""
         if not self._are_named():
-            return self._is_listed(self._naming(tuple(relations), tuple(annotators)), field)
+            return F("_id").to_string().is_in(self._naming(tuple(relations), tuple(annotators)).get(field, []))
         return F.any([contains_any(F(self._key + relation), annotators) for relation in relations])
-
-    @staticmethod
-    def _is_listed(ids: dict[str, list[str]], field: str) -> ViewExpression:
-        return F("_id").to_string().is_in(ids.get(field, []))
 
 
 def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
     """Keep the requested samples, or frames of videos; with a condition on votes, only the labels that meet it."""
-    condition = F.all([*_document_conditions(labels, request)])
+    key, everybody = labels.field_key, labels.annotators
+    parts = [F(f"{key}_n_annotators").exists()]  # those on fields of the sample come first
+    if request.verdicts:
+        disputed = [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in request.verdicts]
+        parts.append(F(f"{key}_disputed").is_in(disputed))
+    parts += [_is_given(labels, name) for name in request.annotators]
+    if request.reference:
+        own = [name for name in request.annotators or everybody if labels.kind_of(name).is_label]
+        said = f"{key}{REFERENCE}"
+        parts.append(F.any([is_one_of(F(f"{_path(labels, name)}.{said}"), request.reference) for name in own]))
+    if request.is_pair:
+        # masks have no verdict: show all samples with a score
+        parts.append(_differ(labels, *request.annotators) if labels.family.verdicts else F(f"{key}_score").exists())
+    if request.classes:
+        parts.append(F.any([_gave(labels, name, request.classes) for name in everybody]))
+    # if annotators are requested, the first one gave the first class
+    asked = (request.annotators[:1], request.annotators[1:])
+    for name, annotators in zip(request.confusion, asked, strict=False):
+        parts.append(F.any([_gave(labels, each, [name]) for each in annotators or everybody]))
+    condition = F.all(parts)
     view = view.match_frames(condition) if labels.on_frames else view.match(condition)
     if request.votes is None:
         return view
@@ -193,30 +196,6 @@ def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -
     for field in shown:
         view = view.filter_labels(field, wanted, only_matches=False)
     return view.match({"$or": [{f"{field}._cls": {"$type": "string"}} for field in shown]})
-
-
-def _document_conditions(labels: RunLabels, request: ViewRequest) -> Iterator[ViewExpression]:
-    """Conditions on a sample, or on a frame; those on fields of the sample first."""
-    key, everybody = labels.field_key, labels.annotators
-    yield F(f"{key}_n_annotators").exists()
-    if request.verdicts:
-        disputed = [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in request.verdicts]
-        yield F(f"{key}_disputed").is_in(disputed)
-    for name in request.annotators:
-        yield _is_given(labels, name)
-    if request.reference:
-        own = [name for name in request.annotators or everybody if labels.kind_of(name).is_label]
-        said = f"{key}{REFERENCE}"
-        yield F.any([is_one_of(F(f"{_path(labels, name)}.{said}"), request.reference) for name in own])
-    if request.is_pair:
-        # masks have no verdict: show all samples with a score
-        yield _differ(labels, *request.annotators) if labels.family.verdicts else F(f"{key}_score").exists()
-    if request.classes:
-        yield F.any([_gave(labels, name, request.classes) for name in everybody])
-    # if annotators are requested, the first one gave the first class
-    asked = (request.annotators[:1], request.annotators[1:])
-    for name, annotators in zip(request.confusion, asked, strict=False):
-        yield F.any([_gave(labels, each, [name]) for each in annotators or everybody])
 
 
 def _path(labels: RunLabels, annotator: str) -> str:
@@ -273,7 +252,18 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     if not isinstance(loaded.records, ObjectRecords):
         return None
     a, b = sorted(labels.annotators.index(name) for name in pair)
-    parts = [_pair_scores(t, a, b) for t in loaded.records.tables(loaded.context.config)]
+    parts = list[tuple[FloatArray, IntArray]]()  # score of the two, nan where undefined, and labels that only one has
+    for agreement in loaded.records.tables(loaded.context.config):
+        shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
+        rows = np.flatnonzero((shared.a == a) & (shared.b == b))
+        i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
+        is_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
+        n_agreeing = np.bincount(objects.sample[i[is_pair]], minlength=agreement.n_samples)
+        score = np.full(agreement.n_samples, np.nan)
+        score[shared.sample[rows]] = agreement.pair_score[rows]
+        n_labels = np.zeros(agreement.n_samples, np.int64)
+        n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
+        parts.append((score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)))
     score, n_disagreeing = (np.concatenate(column) for column in zip(*parts, strict=True))
     number = loaded.index.numbers()
     n = int(number.max(initial=-1)) + 1
@@ -285,20 +275,6 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     ids[number] = loaded.index.ids()
     chosen: list[str] = ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
     return chosen
-
-
-def _pair_scores(agreement: Tables, a: int, b: int) -> tuple[FloatArray, IntArray]:
-    """Score of two annotators on every sample (nan where undefined), and number of labels on which they disagree."""
-    shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
-    rows = np.flatnonzero((shared.a == a) & (shared.b == b))
-    i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
-    is_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
-    n_agreeing = np.bincount(objects.sample[i[is_pair]], minlength=agreement.n_samples)
-    score = np.full(agreement.n_samples, np.nan)
-    score[shared.sample[rows]] = agreement.pair_score[rows]
-    n_labels = np.zeros(agreement.n_samples, np.int64)
-    n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
-    return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)
 
 
 def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: str) -> DatasetView:

@@ -184,13 +184,17 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         raise AgreementInputError(
             f"`annotators` must be one annotator, or two who disagree, got {len(annotators)} ({', '.join(annotators)})"
         )
+    classes, two = _names("classes", asked.get("classes")), asked.get("confusion")
+    confusion = _names("confusion", two)
+    if two is not None and (isinstance(two, str) or len(two) != 2 or len(confusion) != 2):
+        raise AgreementInputError(f"`confusion` must be two different classes, got {two!r}")
     request = ViewRequest(
         model=None if model is None else str(model),
         verdicts=verdicts,
         annotators=annotators,
         missed_by=asked.get("missed_by"),
-        classes=_names("classes", asked.get("classes")),
-        confusion=_confusion(asked.get("confusion")),
+        classes=classes,
+        confusion=confusion,
         reference=_reference(labels, asked.get("reference")),
         votes=_votes(asked.get("votes")),
         assigned=_votes(asked.get("assigned")),
@@ -263,15 +267,6 @@ def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
         raise AgreementInputError(
             f"`missed_by` must not be one of `annotators`, whose labels are shown, got {request.missed_by!r} for both"
         )
-
-
-def _confusion(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    names = _names("confusion", value)
-    if isinstance(value, str) or len(value) != 2 or len(names) != 2:
-        raise AgreementInputError(f"`confusion` must be two different classes, got {value!r}")
-    return names
 
 
 def _votes(value: Any) -> tuple[int | None, int | None] | None:

@@ -105,7 +105,7 @@ def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(data
     def die(*arguments):
         raise Died
 
-    for step in ("set_entry", "create_indexes"):
+    for step in ("show_entries", "create_indexes"):
         compute_quickly(dataset)
         with monkeypatch.context() as patch:
             patch.setattr(app_settings, step, die)

@@ -27,7 +27,7 @@ from annotator_agreement.charts.reports import report_text
 from annotator_agreement.dataset_io import delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.database import stored_arrays
 from annotator_agreement.dataset_io.families import pixels
-from annotator_agreement.dataset_io.labels import StoredMask, mask_reading, read_mask
+from annotator_agreement.dataset_io.labels import mask_reading, read_mask
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.metrics.pixels import boundaries
@@ -205,7 +205,7 @@ def test_colours_are_classes_like_any_other(make_dataset, tmp_path):
 def test_colours_are_the_integers_that_fiftyone_has_for_them():
     image = np.random.default_rng(1).integers(0, 256, (5, 8, 3)).astype(np.uint8)
     for stored_as in (image, np.dstack([image, image[:, :, :1]]), image.astype(np.int64)):
-        mask = read_mask(StoredMask(serialize_numpy_array(stored_as), None))
+        mask = read_mask(serialize_numpy_array(stored_as), None)
         assert mask.is_rgb
         np.testing.assert_array_equal(mask.values, rgb_array_to_int(image))
 
