@@ -146,6 +146,7 @@ class AnnotationSet:
     #: names under which an image may be found if it is not found under its own
     other_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     several: set[str] = field(default_factory=set)  #: questions with any number of answers, also none
+    unnamed: set[str] = field(default_factory=set)  #: names made up for videos whose file does not name them
     #: whether a label is imported as every label type that suits it, as from COCO; else as it was drawn
     every_type: bool = False
     persons: dict[str, str] = field(default_factory=dict)  #: the person of each session, by name of the session
@@ -270,6 +271,7 @@ class AnnotationSet:
             self.separate[owner] = pages | self.separate.get(owner, {})
         self.numbered |= other.numbered
         self.several |= other.several
+        self.unnamed |= other.unnamed
         self.every_type |= other.every_type
         self.other_names |= other.other_names
         self.persons |= other.persons

@@ -39,7 +39,7 @@ def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None
     owner = file.annotator or next(filter(None, assignees), file.owner)
     is_video = any(text_in(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
     if root.find("image") is None and (root.find("track") is not None or is_video):
-        _read_video(found, root, meta, owner, types)
+        _read_video(found, root, meta, owner, file.path.stem, types)
     else:
         tasks = meta.findall("project/tasks/task") if meta is not None and file.annotator is None else []
         owners = {text_in(entry, "id"): text_in(entry, "assignee/username") for entry in reversed(tasks)}
@@ -111,13 +111,27 @@ def _points(element: Element) -> list[Point]:
 
 
 def _read_video(
-    found: AnnotationSet, root: Element, meta: Element | None, owner: str, types: dict[tuple[str, str], str]
+    found: AnnotationSet,
+    root: Element,
+    meta: Element | None,
+    owner: str,
+    file_name: str,
+    types: dict[tuple[str, str], str],
 ) -> None:
-    """Add the shapes of tracks; every frame of the task or job counts as reviewed."""
+    """Add the shapes of tracks; every frame of the task or job counts as reviewed.
+
+    The export of a job does not name its video: it is called as the file, or is the only one of the dataset.
+    """
     place = "job" if meta is not None and meta.find("job") is not None else "task"
     name = text_in(meta, "source") or text_in(meta, f"{place}/source") or text_in(meta, f"{place}/name")
     found.other_names[name] = tuple(filter(None, (text_in(meta, f"{place}/name"), text_in(meta, "task/name"))))
-    size = stored_size(*(text_in(meta, f"{place}/original_size/{side}") for side in ("width", "height")))
+    if not name:
+        name = file_name
+        found.unnamed.add(name)
+    size = stored_size(*(
+        text_in(meta, f"{place}/original_size/{side}") or text_in(meta, f"original_size/{side}")
+        for side in ("width", "height")
+    ))  # fmt: skip
     step = int(text_in(meta, f"{place}/frame_filter").rpartition("step=")[2] or 1)
     start, stop = text_in(meta, f"{place}/start_frame"), text_in(meta, f"{place}/stop_frame")
     drawn = [int(element.get("frame") or 0) for track in root.findall("track") for element in track]

@@ -123,6 +123,12 @@ def match_images(
             in_folders = in_folders or [_Names(files_in(folder, "media_dir"), match) for folder in folders]
             files = next((files for files in in_folders if files.first(called)[1]), files)
             found_as, paths = files.first(called)
+        if not paths and name in found.unnamed:
+            stems = [path for path in samples if Path(path).stem == name]
+            paths = stems if stems or len(samples) > 1 else [*samples]
+            if len(paths) == 1:
+                targets[name] = samples[paths[0]]
+                continue
         if len(paths) > 1:
             ambiguous.append(f"{name} ({len(paths)} files)")
         elif not paths:
@@ -167,6 +173,11 @@ def match_images(
         raise AgreementInputError(
             f"The dataset {dataset.name!r} must have samples of the images of the file, got none; say `media_dir=` to "
             "make them of the images in a folder"
+        )
+    if not targets and {*names} <= found.unnamed:
+        raise AgreementInputError(
+            "The file must be called as its video, which the export of a job does not name, got "
+            f"{shown(names, 3)}, for samples such as {shown(samples, 3)}"
         )
     if not targets:
         raise AgreementInputError(

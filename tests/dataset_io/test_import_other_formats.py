@@ -60,6 +60,26 @@ def test_jobs_in_a_folder_are_named_by_assignee_else_by_file(imported, tmp_path)
     assert (report.n_rated, dataset.first().agreement_n_disputed) == (2, 1)  # an attribute conflict
 
 
+def test_the_export_of_a_job_on_a_video_does_not_name_it(imported, tmp_path):
+    def job(who, name):
+        text = f"""<annotations><meta><job><id>7</id><size>3</size><mode>interpolation</mode>
+<start_frame>0</start_frame><stop_frame>2</stop_frame><frame_filter></frame_filter><assignee><username>{who}</username></assignee></job>
+<original_size><width>40</width><height>20</height></original_size></meta><track id="0" label="car">
+<box frame="0" keyframe="1" outside="0" occluded="0" xtl="4" ytl="5" xbr="14" ybr="15"/>
+<box frame="1" keyframe="1" outside="1" occluded="0" xtl="4" ytl="5" xbr="14" ybr="15"/></track></annotations>"""
+        return written(tmp_path / who / name, text)
+
+    dataset, summary = imported({who: job(who, f"job_{who}.xml") for who in ("ann", "bob")}, ["clip.mp4"], who=None)
+    assert _counts(summary) == [("ann", 3, 2), ("bob", 3, 2)]
+    assert dataset.first().frames[1].bob.detections[0].bounding_box == [0.1, 0.25, 0.25, 0.5]
+    several = dataset_of(["clip.mp4", "other.mp4"])
+    imported.refuses(
+        "must be called as its video, .* got job_ann", tmp_path / "ann" / "job_ann.xml", several, who="ann"
+    )
+    imported(job("eve", "other.xml"), several, who="eve")
+    assert [len(sample.frames) for sample in several] == [0, 3]
+
+
 def test_every_shape_of_cvat(imported):
     shapes = """<box label="car" xtl="10" ytl="5" xbr="30" ybr="15" rotation="30"/>
 <polygon label="car" points="1,2;3,4;6,5"/><polyline label="lane" points="1.5,2;3,4"/>
