@@ -43,8 +43,8 @@ def with_roles(source: Source) -> Source:
         log = inner + names.DECISIONS_SUFFIX if gold_of(schema.get(name)) == inner else None
         decided, n_by_rule = None, 0
         if log is not None:  # number of decisions, the id of the last, and how many that hold a rule made
-            by_rule = {"$filter": {"input": f"${log}", "cond": {"$and": [*_IS_DECIDED, "$$this.by_rule"]}}}
-            counts = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
+            by_rule: Any = {"$filter": {"input": f"${log}", "cond": {"$and": [*_IS_DECIDED, "$$this.by_rule"]}}}
+            counts: dict[str, Any] = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
             counts["by_rule"] = {"$sum": {"$size": by_rule}}
             there, group = {"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **counts}}
             rows = list(source.collection.aggregate([there, group]))
