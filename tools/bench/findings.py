@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .crowd import generate_crowd
 from .generated import GeneratedBoxes, generate, report_on
 from .habits import SIMULATED, report_on_classes
+from .kernels import generate_crowd
 from .output import Row, at_most, say
 
 RUNS = 200
@@ -27,9 +28,7 @@ POWER = ((2, 60, 40), (3, 30, 40), (3, 60, 40), (4, 100, 40), (8, 200, 10))
 
 def forgetful(data: GeneratedBoxes, rng: np.random.Generator, share: float = 0.35) -> GeneratedBoxes:
     """The data without a share of the objects of the first annotator."""
-    kept = (data.annotator != 0) | (rng.random(len(data.sample)) >= share)
-    columns = (data.sample, data.annotator, data.label, data.boxes_xywh_rel)
-    return GeneratedBoxes(*(column[kept] for column in columns), data.n_samples, data.n_annotators, data.asked)
+    return data.of_rows((data.annotator != 0) | (rng.random(len(data.sample)) >= share))
 
 
 def _report_on_forgetful(n_images: int, n_annotators: int, seed: int, share: float) -> Any:
@@ -51,19 +50,22 @@ HABITS: tuple[tuple[str, Callable[[int, int, int, float], Any], dict[str, float]
 )
 
 
-def measure() -> list[Row]:
-    """Count the runs with a finding, without habits and with one."""
-    rows = []
-    for title, draw in WITHOUT_HABITS.items():
-        n = sum(bool(report_on(draw(seed)).findings) for seed in range(RUNS))
-        say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
-        rows.append(Row(f"findings without habits, {title}, share of runs", n / RUNS, at_most(0.05)))
-    return [*rows, *(row for family in SIMULATED for row in _of_family(family)), *power()]
+def _share_without_habits(title: str, report: Callable[[int], Any]) -> Row:
+    n = sum(bool(report(seed).findings) for seed in range(RUNS))
+    say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
+    return Row(f"findings without habits, {title}, share of runs", n / RUNS, at_most(0.05))
 
 
-def power() -> list[Row]:
-    """How often the report names the only annotator with a habit, as the table of ``docs/method/findings.md``."""
-    rows = []
+def findings() -> list[Row]:
+    """The runs with a finding where nobody has a habit, and the table of ``docs/method/findings.md`` with one."""
+    rows = [
+        _share_without_habits(title, lambda seed, draw=draw: report_on(draw(seed)))
+        for title, draw in WITHOUT_HABITS.items()
+    ]
+    for family, (report, _, _) in SIMULATED.items():
+        for n, images in ((2, 60), (3, 30), (3, 100), (4, 60), (8, 200)):
+            of_size = functools.partial(report, images, n)
+            rows.append(_share_without_habits(f"{family}, {n} annotators, {images} images", of_size))
     say("| habit | size | " + " | ".join(f"{n} annotators, {images} images" for n, images, _ in POWER) + " |")
     say("| --- " * (2 + len(POWER)) + "|")
     for habit, report, sizes in HABITS:
@@ -71,19 +73,9 @@ def power() -> list[Row]:
             cells = []
             for n_annotators, n_images, runs in POWER:
                 found = (report(n_images, n_annotators, seed, size).findings for seed in range(runs))
-                n = sum(any(each.annotators == ["worker 1"] for each in findings) for findings in found)
+                n = sum(any(each.annotators == ["worker 1"] for each in of_run) for of_run in found)
                 cells.append(f"{n} of {runs}")
                 where = f"{n_annotators} annotators, {n_images} images"
                 rows.append(Row(f"named, {habit}, {title}, {where}, share of runs", n / runs))
             say(f"| {habit} | {title} | " + " | ".join(cells) + " |")
     return rows
-
-
-def _of_family(family: str) -> Iterator[Row]:
-    """Count the runs with a finding on ratings, tags or masks, without habits."""
-    report = SIMULATED[family][0]
-    for n_annotators, n_images in ((2, 60), (3, 30), (3, 100), (4, 60), (8, 200)):
-        n = sum(bool(report(n_images, n_annotators, seed).findings) for seed in range(RUNS))
-        title = f"{family}, {n_annotators} annotators, {n_images} images"
-        say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
-        yield Row(f"findings without habits, {title}, share of runs", n / RUNS, at_most(0.05))

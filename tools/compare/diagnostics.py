@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tools.dev.plugin import load_plugin
 
-from .annotations import Annotations, written
+from .annotations import changed
 from .answer import MISSING, reliability_tables
 from .differences import differing_places
 from .explain import why
@@ -61,7 +61,11 @@ def pairs(comparison: Comparison) -> Section | None:
 
 def _pair_alone(comparison: Comparison, a: str, b: str, values: tuple[float, float]) -> Row:
     """A cell of the matrix against our run on the same two."""
-    pair = only(comparison.annotations, (a, b))
+    pair = changed(
+        *(comparison.annotations, f"{a}_{b}"),
+        images=lambda image: {"rater_list": [a, b]},
+        annotations=lambda entry: {} if entry["rater_id"] in (a, b) else None,
+    )
     answer = comparison.kalos.ask("alphas", str(pair.path), METHOD, COST, THRESHOLD)
     with OurDataset(pair) as ours:
         own = ours.run(**OPTIONS)
@@ -71,15 +75,6 @@ def _pair_alone(comparison: Comparison, a: str, b: str, values: tuple[float, flo
     if not rest < EQUAL:
         text += f" (NOT ALL: kalos on these two alone differs from its matrix by {rest:.6f})"
     return Row(f"{_THEIRS}: {a}, {b}", _OURS, ((values[0], own.mean), (values[1], own.pooled)), text)
-
-
-def only(annotations: Annotations, annotators: tuple[str, ...]) -> Annotations:
-    """The annotations of some annotators, in a file."""
-    coco = annotations.coco
-    images = [{**image, "rater_list": [*annotators]} for image in coco["images"]]
-    entries = [entry for entry in coco["annotations"] if entry["rater_id"] in annotators]
-    path = annotations.path.with_name(f"{annotations.path.stem}_{'_'.join(annotators)}.json")
-    return written(annotations.name, path, {**coco, "images": images, "annotations": entries})
 
 
 def _alpha_of_pair(tables: list[NDArray[np.float64]], columns: list[int]) -> float:

@@ -93,9 +93,11 @@ def _python_with(requirements: Sequence[str], folder: Path, say: Callable[[str],
     return python
 
 
-def serve(answer: Callable[..., Any]) -> None:
-    """Answer requests until the input ends; other output of the program goes to the standard error."""
+def serve(*functions: Callable[..., Any]) -> None:
+    """Answer requests, a name and arguments, until the input ends; other output goes to the standard error."""
     answers, sys.stdout = sys.stdout, sys.stderr
+    named = {function.__name__: function for function in functions}
     for line in sys.stdin:
-        answers.write(json.dumps(answer(*json.loads(line))) + "\n")
+        name, *arguments = json.loads(line)
+        answers.write(json.dumps(named[name](*arguments)) + "\n")
         answers.flush()
