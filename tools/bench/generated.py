@@ -8,15 +8,17 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 from pymongo import UpdateOne
 
 from tools.dev.plugin import load_plugin
+
+if TYPE_CHECKING:
+    import fiftyone as fo
 
 ANNOTATORS = ("alice", "bob", "carol")
 N_CLASSES = 80
@@ -30,24 +32,15 @@ SEED = 51
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GeneratedBoxes:
-    """Boxes of several annotators, one row per object, sorted by (sample, annotator).
+    """Boxes of several annotators, one row per object, sorted by (sample, annotator)."""
 
-    Attributes:
-        sample: shape ``(N,)``, index of the sample
-        annotator: shape ``(N,)``, index into the annotators' names
-        label: shape ``(N,)``, class number
-        boxes_xywh_rel: shape ``(N, 4)``, relative ``(x, y, width, height)``
-        n_samples: number of samples, including samples without boxes
-        n_annotators: number of annotators
-        asked: shape ``(n_samples, n_annotators)``, who looked at which sample; None: everybody at all
-    """
-
-    sample: NDArray[np.int64]
-    annotator: NDArray[np.int64]
-    label: NDArray[np.int64]
-    boxes_xywh_rel: NDArray[np.float64]
-    n_samples: int
-    n_annotators: int
+    sample: NDArray[np.int64]  #: shape ``(N,)``, index of the sample
+    annotator: NDArray[np.int64]  #: shape ``(N,)``, index into the annotators' names
+    label: NDArray[np.int64]  #: shape ``(N,)``, class number
+    boxes_xywh_rel: NDArray[np.float64]  #: shape ``(N, 4)``, relative ``(x, y, width, height)``
+    n_samples: int  #: number of samples, including samples without boxes
+    n_annotators: int  #: number of annotators
+    #: shape ``(n_samples, n_annotators)``, who looked at which sample; None: everybody at all
     asked: NDArray[np.bool_] | None = None
 
     def of_rows(self, rows: NDArray[Any] | slice) -> GeneratedBoxes:
@@ -156,6 +149,8 @@ def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: Sequence[str]) 
 
 def make_dataset(name: str, n_samples: int, annotators: Sequence[str] = ANNOTATORS) -> fo.Dataset:
     """A dataset of generated boxes, written to the database as FiftyOne would."""
+    import fiftyone as fo
+
     dataset = fo.Dataset(name, persistent=True, overwrite=True)
     for annotator in annotators:
         dataset.add_sample_field(annotator, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)

@@ -46,15 +46,7 @@ _REPEATED = (
 def report_on_boxes(
     n_annotators: int, n_classes: int, n_objects: float, *, n_images: int = N_IMAGES, exchanged: bool = False
 ) -> Any:
-    """The report on simulated boxes.
-
-    Args:
-        n_annotators: number of annotators
-        n_classes: number of classes, equally frequent
-        n_objects: mean number of objects of an image
-        n_images: number of images
-        exchanged: whether the annotations are exchanged between images at random
-    """
+    """The report on simulated boxes."""
     rng = np.random.default_rng([n_annotators, n_classes, int(10 * n_objects)])
     drawn = [
         labels for _ in range(n_images) for labels in _annotations(rng, n_annotators, n_classes, rng.poisson(n_objects))

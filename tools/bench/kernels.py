@@ -7,9 +7,8 @@ import functools
 import operator
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import fiftyone as fo
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +17,9 @@ from tools.dev.plugin import load_plugin
 
 from .generated import ANNOTATORS, N_CLASSES, SEED, GeneratedBoxes, batch_of, context_of, generate, random_boxes
 from .output import Limit, Row, at_least, at_most, in_turns, say, timed
+
+if TYPE_CHECKING:
+    import fiftyone as fo
 
 N_SAMPLES, N_MANY = 5_000, 100_000
 #: our class handling, the cost function of kalos with the same class rule, and how much faster we must be
@@ -140,6 +142,8 @@ def _objects(
 
 def _crowd_dataset(data: GeneratedBoxes) -> fo.Dataset:
     """The crowd as a dataset: one field of boxes, whose attribute names the annotator, and a list of who was asked."""
+    import fiftyone as fo
+
     dataset = fo.Dataset("bench-crowd", persistent=True, overwrite=True)
     starts = np.searchsorted(data.sample, np.arange(data.n_samples + 1))
     samples = []

@@ -94,11 +94,7 @@ def seconds_of(method: str, dataset: Any, state: dict[str, Any], view: Any = Non
 def sent(
     method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any
 ) -> tuple[float, dict[str, Any], list[dict[str, Any]]]:
-    """Seconds of a handler, the state that it leaves, and the parameters of what it asks the App for.
-
-    Raises:
-        RuntimeError: if it only had an error to tell
-    """
+    """Seconds of a handler, the state that it leaves, and the parameters of what it asks the App for."""
     panel = foo.get_operator(_URI)
     request = {
         "dataset_name": dataset.name,

@@ -21,29 +21,17 @@ WIDTH, HEIGHT = 640, 480
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """Boxes of several annotators, in the file that the other programs read and as columns.
+    """Boxes of several annotators, in the file that the other programs read and as columns."""
 
-    Attributes:
-        name: name in the table
-        path: COCO JSON with a ``rater_list`` on images and a ``rater_id`` on annotations
-        coco: content of the file
-        annotators: names, sorted
-        ids: shape ``(N,)``, ids of the annotations
-        sample: shape ``(N,)``, position of the image
-        annotator: shape ``(N,)``, position in ``annotators``
-        category: shape ``(N,)``, category ids
-        boxes_xyxy: shape ``(N, 4)``, relative to the image
-    """
-
-    name: str
-    path: Path
-    coco: dict[str, Any]
-    annotators: list[str]
-    ids: NDArray[np.int64]
-    sample: NDArray[np.int64]
-    annotator: NDArray[np.int64]
-    category: NDArray[np.int64]
-    boxes_xyxy: NDArray[np.float64]
+    name: str  #: name in the table
+    path: Path  #: COCO JSON with a ``rater_list`` on images and a ``rater_id`` on annotations
+    coco: dict[str, Any]  #: content of the file
+    annotators: list[str]  #: names, sorted
+    ids: NDArray[np.int64]  #: shape ``(N,)``, ids of the annotations
+    sample: NDArray[np.int64]  #: shape ``(N,)``, position of the image
+    annotator: NDArray[np.int64]  #: shape ``(N,)``, position in ``annotators``
+    category: NDArray[np.int64]  #: shape ``(N,)``, category ids
+    boxes_xyxy: NDArray[np.float64]  #: shape ``(N, 4)``, relative to the image
 
     @property
     def n_samples(self) -> int:

@@ -7,10 +7,8 @@ from typing import Any
 from tools.dev.other_programs import KALOS, OtherProgram
 
 from .annotations import Annotations, changed
-from .answer import Answer, our_alphas, reliability_tables, units_from_ids
-from .differences import TIE, Place, differing_places, pairs_within_units
-from .explain import example, kinds_of, why
-from .ours import OurDataset
+from .explain import TIE, Place, differing_places, example, kinds_of, pairs_within_units, why
+from .ours import Answer, OurDataset, our_alphas, reliability_tables, units_from_ids
 from .table import EQUAL, Row, Section
 
 THRESHOLD = 0.5

@@ -30,38 +30,24 @@ over all pairs within units; our method `optimal` maximises it, with `prefer` fi
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Numbers of another program against ours.
+    """Numbers of another program against ours."""
 
-    Attributes:
-        theirs: program and options
-        ours: our options, or function
-        values: for every measure of the section, the number of the other program and ours; None if there is none
-        why: explanation in one sentence
-    """
-
-    theirs: str
-    ours: str
+    theirs: str  #: program and options
+    ours: str  #: our options, or function
+    #: for every measure of the section, the number of the other program and ours; None if there is none
     values: Sequence[tuple[float | None, float | None]]
-    why: str
+    why: str  #: explanation in one sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Comparisons on one data set.
+    """Comparisons on one data set."""
 
-    Attributes:
-        title: heading
-        intro: introduction
-        measures: names of the numbers
-        rows: the comparisons
-        notes: additional findings
-    """
-
-    title: str
-    intro: str
-    measures: Sequence[str]
-    rows: Sequence[Row]
-    notes: list[str] = field(default_factory=list)
+    title: str  #: heading
+    intro: str  #: introduction
+    measures: Sequence[str]  #: names of the numbers
+    rows: Sequence[Row]  #: the comparisons
+    notes: list[str] = field(default_factory=list)  #: additional findings
 
 
 def _number(value: float | None) -> str:

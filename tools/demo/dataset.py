@@ -11,11 +11,23 @@ import numpy as np
 from PIL import Image
 
 from .annotators import ANNOTATORS, CONFUSED_PAIR, HABITS
-from .classes import CONFUSED_SCENES, quality, scene_class, tags
 from .images import Scene, demo_scenes
-from .keypoints import EDGES, POINTS, keypoints
-from .pixel_masks import MASK_TARGETS, MASKS_IN_FILES, instance_masks, move_masks_to_files, semantic_mask
-from .shapes import boxes, polygons
+from .labels import (
+    CONFUSED_SCENES,
+    EDGES,
+    MASK_TARGETS,
+    MASKS_IN_FILES,
+    POINTS,
+    boxes,
+    instance_masks,
+    keypoints,
+    move_masks_to_files,
+    polygons,
+    quality,
+    scene_class,
+    semantic_mask,
+    tags,
+)
 
 DATASET_NAME = "annotator-agreement-demo"
 SEED = 51
@@ -112,14 +124,6 @@ def build_demo_dataset(image_dir: Path, name: str = DATASET_NAME) -> fo.Dataset:
 
     The fields of an annotator are None on images that were not assigned to them, and hold no objects on images where
     they looked and drew nothing. Every call gives the same images and labels. The App shows the boxes at first.
-
-    Args:
-        image_dir: folder for the image files and the masks that are files, created if missing; files of an earlier
-            call are overwritten
-        name: name of the dataset
-
-    Returns:
-        the dataset, with metadata; every sample is tagged with the photograph it comes from
     """
     image_dir = Path(image_dir).resolve()
     image_dir.mkdir(parents=True, exist_ok=True)

@@ -43,11 +43,7 @@ class Campaign:
 
 
 def campaigns() -> dict[str, Campaign]:
-    """The campaigns of all modules of this folder, by name.
-
-    Raises:
-        ValueError: if two have one name
-    """
+    """The campaigns of all modules of this folder, by name."""
     found: dict[str, Campaign] = {}
     for module in sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)])):
         if module in _WITHOUT:
