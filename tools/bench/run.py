@@ -20,7 +20,7 @@ MODULES = {
     **dict.fromkeys(("kernels", "crowd", "report"), "kernels"),
     "findings": "findings",
     "image_alpha": "image_alpha",
-    **dict.fromkeys(("main_job", "sweep", "parts", "convergence", "decide"), "runs"),
+    **dict.fromkeys(("main_job", "sweep", "parts", "decide"), "runs"),
     "panel": "panel",
     "update": "runs",  # which changes labels, after those that share the dataset
     **dict.fromkeys(("shapes", "semantic"), "shapes"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import functools
-import io
 import itertools
 import statistics
 from collections.abc import Callable
@@ -23,7 +21,6 @@ from .panel import click
 N_FEW, N_MANY = 5_000, 50_000
 N_EVALUATED, N_EDITED = 1_000, 100
 PART_FIELDS = ("camera", "night", "brightness", "taken", "tags")
-_SIDE = 640
 
 
 def run_seconds(samples: fo.Dataset | fo.DatasetView, **options: Any) -> float:
@@ -97,57 +94,6 @@ def parts() -> list[Row]:
     title = f"roles, convergence and five breakdowns add, s (a run without: {seconds['without']:.1f})"
     few = f"five breakdowns of {N_FEW} samples, s"
     return [Row(few, seconds["breakdowns of it"], at_most(1.5)), Row(title, added, at_most(3))]
-
-
-def convergence() -> list[Row]:
-    """Label convergence of a run, reading included, against COCO's own program on labels that are read already."""
-    dataset = shared_dataset(N_FEW)
-    dataset.set_values("metadata", [fo.ImageMetadata(width=_SIDE, height=_SIDE)] * N_FEW)
-    run = _run_of(dataset, resamples=0)
-    found = in_turns({
-        f"convergence, {n} resamples": lambda n=n: timed(lambda: run.convergence(resamples=n, progress=False))[0]
-        for n in (0, 1000)
-    })  # fmt: skip
-    own, intervals = found.values()
-    labels: list[list[dict[str, Any]]] = []
-    for field in ANNOTATORS:
-        of_field: list[dict[str, Any]] = []
-        values = dataset.values([f"{field}.detections.label", f"{field}.detections.bounding_box"])
-        for image, (names, drawn) in enumerate(zip(*values, strict=True), 1):
-            for name, box in zip(names or (), drawn or (), strict=True):
-                x, y, width, height = (_SIDE * value for value in box)
-                entry = {"id": len(of_field) + 1, "image_id": image, "category_id": int(name[-2:]), "iscrowd": 0}
-                box_of = {"bbox": [x, y, width, height], "area": width * height, "score": 0.99}
-                of_field.append(entry | box_of)
-        labels.append(of_field)
-    of_coco, theirs = timed(lambda: [_coco(a, b, N_FEW) for a, b in itertools.permutations(labels, 2)])
-    say(f"convergence: mAP {run.convergence(resamples=0).map:.9f}, of pycocotools {statistics.mean(theirs):.9f}")
-    more = Limit(high=3, of_difference=True)
-    return [
-        Row("pycocotools, 6 ordered pairs / label convergence, reading included", of_coco, at_least(1), own),
-        Row("label convergence with 1,000 resamples / without", intervals, more, own),
-    ]
-
-
-def _coco(reference: list[dict[str, Any]], detector: list[dict[str, Any]], n_images: int) -> float:
-    """Mean average precision by pycocotools."""
-    from pycocotools.coco import COCO
-    from pycocotools.cocoeval import COCOeval
-
-    both = []
-    with contextlib.redirect_stdout(io.StringIO()):
-        for labels in (reference, detector):
-            coco = COCO()
-            images, categories = ([{"id": k} for k in numbers] for numbers in (range(1, n_images + 1), range(80)))
-            coco.dataset = {"images": images, "categories": categories, "annotations": labels}
-            coco.createIndex()
-            both.append(coco)
-        evaluation = COCOeval(*both, "bbox")
-        evaluation.params.maxDets = [1000]
-        evaluation.evaluate()
-        evaluation.accumulate()
-    precision = evaluation.eval["precision"][..., 0, 0]
-    return float(precision[precision > -1].mean())
 
 
 def decide() -> list[Row]:

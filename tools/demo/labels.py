@@ -1,7 +1,8 @@
-"""The labels that an annotator draws with a line: boxes and polygons."""
+"""The labels of an annotator: drawn with a line, painted, clicked, or given to the whole image."""
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -145,37 +146,15 @@ def true_points(obj: TrueObject) -> NDArray[np.float64]:
     )
 
 
-#: source -> the class of its images, an alternative one, and their quality, 1 (poor) to 5 (good)
-SCENES = {
-    "astronaut": ("people", "objects", 5),
-    "camera": ("people", "landscape", 3),
-    "cat": ("animal", "texture", 4),
-    "cell": ("microscopy", "sky", 2),
-    "china": ("landscape", "objects", 5),
-    "coffee": ("objects", "texture", 4),
-    "coins": ("objects", "text", 2),
-    "flower": ("plant", "texture", 5),
-    "galaxies": ("sky", "texture", 3),
-    "grass": ("texture", "plant", 4),
-    "gravel": ("texture", "landscape", 3),
-    "horse": ("animal", "objects", 1),
-    "moon": ("sky", "landscape", 2),
-    "motorcycle": ("objects", "people", 4),
-    "nuclei": ("microscopy", "texture", 1),
-    "page": ("text", "texture", 2),
-    "retina": ("microscopy", "sky", 4),
-    "rocket": ("landscape", "objects", 3),
-}
+#: by photograph: the class of its images, an alternative one, and their quality, 1 (poor) to 5 (good)
+SCENES: dict[str, tuple[str, str, int]] = json.loads((Path(__file__).parent / "scenes.json").read_text("utf-8"))
 #: the two classes of images that a confused annotator mixes up
 CONFUSED_SCENES = ("sky", "microscopy")
-
-BEST_QUALITY = 5
 
 
 def scene_class(scene: Scene, annotator: str, rng: np.random.Generator) -> fo.Classification:
     """The class that one annotator gives to an image."""
-    habit = HABITS[annotator]
-    first, second, _ = SCENES[scene.source]
+    habit, (first, second, _) = HABITS[annotator], SCENES[scene.source]
     label = second if rng.random() < habit.slip_rate else first
     return fo.Classification(label=confused(label, CONFUSED_SCENES, habit, rng))
 
@@ -188,10 +167,9 @@ def tags(scene: Scene, annotator: str, rng: np.random.Generator) -> fo.Classific
 
 def quality(scene: Scene, annotator: str, rng: np.random.Generator) -> int:
     """The rating of the quality of an image by one annotator, 1 to 5."""
-    habit = HABITS[annotator]
-    *_, rating = SCENES[scene.source]
+    habit, (*_, rating) = HABITS[annotator], SCENES[scene.source]
     if rng.random() < habit.slip_rate:
         rating += int(rng.choice([-1, 1]))
     if rng.random() < habit.generous_rate:
         rating += 1
-    return min(max(rating, 1), BEST_QUALITY)
+    return min(max(rating, 1), 5)

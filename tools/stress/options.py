@@ -16,8 +16,8 @@ import cv2
 import fiftyone as fo
 import numpy as np
 
-from .campaign import Campaign, Outcome
 from .parameters import broken_promise, collections, own_folder
+from .run import Campaign, Outcome
 from annotator_agreement import dataset_io
 
 KEY = "stressed"

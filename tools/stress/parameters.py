@@ -31,7 +31,7 @@ from fiftyone.operators.executor import ExecutionContext, Executor
 from tests.datasets import boxes_dataset, random_annotators
 from tools.dev.private_fiftyone import ROOT
 
-from .campaign import Campaign, Outcome
+from .run import Campaign, Outcome
 from .workers import Answer, Command, Worker, workers
 from annotator_agreement import dataset_io
 from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK

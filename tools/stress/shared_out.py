@@ -20,7 +20,7 @@ from pymongo.errors import PyMongoError
 
 from tools.dev.private_fiftyone import PrivateFiftyOne
 
-from .campaign import Campaign, Outcome, outcome_of
+from .run import Campaign, Outcome, outcome_of
 from .together import FIELDS, OURS
 from .workers import Answer, Command, Worker, workers
 

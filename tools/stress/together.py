@@ -18,7 +18,7 @@ from fiftyone.core.odm import get_db_conn
 
 from tests.datasets import boxes_dataset, random_annotators, stored, user_values
 
-from .campaign import Campaign, Outcome, outcome_of
+from .run import Campaign, Outcome, outcome_of
 from .workers import Answer, Command, Worker, all_at_once, workers
 from annotator_agreement.dataset_io.record.stored_records import delete_orphans
 
