@@ -41,7 +41,7 @@ _CLICKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "verdict": ("objects", "click_cell", {"path": "verdicts_1", "row": 1, "column": 2}),
     "votes": ("objects", "click_cell", {"path": "votes_1", "row": 1, "column": 1}),
     "scores": ("images", "drill_down", {"path": "scores_1", "x": 0.725}),
-    "card": ("overview", "drill_down", {"path": "cards.c3.card_1", "number": 3}),
+    "card": ("overview", "drill_down", {"path": "cards.c5.card_1", "number": 5}),
 }
 TABS = ("overview", "annotators", "classes", "images", "objects", "rules")
 

@@ -23,7 +23,7 @@ MODULES = {
     **dict.fromkeys(("main_job", "sweep", "parts", "decide"), "runs"),
     "panel": "panel",
     "update": "runs",  # which changes labels, after those that share the dataset
-    **dict.fromkeys(("shapes", "semantic"), "shapes"),
+    "semantic": "semantic",
     "memory": "large",
     "limits": "large",
     "workers": "workers",
