@@ -102,7 +102,7 @@ def written(name: str, path: Path, coco: dict[str, Any]) -> Annotations:
 
 
 def changed(
-    annotations: Annotations, what: str, **changes: Callable[[dict[str, Any]], dict[str, Any] | None]
+    annotations: Annotations, what: str, /, **changes: Callable[[dict[str, Any]], dict[str, Any] | None]
 ) -> Annotations:
     """Other annotations, written beside the first: every entry of a list becomes what a function says, or goes."""
     coco = dict(annotations.coco)
