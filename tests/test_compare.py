@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tools.compare.annotations import LVIS, Annotations, generated
-from tools.compare.differences import differing_places
-from tools.compare.explain import UNKNOWN, kind_of
+from tools.compare.explain import UNKNOWN, differing_places, kind_of
 from tools.dev.other_programs import KALOS, KALPHACV, OtherProgram
 from tools.dev.private_fiftyone import ROOT
 

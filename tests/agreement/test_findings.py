@@ -15,9 +15,8 @@ from tests.agreement.families import KINDS, measured_masks
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.agreement.rating_oracle import report_of
 from tests.chance import few, seeds, some_seeds
-from tools.bench.findings import forgetful
+from tools.bench.findings import SIMULATED, forgetful
 from tools.bench.generated import GeneratedBoxes, generate, report_on
-from tools.bench.habits import SIMULATED
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.evidence import EffectRows, Finding, by_subject, hypotheses

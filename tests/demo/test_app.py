@@ -9,7 +9,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def demo(demo_copy):
-    from tools.dev.demo_app import IN_ORDER, compute_run, set_up_app
+    from tools.demo.dataset import IN_ORDER, compute_run, set_up_app
 
     few = ("boxes", "class")
     reports = {label_type: compute_run(demo_copy, label_type) for label_type in IN_ORDER if label_type in few}

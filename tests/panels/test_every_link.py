@@ -16,7 +16,7 @@ import pytest
 from tests.chance import seeds
 from tests.datasets import with_regions
 from tests.panels.conftest import shown_of
-from tools.stress.labelled import TYPES
+from tools.stress.options import TYPES
 
 from annotator_agreement.agreement.ratings import agreeing
 from annotator_agreement.agreement.settings import value_name

@@ -11,7 +11,7 @@ import pytest
 
 from tests.datasets import detections, random_annotators
 from tests.panels.conftest import ANNOTATORS, URI, of_tab
-from tools.bench.database import make_dataset as generated_dataset
+from tools.bench.generated import make_dataset as generated_dataset
 
 from annotator_agreement.dataset_io import agreement_on, compute_agreement, delete_agreement
 from annotator_agreement.panels import run_panel

@@ -1,17 +1,24 @@
-"""Generated annotations of known size and noise: columns for the kernels, documents for MongoDB."""
+"""Generated annotations of known size and noise: columns for the kernels, documents and datasets for MongoDB."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
+from pymongo import UpdateOne
 
 from tools.dev.plugin import load_plugin
+
+if TYPE_CHECKING:
+    import fiftyone as fo
 
 ANNOTATORS = ("alice", "bob", "carol")
 N_CLASSES = 80
@@ -25,25 +32,21 @@ SEED = 51
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GeneratedBoxes:
-    """Boxes of several annotators, one row per object, sorted by (sample, annotator).
+    """Boxes of several annotators, one row per object, sorted by (sample, annotator)."""
 
-    Attributes:
-        sample: shape ``(N,)``, index of the sample
-        annotator: shape ``(N,)``, index into the annotators' names
-        label: shape ``(N,)``, class number
-        boxes_xywh_rel: shape ``(N, 4)``, relative ``(x, y, width, height)``
-        n_samples: number of samples, including samples without boxes
-        n_annotators: number of annotators
-        asked: shape ``(n_samples, n_annotators)``, who looked at which sample; None: everybody at all
-    """
-
-    sample: NDArray[np.int64]
-    annotator: NDArray[np.int64]
-    label: NDArray[np.int64]
-    boxes_xywh_rel: NDArray[np.float64]
-    n_samples: int
-    n_annotators: int
+    sample: NDArray[np.int64]  #: shape ``(N,)``, index of the sample
+    annotator: NDArray[np.int64]  #: shape ``(N,)``, index into the annotators' names
+    label: NDArray[np.int64]  #: shape ``(N,)``, class number
+    boxes_xywh_rel: NDArray[np.float64]  #: shape ``(N, 4)``, relative ``(x, y, width, height)``
+    n_samples: int  #: number of samples, including samples without boxes
+    n_annotators: int  #: number of annotators
+    #: shape ``(n_samples, n_annotators)``, who looked at which sample; None: everybody at all
     asked: NDArray[np.bool_] | None = None
+
+    def of_rows(self, rows: NDArray[Any] | slice) -> GeneratedBoxes:
+        """Some of the boxes."""
+        names = ("sample", "annotator", "label", "boxes_xywh_rel")
+        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     @property
     def assigned(self) -> NDArray[np.bool_]:
@@ -51,9 +54,9 @@ class GeneratedBoxes:
         return np.ones((self.n_samples, self.n_annotators), np.bool_) if self.asked is None else self.asked
 
 
-def random_boxes(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def random_boxes(n: int, rng: np.random.Generator, sides: tuple[float, float] = (0.05, 0.35)) -> NDArray[np.float64]:
     """Boxes ``(N, 4)`` anywhere on an image, as :class:`GeneratedBoxes` has them."""
-    size = rng.uniform(0.05, 0.35, (n, 2))
+    size = rng.uniform(*sides, (n, 2))
     return np.hstack([rng.uniform(0.0, 1.0 - size), size])
 
 
@@ -118,7 +121,7 @@ def report_on(data: GeneratedBoxes) -> Any:
     return build_report(record(compute_agreement_of(batch_of(data), context.config)), context)
 
 
-def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: tuple[str, ...]) -> Iterator[dict]:
+def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: Sequence[str]) -> Iterator[dict]:
     """The samples as FiftyOne stores them."""
     now = datetime.now(timezone.utc)
     starts = np.searchsorted(data.sample, np.arange(data.n_samples + 1))
@@ -142,3 +145,47 @@ def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: tuple[str, ...]
                 for name, detections in zip(names, fields, strict=True)
             },
         }
+
+
+def make_dataset(name: str, n_samples: int, annotators: Sequence[str] = ANNOTATORS) -> fo.Dataset:
+    """A dataset of generated boxes, written to the database as FiftyOne would."""
+    import fiftyone as fo
+
+    dataset = fo.Dataset(name, persistent=True, overwrite=True)
+    for annotator in annotators:
+        dataset.add_sample_field(annotator, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    samples = documents(generate(n_samples, len(annotators)), dataset._doc.id, annotators)
+    while batch := list(islice(samples, 1_000)):
+        dataset._sample_collection.insert_many(batch)
+    dataset.reload()
+    return dataset
+
+
+@functools.cache
+def shared_dataset(n_samples: int, annotators: Sequence[str] = ANNOTATORS) -> fo.Dataset:
+    """A dataset that the benches of one process share; whoever changes it brings the labels back."""
+    return make_dataset(f"bench-{n_samples}-{len(annotators)}", n_samples, annotators)
+
+
+def floor_seconds(dataset: fo.Dataset) -> float:
+    """Seconds of plain pymongo, in one thread: read ids, time stamps, classes and boxes, then write what a run writes.
+
+    That is 7 + 5 x labels values of every sample, in one bulk; as in a run, no time stamp moves, which is an index.
+    """
+    collection = dataset._sample_collection
+    started = time.perf_counter()
+    leaves = {f"{name}.detections.{leaf}": True for name in ANNOTATORS for leaf in ("_id", "label", "bounding_box")}
+    operations = []
+    for document in list(collection.find({}, {"last_modified_at": True, **leaves})):
+        values: dict[str, Any] = {f"floor_{k}": 0.8125 for k in range(4)} | {f"floor_{k}": 3 for k in range(4, 7)}
+        for name in ANNOTATORS:
+            for k, label in enumerate(document[name]["detections"]):
+                path = f"{name}.detections.{k}.floor"
+                values |= {path: "agreed", f"{path}_id": str(label["_id"])}
+                values |= {f"{path}_iou": 0.8125, f"{path}_n": 3, f"{path}_of": 3}
+        operations.append(UpdateOne({"_id": document["_id"]}, {"$set": values}))
+    collection.bulk_write(operations, ordered=False)
+    seconds = time.perf_counter() - started
+    attributes = [f"{name}.detections.floor{leaf}" for name in ANNOTATORS for leaf in ("", "_id", "_iou", "_n", "_of")]
+    collection.update_many({}, [{"$unset": [f"floor_{k}" for k in range(7)] + attributes}])
+    return seconds

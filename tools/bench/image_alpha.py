@@ -7,7 +7,6 @@ pairs of annotations is from that of all.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 
 from tools.dev.plugin import load_plugin
 
-from .generated import GeneratedBoxes, context_of, report_on
-from .output import Row, at_most, say, timed
-from .shapes import N_ANNOTATORS, N_OBJECTS, draw
+from .generated import GeneratedBoxes, report_on
+from .output import Row, at_most, say
 
-N_IMAGES, N_TIMED = 1_000, 5_000
+N_IMAGES = 1_000
 _HEADER = (
     "annotators",
     "classes",
@@ -48,15 +46,7 @@ _REPEATED = (
 def report_on_boxes(
     n_annotators: int, n_classes: int, n_objects: float, *, n_images: int = N_IMAGES, exchanged: bool = False
 ) -> Any:
-    """The report on simulated boxes.
-
-    Args:
-        n_annotators: number of annotators
-        n_classes: number of classes, equally frequent
-        n_objects: mean number of objects of an image
-        n_images: number of images
-        exchanged: whether the annotations are exchanged between images at random
-    """
+    """The report on simulated boxes."""
     rng = np.random.default_rng([n_annotators, n_classes, int(10 * n_objects)])
     drawn = [
         labels for _ in range(n_images) for labels in _annotations(rng, n_annotators, n_classes, rng.poisson(n_objects))
@@ -93,42 +83,6 @@ def _boxes(rng: np.random.Generator, n: int, n_classes: int) -> NDArray[np.float
     return np.column_stack([corner, corner + size, rng.integers(1, n_classes + 1, n)])
 
 
-def outline_seconds() -> list[Row]:
-    """The time that outlines of the polygons of 5,000 images take, against comparing these by their boxes."""
-    context = context_of(N_ANNOTATORS, ["cell"], "Polylines")
-    from annotator_agreement.agreement.matching.compute import compute_agreement_of
-    from annotator_agreement.agreement.matching.tables import Batch
-    from annotator_agreement.agreement.objects.build import object_distances
-    from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.metrics import Objects, Regions, polygons_from_rings
-
-    rings = draw(N_TIMED)
-    shape = np.arange(rings[..., 0, 0].size)
-    drawn = polygons_from_rings(rings.reshape(-1, 2), np.repeat(shape, rings.shape[3]), shape, len(shape))
-    regions = Regions.of_polygons(drawn)
-    block = np.repeat(np.arange(N_TIMED * N_ANNOTATORS), N_OBJECTS)
-    objects = Objects(*np.divmod(block, N_ANNOTATORS), np.ones_like(block))
-    batch = Batch(objects, regions, np.ones((N_TIMED, N_ANNOTATORS), np.bool_))
-    records = record(compute_agreement_of(batch, context.config))
-    without = {name: column for name, column in records.parts[0].items() if name != "outline"}
-    by_boxes = dataclasses.replace(records, parts=(without,))
-    (by_outline, outline), (by_box, box), (made, _) = (
-        timed(work, 3, min)
-        for work in (
-            lambda: object_distances(records, context),
-            lambda: object_distances(by_boxes, context),
-            regions.places,
-        )
-    )
-    say(f"expected distance by outlines {outline.mean:.4f}, by boxes {box.mean:.4f}")
-    say(f"seconds: making outlines {made:.2f}, distances by outlines {by_outline:.2f}, by boxes {by_box:.2f}")
-    n_bytes = records.parts[0]["outline"].nbytes / N_TIMED
-    return [
-        Row("outlines of 5,000 x 3 x 7 polygons: seconds more", made + by_outline - by_box, at_most(1)),
-        Row("outlines: bytes of an image of 21 polygons", n_bytes),
-    ]
-
-
 def largest_error() -> float:
     """The largest difference of alpha from that of all pairs, of repeated, new and empty annotations of one box."""
     load_plugin()
@@ -163,7 +117,7 @@ def largest_error() -> float:
     return float(np.abs(errors).max())
 
 
-def measure() -> list[Row]:
+def image_alpha() -> list[Row]:
     """Print the tables; the alpha of images may differ by 0.02 between numbers of annotators, and is 0 by chance."""
     reports = {case: report_on_boxes(*case) for case in _CASES}
     say(f"| {' | '.join(_HEADER)} |")
@@ -186,7 +140,6 @@ def measure() -> list[Row]:
         Row("alpha of images, 2 to 8 annotators: greatest difference", spread, at_most(0.02)),
         Row("alpha of images, against all pairs of annotations: error", largest_error(), at_most(0.005)),
         Row("alpha of images, annotations exchanged: distance from 0", by_chance, at_most(0.01)),
-        *outline_seconds(),
     ]
 
 

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -76,11 +76,26 @@ def timed(
     return typical(seconds), result
 
 
-def in_process(module: str, *arguments: Any) -> Any:
-    """What a module says last, as JSON, in a process of its own."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    return json.loads(said[-1])
+def in_turns(works: Mapping[str, Callable[[], float]], times: int = 3) -> dict[str, float]:
+    """The medians of the seconds that some works measure, which take turns, after one of each to warm up."""
+    seconds = [[work() for work in works.values()] for _ in range(times + 1)][1:]
+    found = dict(zip(works, map(statistics.median, zip(*seconds, strict=True)), strict=True))
+    for what, each in found.items():
+        say(f"  {what}: {each:.3f} s")
+    return found
+
+
+def command_of(function: Callable[..., Any], *arguments: Any) -> list[str]:
+    """The command that calls a function of a module, and prints what it returns as JSON."""
+    module, name = function.__module__, function.__name__
+    return [sys.executable, "-c", f"import json, {module} as m\nprint(json.dumps(m.{name}(*{arguments!r})))"]
+
+
+def in_process(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns in a process of its own, as far as JSON can hold it."""
+    said = subprocess.run(command_of(function, *arguments), check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: T = json.loads(said.splitlines()[-1])
+    return found
 
 
 def say(text: str) -> None:

@@ -1,16 +1,19 @@
-"""Latency of the panel: opening, changing the view and clicks, on 5,000 and 50,000 generated samples.
-
-Also the first opening in a new process: ``python -m tools.bench.panel DATASET`` prints its seconds.
-"""
+"""Latency of the panel: opening, changing the view and clicks, on 5,000 and 50,000 generated samples."""
 
 from __future__ import annotations
 
-import sys
+import statistics
 from collections.abc import Callable
 from typing import Any
 
+import fiftyone as fo
+import fiftyone.operators as foo
 import numpy as np
+from fiftyone.operators.executor import ExecutionContext, Executor
 
+from tools.dev.plugin import load_plugin
+
+from .generated import ANNOTATORS, shared_dataset
 from .output import Row, at_most, in_process, say, timed
 
 SIZES = (5_000, 50_000)
@@ -19,20 +22,13 @@ _FRESH = 3
 _URI = "@annotator/agreement/agreement_panel"
 
 
-def measure() -> list[Row]:
+def panel() -> list[Row]:
     """Seconds of the panel's handlers."""
-    from tools.dev.plugin import load_plugin
-
-    from .database import make_dataset
-
     rows = []
     for n_samples in SIZES:
-        dataset = make_dataset(f"bench-panel-{n_samples}", n_samples)
-        try:
-            load_plugin().compute(dataset, ["alice", "bob", "carol"], progress=False)
-            rows += _of(dataset, n_samples)
-        finally:
-            dataset.delete()
+        dataset = shared_dataset(n_samples)
+        load_plugin().compute(dataset, list(ANNOTATORS), progress=False, overwrite=True)
+        rows += _of(dataset, n_samples)
     return rows
 
 
@@ -45,7 +41,7 @@ _CLICKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "verdict": ("objects", "click_cell", {"path": "verdicts_1", "row": 1, "column": 2}),
     "votes": ("objects", "click_cell", {"path": "votes_1", "row": 1, "column": 1}),
     "scores": ("images", "drill_down", {"path": "scores_1", "x": 0.725}),
-    "card": ("overview", "drill_down", {"path": "cards.c3.card_1", "number": 3}),
+    "card": ("overview", "drill_down", {"path": "cards.c5.card_1", "number": 5}),
 }
 TABS = ("overview", "annotators", "classes", "images", "objects", "rules")
 
@@ -74,7 +70,7 @@ def _of(dataset: Any, n_samples: int) -> list[Row]:
         "open the worst sample": lambda k: seconds_of("open_sample", dataset, {}, id=worst),
         "back": lambda k: seconds_of("back", dataset, opened),
     }
-    found = {"opens in a new process": [seconds_of_new_process(dataset.name) for _ in range(_FRESH)]}
+    found = {"opens in a new process": [in_process(first_opening, dataset.name) for _ in range(_FRESH)]}
     found[f"the first {half:,} samples as a view"] = first
     found |= {what: [once(k) for k in range(_REPEATS)] for what, once in measured.items()}
     rows = []
@@ -91,10 +87,6 @@ def _click(dataset: Any, name: str) -> tuple[float, dict[str, Any]]:
     return sent(method, dataset, {"tab": tab}, **params)[:2]
 
 
-def seconds_of_new_process(dataset_name: str) -> float:
-    return float(in_process("tools.bench.panel", dataset_name))
-
-
 def seconds_of(method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any) -> float:
     return sent(method, dataset, state, view, **params)[0]
 
@@ -102,14 +94,7 @@ def seconds_of(method: str, dataset: Any, state: dict[str, Any], view: Any = Non
 def sent(
     method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any
 ) -> tuple[float, dict[str, Any], list[dict[str, Any]]]:
-    """Seconds of a handler, the state that it leaves, and the parameters of what it asks the App for.
-
-    Raises:
-        RuntimeError: if it only had an error to tell
-    """
-    import fiftyone.operators as foo
-    from fiftyone.operators.executor import ExecutionContext, Executor
-
+    """Seconds of a handler, the state that it leaves, and the parameters of what it asks the App for."""
     panel = foo.get_operator(_URI)
     request = {
         "dataset_name": dataset.name,
@@ -126,15 +111,30 @@ def sent(
     return seconds, dict(ctx.panel_state), [entry["params"] for entry in asked]
 
 
-def _print_first_opening(dataset_name: str) -> None:
-    """Open the panel for the first time in this process, whose plugins the App has loaded before."""
-    import fiftyone as fo
-    import fiftyone.operators as foo
-
-    dataset = fo.load_dataset(dataset_name)
+def first_opening(dataset_name: str) -> float:
+    """Seconds to open the panel for the first time in this process, whose plugins the App has loaded before."""
     foo.list_operators()
-    say(str(seconds_of("on_load", dataset, {})))
+    return seconds_of("on_load", fo.load_dataset(dataset_name), {})
 
 
-if __name__ == "__main__":
-    _print_first_opening(sys.argv[1])
+def click(dataset: Any) -> float:
+    """Median seconds of a decision in the panel, with all that it shows next."""
+    _, state, shown = sent("on_load", dataset, {"tab": "decide", "decide": {"by": "bench"}})
+    seconds = []
+    for _ in range(_REPEATS):
+        (output,) = [each["output"] for each in shown if "output" in each]
+        params = _buttons(output["type"]["properties"])["No object"]
+        taken, state, shown = sent("decide_object", dataset, state, **params)
+        seconds.append(taken)
+    return statistics.median(seconds)
+
+
+def _buttons(properties: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of all buttons by their labels."""
+    found: dict[str, Any] = {}
+    for entry in properties.values():
+        view = entry["view"]
+        if view.get("label") and view.get("params"):
+            found[view["label"]] = view["params"]
+        found |= _buttons(entry["type"].get("properties") or {})
+    return found

@@ -13,23 +13,34 @@ import sys
 
 from tools.dev.private_fiftyone import ROOT, PrivateFiftyOne
 
-from .output import print_rows, say
+from .output import Row, print_rows, say
 
-PARTS = (
-    *("kernels", "crowd", "findings", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel"),
-    *("update", "decide", "keyboard", "image_alpha", "parts", "convergence", "workers"),
-)
+#: the module of this folder that has the function of each part; those that are no part of the whole last
+MODULES = {
+    **dict.fromkeys(("kernels", "crowd", "report"), "kernels"),
+    "findings": "findings",
+    "image_alpha": "image_alpha",
+    **dict.fromkeys(("main_job", "sweep", "parts", "decide"), "runs"),
+    "panel": "panel",
+    "update": "runs",  # which changes labels, after those that share the dataset
+    "semantic": "semantic",
+    "memory": "large",
+    "limits": "large",
+    "workers": "workers",
+}
+APART = {"million": "large"}
 
 
 def main() -> None:
     """Run the requested parts."""
-    parts = sys.argv[1:] or PARTS
     os.environ["FIFTYONE_SHOW_PROGRESS_BARS"] = "false"
     PrivateFiftyOne(ROOT / ".dev" / "bench").start()
     say(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    rows = []
-    for part in parts:
-        rows += importlib.import_module(f"tools.bench.{part}").measure()
+    rows: list[Row] = []
+    for part in sys.argv[1:] or MODULES:
+        module = importlib.import_module(f"tools.bench.{(MODULES | APART)[part]}")
+        say(f"{part}: {getattr(module, part).__doc__}")
+        rows += getattr(module, part)()
     print_rows(rows)
 
 

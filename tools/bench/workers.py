@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -16,8 +17,7 @@ from pymongo.collection import Collection
 
 from tools.dev.plugin import load_plugin
 
-from .database import make_dataset
-from .generated import ANNOTATORS
+from .generated import ANNOTATORS, shared_dataset
 from .output import Row, at_least, say, timed
 
 N_SAMPLES = 20_000
@@ -28,69 +28,60 @@ _REPETITIONS = 3
 _BATCH = 1_000
 
 
-def measure() -> list[Row]:
-    """Time all; the best of several."""
-    dataset = make_dataset("bench-workers", N_SAMPLES)
-    say(f"workers: {N_SAMPLES} samples, {len(ANNOTATORS)} annotators")
-    try:
-        load_plugin()
-        found = {**_reading(dataset), **_whole(dataset), **database_alone(dataset)}
-    finally:
-        dataset.delete()
-    for what, seconds in found.items():
-        say(f"  {what}: {seconds:.1f} s")
-    spent = "processor of MongoDB"
-    one, two = found["reading and kernels, 1 process"], found["reading and kernels, 2 processes"]
-    plain, shared = found["whole run, this process"], found["whole run, 1 worker"]
-    own, of_mongodb = found["whole run, its own processor"], found[f"whole run, {spent}"]
-    both, started = found["whole run, 2 workers"], found["whole run, 2 workers that are started"]
-    alone = [
-        Row(f"MongoDB alone, {what}: 1 process / {n}, s", found[f"{what} by 1"], None, found[f"{what} by {n}"])
-        for what in _ALONE
-        for n in (2, 4)
-    ]
-    stamped = found[f"writing time stamps by 1, {spent}"]
-    free = found[f"writing time stamps by 1, without their index, {spent}"]
-    return [
-        *alone,
-        Row("MongoDB's processor, time stamps: with / without their index, s", stamped, None, free),
-        Row(f"reading and kernels of {N_SAMPLES} samples: 1 process / 2, s", one, at_least(1.7), two),
-        Row("whole run: its own processor / that of MongoDB, s", own, None, of_mongodb),
-        Row("whole run: 1 worker / this process, s", shared, None, plain),
-        Row("whole run: this process / 2 workers, s", plain, None, both),
-        Row("whole run: this process / 2 workers that are started, s", plain, None, started),
-    ]
-
-
 #: what MongoDB does without any work of ours: runs leave the time stamps of samples, decisions move them
 _ALONE = ("reading", "writing", "writing time stamps")
 
 
-def database_alone(dataset: fo.Dataset) -> dict[str, float]:
-    """Seconds of MongoDB for all labels, and for a value on every sample, by processes that do nothing else."""
-    limits, collection = _limits(dataset), dataset._sample_collection
-    found: dict[str, float] = {}
+def workers() -> list[Row]:
+    """MongoDB alone, reading and kernels alone, and whole runs, by some processes; the best of several."""
+    load_plugin()
+    dataset = shared_dataset(N_SAMPLES)
+    collection, n_parts = dataset._sample_collection, len(limits := _limits(dataset))
+    found, of_mongodb = dict[str, float](), dict[str, float]()
+
+    def time_it(what: str, work: Callable[[], Any]) -> None:
+        before = _processor_seconds(collection)
+        found[what] = timed(work, _REPETITIONS, min)[0]
+        of_mongodb[what] = (_processor_seconds(collection) - before) / _REPETITIONS
+        say(f"  {what}: {found[what]:.2f} s, processor of MongoDB {of_mongodb[what]:.2f} s")
+
+    def run(**engine: Any) -> None:
+        load_plugin().compute(dataset, list(ANNOTATORS), progress=False, overwrite=True, **engine)
+
+    run()  # warm up
+    own = time.process_time()
+    time_it("run", run)
+    own = (time.process_time() - own) / _REPETITIONS
     for n in (1, 2, 4):
         with ProcessPoolExecutor(n, get_context("spawn")) as pool:
             list(pool.map(_warm_up, [dataset.name] * (4 * n)))
-
-            def ask(what: str, pool: ProcessPoolExecutor = pool) -> None:
-                assert sum(pool.map(_ask, [what] * len(limits), [dataset.name] * len(limits), limits)) == N_SAMPLES
-
-            def time_it(what: str, how: str, ask: Callable[[str], None] = ask) -> None:
-                before = _processor_seconds(collection)
-                found[f"{what} by {how}"] = _best(lambda: ask(what))
-                spent = (_processor_seconds(collection) - before) / _REPETITIONS
-                found[f"{what} by {how}, processor of MongoDB"] = spent
-
             for what in _ALONE:
-                time_it(what, f"{n}")
+                time_it(f"{what} by {n}", partial(_ask_all, pool, what, dataset.name, limits))
             if n == 1:
                 index = [("last_modified_at", 1)]
                 collection.drop_index(index)
-                time_it(_ALONE[-1], "1, without their index")
+                time_it("without index", partial(_ask_all, pool, _ALONE[-1], dataset.name, limits))
                 collection.create_index(index)
-    return found
+            if n < 4:
+                read = partial(pool.map, _read, [dataset.name] * n_parts, limits)
+                time_it(f"reading and kernels by {n}", lambda read=read: sum(read()))
+                time_it(f"run by {n}", partial(run, executor=pool))
+    time_it("run by 2 that are started", partial(run, workers=2))
+    alone = [(f"MongoDB alone, {what}: 1 process / {n}, s", f"{what} by 1", f"{what} by {n}")
+             for what in _ALONE for n in (2, 4)]  # fmt: skip
+    whole = [
+        ("whole run: 1 worker / this process, s", "run by 1", "run"),
+        ("whole run: this process / 2 workers, s", "run", "run by 2"),
+        ("whole run: this process / 2 workers that are started, s", "run", "run by 2 that are started"),
+    ]
+    stamped, free = of_mongodb[f"{_ALONE[-1]} by 1"], of_mongodb["without index"]
+    one, two = found["reading and kernels by 1"], found["reading and kernels by 2"]
+    return [
+        *(Row(title, found[a], None, found[b]) for title, a, b in (*alone, *whole)),
+        Row("MongoDB's processor, time stamps: with / without their index, s", stamped, None, free),
+        Row(f"reading and kernels of {N_SAMPLES} samples: 1 process / 2, s", one, at_least(1.7), two),
+        Row("whole run: its own processor / that of MongoDB, s", own, None, of_mongodb["run"]),
+    ]
 
 
 def _processor_seconds(collection: Collection[dict[str, Any]]) -> float:
@@ -114,22 +105,13 @@ def _ask(what: str, name: str, limits: tuple[str | None, str | None]) -> int:
     return sum(each.modified_count for each in written)
 
 
+def _ask_all(pool: ProcessPoolExecutor, what: str, name: str, limits: list[tuple[str | None, str | None]]) -> None:
+    assert sum(pool.map(_ask, [what] * len(limits), [name] * len(limits), limits)) == N_SAMPLES
+
+
 def _limits(dataset: fo.Dataset) -> list[tuple[str | None, str | None]]:
     ids = [row["_id"] for row in dataset._sample_collection.find({}, {"_id": True}).sort("_id")][::_SHARD]
     return list(zip([None, *map(str, ids[1:])], [*map(str, ids[1:]), None], strict=True))
-
-
-def _reading(dataset: fo.Dataset) -> dict[str, float]:
-    limits, found = _limits(dataset), dict[str, float]()
-    for n in (1, 2):
-        with ProcessPoolExecutor(n, get_context("spawn")) as pool:
-            list(pool.map(_warm_up, [dataset.name] * (4 * n)))
-
-            def read(pool: ProcessPoolExecutor = pool) -> None:
-                assert sum(pool.map(_read, [dataset.name] * len(limits), limits)) == N_SAMPLES
-
-            found[f"reading and kernels, {n} process{'es' if n > 1 else ''}"] = _best(read)
-    return found
 
 
 def _warm_up(name: str) -> None:
@@ -140,8 +122,6 @@ def _warm_up(name: str) -> None:
 def _read(name: str, limits: tuple[str | None, str | None], most: int | None = None) -> int:
     """Read, match and record the samples between two ids, in this process; returns their number."""
     load_plugin()
-    from bson import ObjectId
-
     from annotator_agreement.agreement import make_config
     from annotator_agreement.dataset_io.families import open_family
     from annotator_agreement.dataset_io.labels.source import Shard, open_source
@@ -159,28 +139,3 @@ def _read(name: str, limits: tuple[str | None, str | None], most: int | None = N
             family.record(labels, family.compute(labels))
             n_samples += len(rows)
     return n_samples
-
-
-def _whole(dataset: fo.Dataset) -> dict[str, float]:
-    plugin = load_plugin()
-
-    def run(**engine: Any) -> None:
-        plugin.compute(dataset, list(ANNOTATORS), progress=False, overwrite=True, **engine)
-
-    run()  # warm up
-    own, of_mongodb = time.process_time(), _processor_seconds(dataset._sample_collection)
-    found = {"whole run, this process": _best(run)}
-    found["whole run, its own processor"] = (time.process_time() - own) / _REPETITIONS
-    spent = (_processor_seconds(dataset._sample_collection) - of_mongodb) / _REPETITIONS
-    found["whole run, processor of MongoDB"] = spent
-    for n in (1, 2):
-        with ProcessPoolExecutor(n, get_context("spawn")) as pool:
-            list(pool.map(_warm_up, [dataset.name] * (4 * n)))
-            found[f"whole run, {n} worker{'s' if n > 1 else ''}"] = _best(lambda pool=pool: run(executor=pool))
-    found["whole run, 2 workers that are started"] = _best(lambda: run(workers=2))
-    plugin.load(dataset).delete()
-    return found
-
-
-def _best(work: Callable[[], None]) -> float:
-    return timed(work, _REPETITIONS, min)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.bench.generated import generate
+from tools.bench.generated import GeneratedBoxes, generate
 from tools.dev.private_fiftyone import ROOT
 
 LVIS = ROOT.parent / "shared" / "data" / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
@@ -20,29 +21,17 @@ WIDTH, HEIGHT = 640, 480
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """Boxes of several annotators, in the file that the other programs read and as columns.
+    """Boxes of several annotators, in the file that the other programs read and as columns."""
 
-    Attributes:
-        name: name in the table
-        path: COCO JSON with a ``rater_list`` on images and a ``rater_id`` on annotations
-        coco: content of the file
-        annotators: names, sorted
-        ids: shape ``(N,)``, ids of the annotations
-        sample: shape ``(N,)``, position of the image
-        annotator: shape ``(N,)``, position in ``annotators``
-        category: shape ``(N,)``, category ids
-        boxes_xyxy: shape ``(N, 4)``, relative to the image
-    """
-
-    name: str
-    path: Path
-    coco: dict[str, Any]
-    annotators: list[str]
-    ids: NDArray[np.int64]
-    sample: NDArray[np.int64]
-    annotator: NDArray[np.int64]
-    category: NDArray[np.int64]
-    boxes_xyxy: NDArray[np.float64]
+    name: str  #: name in the table
+    path: Path  #: COCO JSON with a ``rater_list`` on images and a ``rater_id`` on annotations
+    coco: dict[str, Any]  #: content of the file
+    annotators: list[str]  #: names, sorted
+    ids: NDArray[np.int64]  #: shape ``(N,)``, ids of the annotations
+    sample: NDArray[np.int64]  #: shape ``(N,)``, position of the image
+    annotator: NDArray[np.int64]  #: shape ``(N,)``, position in ``annotators``
+    category: NDArray[np.int64]  #: shape ``(N,)``, category ids
+    boxes_xyxy: NDArray[np.float64]  #: shape ``(N, 4)``, relative to the image
 
     @property
     def n_samples(self) -> int:
@@ -81,14 +70,20 @@ def lvis() -> Annotations | None:
 
 def generated(n_annotators: int, folder: Path, n_samples: int = N_GENERATED) -> Annotations:
     """The boxes that the benchmarks use; the file is written into a folder."""
-    data = generate(n_samples, n_annotators)
-    names = [f"annotator_{k}" for k in range(n_annotators)]
+    name, path = f"generated, {n_annotators} annotators", folder / f"generated_{n_annotators}.json"
+    return annotations_of(name, path, generate(n_samples, n_annotators))
+
+
+def annotations_of(name: str, path: Path, data: GeneratedBoxes) -> Annotations:
+    """Generated boxes, written into a file."""
+    names = [f"annotator_{k}" for k in range(data.n_annotators)]
     boxes = data.boxes_xywh_rel * np.tile([WIDTH, HEIGHT], 2)
     columns = (data.sample.tolist(), data.annotator.tolist(), data.label.tolist(), boxes.tolist())
     coco = {
         "images": [
-            {"id": k + 1, "file_name": f"{k:05d}.jpg", "width": WIDTH, "height": HEIGHT, "rater_list": names}
-            for k in range(n_samples)
+            {"id": k + 1, "file_name": f"{k:05d}.jpg", "width": WIDTH, "height": HEIGHT}
+            | {"rater_list": [names[r] for r in np.flatnonzero(asked)]}
+            for k, asked in enumerate(data.assigned)
         ],
         "categories": [{"id": k + 1, "name": f"class_{k:02d}"} for k in range(int(data.label.max()) + 1)],
         "annotations": [
@@ -96,7 +91,7 @@ def generated(n_annotators: int, folder: Path, n_samples: int = N_GENERATED) -> 
             for k, (s, a, label, box) in enumerate(zip(*columns, strict=True))
         ],
     }
-    return written(f"generated, {n_annotators} annotators", folder / f"generated_{n_annotators}.json", coco)
+    return written(name, path, coco)
 
 
 def written(name: str, path: Path, coco: dict[str, Any]) -> Annotations:
@@ -104,3 +99,14 @@ def written(name: str, path: Path, coco: dict[str, Any]) -> Annotations:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(coco), encoding="utf-8")
     return Annotations.of(name, path, coco)
+
+
+def changed(
+    annotations: Annotations, what: str, /, **changes: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> Annotations:
+    """Other annotations, written beside the first: every entry of a list becomes what a function says, or goes."""
+    coco = dict(annotations.coco)
+    for name, change in changes.items():
+        coco[name] = [{**entry, **new} for entry in coco[name] if (new := change(entry)) is not None]
+    path = annotations.path.with_name(f"{annotations.path.stem}_{what}.json")
+    return written(annotations.name, path, coco)

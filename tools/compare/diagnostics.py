@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 
 from tools.dev.plugin import load_plugin
 
-from .annotations import Annotations, written
-from .answer import MISSING, reliability_tables
-from .differences import differing_places
-from .explain import why
+from .annotations import Annotations, changed
+from .explain import differing_places, why
 from .matching import THRESHOLD, Comparison, answer_of
-from .ours import OurDataset
+from .ours import MISSING, OurDataset, reliability_tables
 from .table import EQUAL, Row, Section
-from .threshold import threshold_from_data
 
 #: diagnostics are compared for one method only: its units are closest to ours (mgm stops, see :func:`pairs`)
 METHOD, COST = "greedy", "category_lenient"
@@ -61,7 +58,11 @@ def pairs(comparison: Comparison) -> Section | None:
 
 def _pair_alone(comparison: Comparison, a: str, b: str, values: tuple[float, float]) -> Row:
     """A cell of the matrix against our run on the same two."""
-    pair = only(comparison.annotations, (a, b))
+    pair = changed(
+        *(comparison.annotations, f"{a}_{b}"),
+        images=lambda image: {"rater_list": [a, b]},
+        annotations=lambda entry: {} if entry["rater_id"] in (a, b) else None,
+    )
     answer = comparison.kalos.ask("alphas", str(pair.path), METHOD, COST, THRESHOLD)
     with OurDataset(pair) as ours:
         own = ours.run(**OPTIONS)
@@ -71,15 +72,6 @@ def _pair_alone(comparison: Comparison, a: str, b: str, values: tuple[float, flo
     if not rest < EQUAL:
         text += f" (NOT ALL: kalos on these two alone differs from its matrix by {rest:.6f})"
     return Row(f"{_THEIRS}: {a}, {b}", _OURS, ((values[0], own.mean), (values[1], own.pooled)), text)
-
-
-def only(annotations: Annotations, annotators: tuple[str, ...]) -> Annotations:
-    """The annotations of some annotators, in a file."""
-    coco = annotations.coco
-    images = [{**image, "rater_list": [*annotators]} for image in coco["images"]]
-    entries = [entry for entry in coco["annotations"] if entry["rater_id"] in annotators]
-    path = annotations.path.with_name(f"{annotations.path.stem}_{'_'.join(annotators)}.json")
-    return written(annotations.name, path, {**coco, "images": images, "annotations": entries})
 
 
 def _alpha_of_pair(tables: list[NDArray[np.float64]], columns: list[int]) -> float:
@@ -183,6 +175,91 @@ def _diagnostics(comparison: Comparison) -> dict[str, Any]:
         "diagnostics", str(comparison.annotations.path), METHOD, COST, THRESHOLD
     )
     return answer
+
+
+#: number of random draws of pairs of images
+N_DRAWS = 10
+#: kalos needs minutes for more
+MAX_ANNOTATORS = 3
+#: kalos gives the last point before the crossing on a grid with step 1/999, ours the middle of two points 1/1000 apart
+_LEAST_OFFSET, _LARGEST_OFFSET = -0.0005, 1.0 / 999.0 + 0.0005
+#: means of draws may differ by this many standard errors
+_STANDARD_ERRORS = 3.0
+
+
+def threshold_from_data(comparison: Comparison) -> Section | None:
+    """The threshold where densities of observed and expected similarities cross, and how far these are apart."""
+    data = comparison.annotations
+    if len(data.annotators) > MAX_ANNOTATORS:
+        return None
+    return Section(
+        f"{data.name}: threshold from the data",
+        "Every object has a best similarity with the objects of another annotator, on the same image and on different "
+        "images. The threshold is where the densities of these two cross; KS is their Kolmogorov-Smirnov distance.",
+        ("threshold", "KS"),
+        [_on_the_same_similarities(comparison), _over_draws(comparison)],
+    )
+
+
+def _on_the_same_similarities(comparison: Comparison) -> Row:
+    observed, expected = _similarities(comparison.annotations, seed=0)
+    theirs = comparison.kalos.ask("threshold_between", (1.0 - observed).tolist(), (1.0 - expected).tolist())
+    ours = load_plugin().metrics.threshold_from_data(observed, expected, len(expected))
+    text = (
+        "kalos gives the last point before the crossing on a grid with step 1/999, ours the middle of two points "
+        "1/1000 apart"
+    )
+    explained = _LEAST_OFFSET <= theirs["threshold"] - ours.threshold <= _LARGEST_OFFSET
+    if not explained or abs(theirs["ks"] - ours.ks) >= EQUAL:
+        text += " (NOT ALL: they differ more)"
+    values = ((theirs["threshold"], ours.threshold), (theirs["ks"], ours.ks))
+    return Row("kalos, on our similarities", "`threshold_from_data`", values, text)
+
+
+def _over_draws(comparison: Comparison) -> Row:
+    data = comparison.annotations
+    seeds = list(range(N_DRAWS))
+    theirs = comparison.kalos.ask("threshold_from_data", str(data.path), seeds)
+    ours = [_our_draw(data, seed) for seed in seeds]
+    values, texts = [], []
+    for name in ("threshold", "ks"):
+        a, b = (np.array([draw[name] for draw in draws]) for draws in (theirs, ours))
+        error = math.sqrt((a.var(ddof=1) + b.var(ddof=1)) / N_DRAWS)
+        values.append((float(a.mean()), float(b.mean())))
+        difference = a.mean() - b.mean()
+        if name == "threshold":
+            difference -= min(max(difference, _LEAST_OFFSET), _LARGEST_OFFSET)
+        note = "" if abs(difference) <= _STANDARD_ERRORS * error else " (NOT ALL: it is larger)"
+        texts.append(f"{error:.4f} ({name}){note}")
+    text = (
+        f"means of {N_DRAWS} random draws: for every annotator of an image, kalos takes one other random image; ours "
+        "takes as many similarities, drawn from those with several other images; the standard error of the difference "
+        f"is {', '.join(texts)}"
+    )
+    if theirs[0]["n_observed"] != ours[0]["n_observed"]:
+        text += " (NOT SO: other observed similarities)"
+    return Row("kalos `configure`", "`threshold_from_data`", values, text)
+
+
+def _our_draw(data: Annotations, seed: int) -> dict[str, float]:
+    observed, expected = _similarities(data, seed)
+    found: Any = load_plugin().metrics.threshold_from_data(observed, expected, len(expected))
+    return {"threshold": found.threshold, "ks": found.ks, "n_observed": found.n_observed}
+
+
+def _similarities(data: Annotations, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Best similarities on the same image, and on others: one for every object, as many as kalos takes."""
+    metrics = load_plugin().metrics
+    from annotator_agreement.metrics.geometry.boxes import Boxes
+
+    order = np.lexsort((data.annotator, data.sample))
+    objects = metrics.Objects(data.sample[order], data.annotator[order], data.category[order])
+    boxes = Boxes(data.boxes_xyxy[order])
+    assigned = np.ones((data.n_samples, len(data.annotators)), np.bool_)
+    observed = metrics.best_similarities(objects, boxes.overlaps(objects), assigned)
+    rng = np.random.default_rng(seed)
+    expected = metrics.similarities_between_samples(objects, boxes, assigned, rng=rng)
+    return observed, rng.choice(expected, len(objects), replace=False)
 
 
 #: the tables, in the order of the document; each gives None where a data set has no such numbers

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -34,53 +35,35 @@ def versions() -> dict[str, str]:
 
 def alphas(path: str, method: str, cost: str, threshold: float) -> dict[str, Any]:
     """Mean and global alpha as kalos calculates them, and the units that its matching makes."""
-    data = _load(path)
-    numbers = calculate_iaa(
-        data["processed_data"],
-        data["categories"],
-        method,
-        _SIMILARITY,
-        cost,
-        threshold,
-        False,
-        False,
-        False,
-        data["all_raters"],
-    )
+    numbers = _calculated(_load(path), method, cost, threshold, False)
     units: list[list[int]] = []
+    options = {"cost_func": COST_FUNCTIONS[cost], "similarity_threshold": threshold}
     for image in _load(path)["processed_data"].values():  # afresh: calculate_iaa adds lists of annotators to images
         scores = precompute_pairwise_scores(image, THRESHOLD_FUNCTIONS[_SIMILARITY], threshold)
-        units += map(
-            list,
-            MATCHING_FUNCTIONS[method](
-                image_data=image, pairwise_scores=scores, cost_func=COST_FUNCTIONS[cost], similarity_threshold=threshold
-            ),
-        )
+        units += map(list, MATCHING_FUNCTIONS[method](image_data=image, pairwise_scores=scores, **options))
     return {"mean": float(numbers[0]), "pooled": float(numbers[1]), "units": units}
+
+
+def timed(path: str, method: str, cost: str, threshold: float, is_diagnosed: bool) -> tuple[float, float]:
+    """Seconds without reading the file, and the global alpha."""
+    data = _load(path)
+    if method == "mgm":  # which cannot do images in which an annotator drew nothing
+        images = data["processed_data"].items()
+        data["processed_data"] = {k: each for k, each in images if all(each["annotations_by_rater"].values())}
+    started = time.perf_counter()
+    numbers = _calculated(data, method, cost, threshold, is_diagnosed)
+    return time.perf_counter() - started, float(numbers[1])
 
 
 def diagnostics(path: str, method: str, cost: str, threshold: float) -> dict[str, Any]:
     """Its vitality, class difficulty and pair matrix, mean over images and global."""
-    data = _load(path)
-    (_, _, mean_vitality, vitality, mean_difficulty, difficulty, _, mean_pairs, pairs) = calculate_iaa(
-        data["processed_data"],
-        data["categories"],
-        method,
-        _SIMILARITY,
-        cost,
-        threshold,
-        True,
-        True,
-        True,
-        data["all_raters"],
-    )
+    found = _calculated(_load(path), method, cost, threshold, True)
+    _, _, _, vitality, _, difficulty, _, mean_pairs, pairs = found
     return {
         "vitality": {name: float(value) for name, value in vitality.items()},
-        "mean_vitality": {name: float(np.mean(values)) for name, values in mean_vitality.items()},
         "pairs": {f"{a}|{b}": float(value) for a, row in pairs.items() for b, value in row.items()},
         "mean_pairs": {f"{a}|{b}": float(np.mean(v)) for a, row in mean_pairs.items() for b, v in row.items()},
         "difficulty": {name: float(values["alpha"]) for name, values in difficulty.items()},
-        "mean_difficulty": {name: float(np.mean(values["alphas"])) for name, values in mean_difficulty.items()},
     }
 
 
@@ -119,15 +102,10 @@ def _load(path: str) -> dict[str, Any]:
     return data
 
 
-def _answer(name: str, *arguments: Any) -> Any:
-    return {
-        "versions": versions,
-        "alphas": alphas,
-        "diagnostics": diagnostics,
-        "try_diagnostics": try_diagnostics,
-        "threshold_from_data": threshold_from_data,
-        "threshold_between": threshold_between,
-    }[name](*arguments)
+def _calculated(data: dict[str, Any], method: str, cost: str, threshold: float, is_diagnosed: bool) -> Any:
+    """All numbers, of which the diagnostics are computed if they are asked for."""
+    how = (method, _SIMILARITY, cost, threshold, *[is_diagnosed] * 3)
+    return calculate_iaa(data["processed_data"], data["categories"], *how, data["all_raters"])
 
 
-serve(_answer)
+serve(versions, alphas, timed, diagnostics, try_diagnostics, threshold_from_data, threshold_between)

@@ -40,8 +40,4 @@ def alphas(path: str, threshold: float) -> dict[str, Any]:
     return {"mean": float(result[threshold]), "pooled": None, "units": units}
 
 
-def _answer(name: str, *arguments: Any) -> Any:
-    return {"versions": versions, "alphas": alphas}[name](*arguments)
-
-
-serve(_answer)
+serve(versions, alphas)

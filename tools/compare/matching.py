@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from tools.dev.other_programs import KALOS, OtherProgram
 
-from .annotations import Annotations, written
-from .answer import Answer, our_alphas, reliability_tables, units_from_ids
-from .differences import TIE, Place, differing_places, pairs_within_units
-from .explain import example, kinds_of, why
-from .ours import OurDataset
+from .annotations import Annotations, changed
+from .explain import TIE, Place, differing_places, example, kinds_of, pairs_within_units, why
+from .ours import Answer, OurDataset, our_alphas, reliability_tables, units_from_ids
 from .table import EQUAL, Row, Section
 
 THRESHOLD = 0.5
+#: our options with the meaning of a sequential matching
+SEQUENTIAL = {"method": "recursive", "classes": "ignore"}
 #: method and cost function of kalos, and our options with the same meaning
-KALOS_METHODS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("greedy", "negative_score", {"method": "optimal", "classes": "ignore"}),
-    ("greedy", "category_lenient", {"method": "optimal", "classes": "prefer"}),
-    ("ahc", "negative_score", {"method": "optimal", "classes": "ignore"}),
-    ("ahc", "category_lenient", {"method": "optimal", "classes": "require"}),
-    ("mgm", "negative_score", {"method": "optimal", "classes": "ignore"}),
-    ("mgm", "category_lenient", {"method": "optimal", "classes": "prefer"}),
-    ("shm", "negative_score", {"method": "recursive", "classes": "ignore"}),
-    ("shm", "category_lenient", {"method": "recursive", "classes": "prefer"}),
+KALOS_METHODS: tuple[tuple[str, str, dict[str, str]], ...] = tuple(
+    (method, cost, {"method": "recursive" if method == "shm" else "optimal", "classes": classes})
+    for method in ("greedy", "ahc", "mgm", "shm")
+    for cost, classes in (
+        ("negative_score", "ignore"),
+        ("category_lenient", "require" if method == "ahc" else "prefer"),
+    )
 )
 #: kalphacv rounds the alpha of every image to this many digits
 KALPHACV_DECIMALS = 4
@@ -60,9 +57,16 @@ class Comparison:
         rows = [self._kalos_row(*method, notes) for method in KALOS_METHODS]
         if len(data.annotators) > 2:
             rows.append(self._other_order())
-        rows.append(self._kalphacv_row())
+        rounds = f"kalphacv rounds the alpha of every image to {KALPHACV_DECIMALS} digits"
+        rows.append(self._kalphacv_row("kalphacv", data, rounds))
         if min(data.category) == 1:
-            rows.append(self._kalphacv_from_zero())
+            from_zero = changed(
+                *(data, "from_zero"),
+                categories=lambda category: {"id": category["id"] - 1},
+                annotations=lambda entry: {"category_id": entry["category_id"] - 1},
+            )
+            zero = "kalphacv writes 0 for a missed object, so that class 0 and a miss count as agreement"
+            rows.append(self._kalphacv_row("kalphacv, category ids from 0", from_zero, zero))
         return Section(
             title=data.name,
             intro=f"{data.n_samples} images, {len(data.annotators)} annotators, {len(data.ids)} boxes, "
@@ -94,9 +98,12 @@ class Comparison:
 
     def _other_order(self) -> Row:
         """The sequential matching of kalos where Python orders sets of names differently."""
-        options = {"method": "recursive", "classes": "ignore"}
-        path = self.annotations.path
-        numbered = with_numbered_annotators(self.annotations, path.with_name(f"{path.stem}_numbered.json"))
+        path, number = self.annotations.path, {name: k for k, name in enumerate(self.annotations.annotators)}
+        numbered = changed(
+            *(self.annotations, "numbered"),
+            images=lambda image: {"rater_list": [number[name] for name in image["rater_list"]]},
+            annotations=lambda entry: {"rater_id": number[entry["rater_id"]]},
+        ).path
         other = OtherProgram(KALOS, "tools.compare.kalos_side", environment={"PYTHONHASHSEED": OTHER_HASH_SEED})
         request = ("shm", "negative_score", THRESHOLD)
         theirs = answer_of(self.annotations, other.ask("alphas", str(path), *request))
@@ -104,42 +111,20 @@ class Comparison:
         other.close()
         return self._row(
             f"kalos `shm`, `negative_score`, PYTHONHASHSEED={OTHER_HASH_SEED}",
-            options,
+            SEQUENTIAL,
             theirs,
-            f"the units differ in {len(self._places(theirs, options))} places: kalos goes through the earlier "
+            f"the units differ in {len(self._places(theirs, SEQUENTIAL))} places: kalos goes through the earlier "
             "annotators in the order of a Python set of names, which differs between processes; with annotators named "
             "0, 1, 2 …, which a set keeps in order, the same process gives "
             f"{in_order['mean']:.6f} and {in_order['pooled']:.6f}",
         )
 
-    def _kalphacv_row(self) -> Row:
-        options = {"method": "recursive", "classes": "ignore"}
-        theirs = answer_of(self.annotations, self.kalphacv.ask("alphas", str(self.annotations.path), THRESHOLD))
-        places = self._places(theirs, options)
-        text = "the same units" if not places else f"other units in {len(places)} places"
-        return self._row(
-            "kalphacv",
-            options,
-            theirs,
-            f"{text}; kalphacv rounds the alpha of every image to {KALPHACV_DECIMALS} digits",
-            decimals=KALPHACV_DECIMALS,
-        )
-
-    def _kalphacv_from_zero(self) -> Row:
-        options = {"method": "recursive", "classes": "ignore"}
-        path = self.annotations.path
-        shifted = with_classes_from_zero(self.annotations, path.with_name(f"{path.stem}_from_zero.json"))
-        theirs = answer_of(shifted, self.kalphacv.ask("alphas", str(shifted.path), THRESHOLD))
-        places = self._places(theirs, options)
-        text = "the same units" if not places else f"other units in {len(places)} places"
-        return self._row(
-            "kalphacv, category ids from 0",
-            options,
-            theirs,
-            f"{text}; kalphacv writes 0 for a missed object, so that class 0 and a miss count as agreement",
-            decimals=KALPHACV_DECIMALS,
-            counted=shifted,
-        )
+    def _kalphacv_row(self, title: str, data: Annotations, why_else: str) -> Row:
+        """A row of kalphacv, on these annotations or the same in another file."""
+        theirs = answer_of(data, self.kalphacv.ask("alphas", str(data.path), THRESHOLD))
+        places = self._places(theirs, SEQUENTIAL)
+        text = f"{f'other units in {len(places)} places' if places else 'the same units'}; {why_else}"
+        return self._row(title, SEQUENTIAL, theirs, text, decimals=KALPHACV_DECIMALS, counted=data)
 
     def _places(self, theirs: Answer, options: dict[str, str]) -> list[Place]:
         return differing_places(self.annotations, theirs.unit, self.run(options).unit, THRESHOLD)
@@ -154,16 +139,7 @@ class Comparison:
         decimals: int | None = None,
         counted: Annotations | None = None,
     ) -> Row:
-        """The row; the explanation is complete if our formula gives their numbers on their units.
-
-        Args:
-            name: program and options
-            options: ours
-            theirs: the answer of the program
-            text: why the numbers differ
-            decimals: digits to which it rounds the alphas of images
-            counted: the annotations as the program counts them, if different
-        """
+        """The row; the explanation is complete if our formula gives their numbers on their units, as they count."""
         ours = self.run(options)
         formula = our_alphas(reliability_tables(counted or self.annotations, theirs.unit), decimals)
         rest = max(abs(a - b) for a, b in zip((theirs.mean, theirs.pooled), formula, strict=True) if a is not None)
@@ -176,20 +152,3 @@ class Comparison:
 def answer_of(annotations: Annotations, answer: dict[str, Any]) -> Answer:
     """The answer of another program, with its units as a column."""
     return Answer(answer["mean"], answer["pooled"], units_from_ids(annotations, answer["units"]))
-
-
-def with_numbered_annotators(annotations: Annotations, path: Path) -> Path:
-    """The same annotations by annotators named 0, 1, 2 … in a file."""
-    number = {name: k for k, name in enumerate(annotations.annotators)}
-    coco = annotations.coco
-    images = [{**image, "rater_list": [number[name] for name in image["rater_list"]]} for image in coco["images"]]
-    entries = [{**entry, "rater_id": number[entry["rater_id"]]} for entry in coco["annotations"]]
-    return written(annotations.name, path, {**coco, "images": images, "annotations": entries}).path
-
-
-def with_classes_from_zero(annotations: Annotations, path: Path) -> Annotations:
-    """The same annotations with category ids that begin at 0, in a file."""
-    coco = annotations.coco
-    categories = [{**category, "id": category["id"] - 1} for category in coco["categories"]]
-    entries = [{**entry, "category_id": entry["category_id"] - 1} for entry in coco["annotations"]]
-    return written(annotations.name, path, {**coco, "categories": categories, "annotations": entries})

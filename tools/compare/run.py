@@ -32,7 +32,7 @@ def main() -> None:
     from .diagnostics import DIAGNOSTICS
     from .matching import Comparison
     from .ours import OurDataset
-    from .table import as_text, document
+    from .table import document
 
     kalos = OtherProgram(KALOS, "tools.compare.kalos_side", say=say, environment=_HASH_SEED)
     kalphacv = OtherProgram(KALPHACV, "tools.compare.kalphacv_side", say=say)
@@ -49,9 +49,7 @@ def main() -> None:
     text = document(sections, {**kalos.ask("versions"), **kalphacv.ask("versions")})
     kalos.close()
     kalphacv.close()
-    say("")
-    for section in sections:
-        say(as_text(section))
+    say(f"\n{text}")
     if photographs is None:
         say(f"{DOCUMENT} is left as it is, since LVIS-200 was skipped")
         return

@@ -1,9 +1,9 @@
-"""Comparisons as an aligned text table, as Markdown, and as the page ``docs/method/compare.md``."""
+"""Comparisons as Markdown, and as the page ``docs/method/compare.md``."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import textwrap
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,82 +30,40 @@ over all pairs within units; our method `optimal` maximises it, with `prefer` fi
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Numbers of another program against ours.
+    """Numbers of another program against ours."""
 
-    Attributes:
-        theirs: program and options
-        ours: our options, or function
-        values: for every measure of the section, the number of the other program and ours; None if there is none
-        why: explanation in one sentence
-    """
-
-    theirs: str
-    ours: str
+    theirs: str  #: program and options
+    ours: str  #: our options, or function
+    #: for every measure of the section, the number of the other program and ours; None if there is none
     values: Sequence[tuple[float | None, float | None]]
-    why: str
+    why: str  #: explanation in one sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Comparisons on one data set.
+    """Comparisons on one data set."""
 
-    Attributes:
-        title: heading
-        intro: introduction
-        measures: names of the numbers
-        rows: the comparisons
-        notes: additional findings
-    """
-
-    title: str
-    intro: str
-    measures: Sequence[str]
-    rows: Sequence[Row]
-    notes: list[str] = field(default_factory=list)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6f}"
-
-
-def _difference(theirs: float | None, ours: float | None) -> str:
-    if theirs is None or ours is None:
-        return "–"
-    return "0" if abs(theirs - ours) < EQUAL else f"{theirs - ours:+.6f}"
-
-
-def _heads(section: Section) -> list[str]:
-    columns = [f"{measure}{part}" for measure in section.measures for part in ("", ", ours", ", difference")]
-    return ["other program", "ours", *columns]
+    title: str  #: heading
+    intro: str  #: introduction
+    measures: Sequence[str]  #: names of the numbers
+    rows: Sequence[Row]  #: the comparisons
+    notes: list[str] = field(default_factory=list)  #: additional findings
 
 
 def _cells(row: Row) -> list[str]:
-    numbers = [text for a, b in row.values for text in (_number(a), _number(b), _difference(a, b))]
-    return [row.theirs, row.ours, *numbers]
-
-
-def as_text(section: Section, width: int = 150) -> str:
-    """The section for a terminal: a line of numbers, and below it the explanation."""
-    table = [_heads(section), *map(_cells, section.rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        texts, numbers = cells[:2], cells[2:]
-        left = [cell.ljust(size) for cell, size in zip(texts, widths[:2], strict=True)]
-        right = [cell.rjust(size) for cell, size in zip(numbers, widths[2:], strict=True)]
-        return "  ".join(left + right)
-
-    lines = [section.title, *textwrap.wrap(section.intro, width), "", line(table[0]), "-" * len(line(table[0]))]
-    for row, cells in zip(section.rows, table[1:], strict=True):
-        lines += [line(cells), *textwrap.wrap(row.why, width, initial_indent="    ", subsequent_indent="    ")]
-    for note in section.notes:
-        lines += textwrap.wrap(note, width, initial_indent="* ", subsequent_indent="  ")
-    return "\n".join(lines) + "\n"
+    found = [row.theirs, row.ours]
+    for theirs, ours in row.values:
+        found += ["–" if value is None else f"{value:.6f}" for value in (theirs, ours)]
+        difference = math.nan if theirs is None or ours is None else theirs - ours
+        is_known = not math.isnan(difference)
+        found.append(("0" if abs(difference) < EQUAL else f"{difference:+.6f}") if is_known else "–")
+    return found
 
 
 def as_markdown(section: Section) -> str:
     """The section for the documentation."""
-    heads = [*_heads(section), "why"]
+    columns = [f"{measure}{part}" for measure in section.measures for part in ("", ", ours", ", difference")]
+    heads = ["other program", "ours", *columns, "why"]
     align = [":--", ":--", *["--:"] * (len(heads) - 3), ":--"]
     lines = [f"## {section.title}", "", section.intro, "", *map(_markdown_line, (heads, align))]
     lines += [_markdown_line([*_cells(row), row.why]) for row in section.rows]

@@ -85,9 +85,6 @@ def fill(outline: shapely.Polygon, box_xyxy: Box, height: int, width: int) -> ND
 
     Works row by row (scikit-image tests every cell against every corner, which takes seconds for all masks): every edge
     that crosses the middle of a row switches between inside and outside, so holes need no special case.
-
-    Returns:
-        shape ``(height, width)``; row 0 is at the top of the box
     """
     x_min, y_min, x_max, y_max = box_xyxy
     crossings = np.zeros((height, width + 1), np.int64)

@@ -67,11 +67,7 @@ def start_server(port: int, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def wait_until_it_answers(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
-    """Wait until the server of the App answers.
-
-    Raises:
-        RuntimeError: if it ends, or does not answer
-    """
+    """Wait until the server of the App answers."""
     deadline = time.monotonic() + PATIENT_SECONDS
     while not _answers(f"http://127.0.0.1:{port}/fiftyone"):
         if process.poll() is not None or time.monotonic() > deadline:

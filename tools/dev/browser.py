@@ -97,11 +97,7 @@ def new_page(browser: Browser, *, width: int = 1700, height: int = 1100) -> Iter
 
 
 def show_dataset(page: Page, address: str) -> None:
-    """Go to a dataset in the App, and wait until its grid shows samples.
-
-    Raises:
-        RuntimeError: if the App shows another dataset
-    """
+    """Go to a dataset in the App, and wait until its grid shows samples."""
     page.goto(address, wait_until="domcontentloaded")
     page.wait_for_selector("[data-cy='fo-grid'] [data-cy='looker']")
     if urlsplit(page.url).path != urlsplit(address).path:
@@ -109,11 +105,7 @@ def show_dataset(page: Page, address: str) -> None:
 
 
 def still_picture(page: Page, part: Page | Locator) -> bytes:
-    """The picture of a page, or of a part of it, when it has stopped changing.
-
-    Raises:
-        RuntimeError: if it keeps changing
-    """
+    """The picture of a page, or of a part of it, when it has stopped changing."""
     before, picture = b"", part.screenshot()
     deadline = time.monotonic() + PATIENT_SECONDS
     while picture != before:

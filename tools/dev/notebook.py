@@ -19,10 +19,6 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
     """A notebook with the outputs of executing it in its folder; an error in a cell is raised.
 
     The checkout is importable there as the package ``annotator_agreement``, as after ``pip install .``.
-
-    Args:
-        path: the notebook
-        folder: an empty folder for a link to the checkout; the environment must name the database
     """
     (folder / "annotator_agreement").symlink_to(ROOT)
     notebook = nbformat.read(path, as_version=4)

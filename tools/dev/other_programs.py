@@ -34,15 +34,7 @@ class OtherProgram:
         say: Callable[[str], None] = print,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Install the program if necessary, and start it.
-
-        Args:
-            requirements: requirements for pip, the program first (``name==version``)
-            module: the module that serves the requests, in the checkout
-            arguments: arguments of this module
-            say: tells the user about slow steps
-            environment: additional environment variables for the process
-        """
+        """Install the program if necessary, and start it."""
         self._name = requirements[0]
         folder = ROOT / ".dev" / self._name.split("==")[0]
         python = _python_with(requirements, folder, say)
@@ -58,11 +50,7 @@ class OtherProgram:
         )
 
     def ask(self, *request: Any) -> Any:
-        """The answer to a request.
-
-        Raises:
-            RuntimeError: with the end of the program's output, if it has ended
-        """
+        """The answer to a request."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended; the missing answer is reported below
@@ -93,9 +81,11 @@ def _python_with(requirements: Sequence[str], folder: Path, say: Callable[[str],
     return python
 
 
-def serve(answer: Callable[..., Any]) -> None:
-    """Answer requests until the input ends; other output of the program goes to the standard error."""
+def serve(*functions: Callable[..., Any]) -> None:
+    """Answer requests, a name and arguments, until the input ends; other output goes to the standard error."""
     answers, sys.stdout = sys.stdout, sys.stderr
+    named = {function.__name__: function for function in functions}
     for line in sys.stdin:
-        answers.write(json.dumps(answer(*json.loads(line))) + "\n")
+        name, *arguments = json.loads(line)
+        answers.write(json.dumps(named[name](*arguments)) + "\n")
         answers.flush()

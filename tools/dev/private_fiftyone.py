@@ -91,11 +91,7 @@ class PrivateFiftyOne:
         os.environ.update(self.environment)
 
     def start(self) -> PrivateFiftyOne:
-        """Start the database and wait until it answers.
-
-        Raises:
-            RuntimeError: if there is no MongoDB, or it does not start
-        """
+        """Start the database and wait until it answers."""
         if self._process is not None:
             return self
         mongod = find_mongod()

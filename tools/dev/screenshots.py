@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PIL import Image
@@ -35,31 +36,26 @@ def _save(page: Page, name: str, theme: str) -> None:
     )
 
 
-def form(address: str, theme: str) -> None:
+def form(page: Page, is_first: bool) -> None:
     """The form that computes agreement."""
-    with open_page(address, width=WIDTH, height=HEIGHT, theme=theme) as page:
-        page.locator("[data-item-id='@annotator/agreement/compute_agreement']").first.click()
-        page.locator("[data-cy='operators-prompt-modal']").get_by_text("What the fields hold").wait_for()
-        _save(page, "form", theme)
+    page.locator("[data-item-id='@annotator/agreement/compute_agreement']").first.click()
+    page.locator("[data-cy='operators-prompt-modal']").get_by_text("What the fields hold").wait_for()
 
 
-def disputed(address: str, theme: str) -> None:
-    """Disputed objects, each with the labels of all annotators."""
-    with open_page(f"{address}?view=agreement-disputed-objects", width=WIDTH, height=HEIGHT, theme=theme) as page:
-        _save(page, "disputed", theme)
+def panel(page: Page, is_first: bool) -> None:
+    """The panel beside the grid, which the App keeps open, also for the second theme."""
+    if is_first:
+        page.locator("[data-cy='new-panel-btn']").first.click()
+        page.locator("[data-cy='new-panel-option-agreement_panel']").click()
+    page.wait_for_selector(f"{_PANEL} img")
 
 
-def panel(address: str, theme: str) -> None:
-    """The panel beside the grid; the last picture, because the App keeps the panel open, also for the second theme."""
-    with open_page(f"{address}?view=agreement-lowest-score", width=WIDE, height=TALL, theme=theme) as page:
-        if theme == THEMES[0]:
-            page.locator("[data-cy='new-panel-btn']").first.click()
-            page.locator("[data-cy='new-panel-option-agreement_panel']").click()
-        page.wait_for_selector(f"{_PANEL} img")
-        _save(page, "panel", theme)
-
-
-PICTURES = {picture.__name__: picture for picture in (form, disputed, panel)}
+#: by name: view, width and height, and what is opened; the panel is last, as it stays open for the second theme
+PICTURES: dict[str, tuple[str, int, int, Callable[[Page, bool], None] | None]] = {
+    "form": ("", WIDTH, HEIGHT, form),
+    "disputed": ("?view=agreement-disputed-objects", WIDTH, HEIGHT, None),
+    "panel": ("?view=agreement-lowest-score", WIDE, TALL, panel),
+}
 
 
 def main() -> None:
@@ -74,14 +70,18 @@ def main() -> None:
     with running_app(DATASET_NAME, FOLDER) as address:
         import fiftyone as fo
 
-        from tools.dev.demo_app import compute_run, set_up_app
+        from tools.demo.dataset import compute_run, set_up_app
 
         dataset = fo.load_dataset(DATASET_NAME)
         compute_run(dataset, "boxes")
         set_up_app(dataset)
         for name in asked:
+            view, width, height, opened = PICTURES[name]
             for theme in THEMES:
-                PICTURES[name](address, theme)
+                with open_page(f"{address}{view}", width=width, height=height, theme=theme) as page:
+                    if opened is not None:
+                        opened(page, theme == THEMES[0])
+                    _save(page, name, theme)
 
 
 if __name__ == "__main__":

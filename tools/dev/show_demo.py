@@ -48,8 +48,7 @@ def _dots(ended: threading.Event) -> None:
 
 def build(all_reports: bool = False) -> Any:
     """Build the demo dataset, compute the agreement on every label type, and print the report on boxes, or all."""
-    from tools.demo.dataset import DATASET_NAME, build_demo_dataset
-    from tools.dev.demo_app import IN_ORDER, compute_run, set_up_app
+    from tools.demo.dataset import DATASET_NAME, IN_ORDER, build_demo_dataset, compute_run, set_up_app
 
     dataset = timed(
         f"Building the dataset {DATASET_NAME!r} (photographs from scikit-image and scikit-learn, 3 annotators)",
@@ -103,8 +102,7 @@ def app(port: int) -> None:
     require_free(port)
     timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
     fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
-    from tools.demo.dataset import DATASET_NAME
-    from tools.dev.demo_app import workspace
+    from tools.demo.dataset import DATASET_NAME, workspace
 
     dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
     wait_for_server()

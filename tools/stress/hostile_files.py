@@ -13,7 +13,7 @@ from typing import Any
 
 import fiftyone as fo
 
-from .campaign import Campaign, Outcome
+from .run import Campaign, Outcome
 from .workers import PATIENCE, Answer, Command, workers
 
 #: what an import of any file of 20 MB may take

@@ -14,7 +14,7 @@ from typing import Any
 
 import fiftyone as fo
 
-from .campaign import Campaign, Outcome, outcome_of
+from .run import Campaign, Outcome, outcome_of
 from .workers import Command, Worker, workers
 
 _IMPORT, _EXPORT = (f"annotator_agreement.dataset_io:{name}_annotations" for name in ("import", "export"))

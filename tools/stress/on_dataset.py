@@ -52,11 +52,7 @@ def touch(dataset: fo.Dataset) -> None:
 
 
 def open_and_list(dataset: fo.Dataset) -> dict[str, str | None]:
-    """Open the dataset and read everything of its runs; their status by key.
-
-    Raises:
-        Exception: whatever FiftyOne or the plugin raises where something is broken
-    """
+    """Open the dataset and read everything of its runs; their status by key."""
     for sample in dataset:
         sample.to_dict()
     found = {}
@@ -77,11 +73,7 @@ def delete_everything(dataset: fo.Dataset, keys: list[str]) -> None:
 
 
 def decisions_taken_back(dataset: fo.Dataset) -> list[str]:
-    """Take back all that was applied, and delete all decisions; what was wrong with them before.
-
-    Raises:
-        Exception: whatever FiftyOne or the plugin raises where something is broken
-    """
+    """Take back all that was applied, and delete all decisions; what was wrong with them before."""
     wrong, collection = [], dataset._sample_collection
     for document in collection.find():
         log = document.get("agreement_gold_decisions") or []

@@ -14,8 +14,8 @@ from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.datasets import boxes_dataset, random_annotators, user_values
 
-from .campaign import Campaign, Outcome
-from .values import json_values
+from .parameters import json_values
+from .run import Campaign, Outcome
 from annotator_agreement import dataset_io
 
 _PANELS = [f"@annotator/agreement/{name}" for name in ("agreement_panel", "decide_panel")]

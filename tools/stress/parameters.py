@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import decimal
+import fractions
 import functools
 import inspect
 import itertools
 import os
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +22,94 @@ from typing import Any
 
 import fiftyone as fo
 import fiftyone.operators as foo
+import numpy as np
+import pandas as pd
+from bson import Int64, ObjectId
+from fiftyone.core.odm import get_db_conn
 from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.datasets import boxes_dataset, random_annotators
 from tools.dev.private_fiftyone import ROOT
 
-from .campaign import Campaign, Outcome
-from .labelled import collections
-from .values import any_value, json_values
+from .run import Campaign, Outcome
 from .workers import Answer, Command, Worker, workers
 from annotator_agreement import dataset_io
 from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK
+
+_LONG = "a" * 300_000
+
+#: texts that could be taken for something else, by the database, a shell, a browser, a spreadsheet or a file system
+TEXTS = (
+    *(
+        "",
+        " ",
+        "\n",
+        "\t",
+        "\x00",
+        "a\x00b",
+        "\r\nx",
+        "'; DROP TABLE",
+        "<script>alert(1)</script>",
+        "![x](http://h/x.png)",
+    ),
+    *("$where", "$$ROOT", "a.b", "..", "../../x", "/", "~nobody/x", "C:\\x", "%s", "{0}", "{x.__class__}", "__class__"),
+    *("None", "nan", "auto", "alice", "agreement", "_id", "id", "tags", "frames.x", "=1+1", "+1", "-1", "@x", "[a](b)"),
+    *("🙂", "é" * 500, "\u202eabc", "\ufeff", "a" * 300, _LONG, "١", "ſ"),
+)
+_NUMBERS = (0, 1, -1, 3, 2**31, 2**63, -(2**63), 10**30, 10**400, 0.5, -0.5, 1e-320, 1e308, 1.5, 51.0)
+
+
+def json_values(random: Random) -> Any:
+    """A value that a form, or a caller by JSON, can give."""
+    simple: list[Any] = [None, True, False, *_NUMBERS[:-2], *TEXTS]
+    kind = random.randrange(5)
+    if kind == 0:
+        return [random.choice(simple) for _ in range(random.randrange(4))]
+    if kind == 1:
+        return {random.choice(TEXTS): random.choice(simple) for _ in range(random.randrange(3))}
+    if kind == 2:
+        return [[random.choice(simple)], {"a": random.choice(simple)}]
+    return random.choice(simple)
+
+
+def _endless() -> list[Any]:
+    """A list that contains itself."""
+    values: list[Any] = []
+    values.append(values)
+    return values
+
+
+def _numbers() -> Iterator[int]:
+    """A generator."""
+    yield from range(3)
+
+
+#: what only Python can give; made anew every time
+_OF_PYTHON: Sequence[Callable[[], Any]] = (
+    *(lambda: float("nan"), lambda: float("inf"), lambda: -float("inf"), lambda: 1j, lambda: ..., lambda: b"bytes"),
+    *(object, set, _endless, _numbers, lambda: {1, 2}, lambda: range(3), lambda: int, lambda: Exception),
+    *(lambda: "\udcff", lambda: ["\udcff"], lambda: {"\udcff": "\udcff"}, lambda: {None: None, 1: 2, "a": ()}),
+    *(
+        lambda: np.array([]),
+        lambda: np.arange(3),
+        lambda: np.zeros((2, 2)),
+        lambda: np.float64("nan"),
+        lambda: slice(3),
+    ),
+    *(lambda: np.array("x"), lambda: np.array([object()]), lambda: np.array(["alice", "bob"]), lambda: np.bool_(True)),
+    *(lambda: np.datetime64("2026-01-01"), lambda: np.longdouble(1), lambda: np.zeros(2, [("a", int), ("b", object)])),
+    *(lambda: pd.Series([1, 2]), lambda: pd.DataFrame({"score": [1]}), lambda: pd.NA, lambda: pd.NaT),
+    *(lambda: pd.Index(["a"]), lambda: np.int8(3), lambda: decimal.Decimal("0.5"), lambda: fractions.Fraction(1, 3)),
+    *(ObjectId, lambda: Int64(2), lambda: Path("x\x00"), lambda: datetime.datetime(2026, 1, 1)),
+    *(lambda: fo.ViewField("x") == "y", lambda: fo.Detection(label="x"), lambda: fo.Sample("x.jpg")),
+    *(lambda: memoryview(b"x"), lambda: bytearray(b"x"), lambda: [b"x"], lambda: (None,), lambda: [[]], lambda: [{}]),
+)
+
+
+def any_value(random: Random) -> Any:
+    """A value that a caller from Python can give."""
+    return json_values(random) if random.random() < 0.5 else random.choice(_OF_PYTHON)()
+
 
 PLUGIN = "@annotator/agreement"
 FIELDS = ["alice", "bob", "carol"]
@@ -69,14 +149,7 @@ def broken_promise(function: Callable[[], Any]) -> str | None:
 
 
 def malformed_calls(call: Call, seed: int, numbers: Iterable[int], mended: Callable[[], None]) -> Iterator[str]:
-    """Call something with malformed arguments; yields what is wrong.
-
-    Args:
-        call: what is called
-        seed: of the arguments
-        numbers: of the rounds
-        mended: is called after every call that was not refused, to bring the dataset back to what it was
-    """
+    """Call something with malformed arguments; yields what is wrong."""
     for number in numbers:
         returned: list[Any] = []
         random = Random(f"{seed} {call.name} {number}")
@@ -108,6 +181,12 @@ def own_folder() -> Iterator[Path]:
         finally:
             os.chdir(before)
             os.environ["HOME"] = home or "/"
+
+
+def collections(dataset: fo.Dataset) -> list[Any]:
+    """The samples and the frames of a dataset in the database."""
+    name = dataset._sample_collection_name
+    return [get_db_conn()[name], get_db_conn()[f"frames.{name}"]]
 
 
 class Runs:
@@ -177,11 +256,7 @@ _OF_LABELS = ("import_annotations", "export_annotations")
 
 
 def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
-    """The public functions, and the methods of what they return that take arguments.
-
-    Raises:
-        ValueError: if an argument of one has neither a default nor a value here
-    """
+    """The public functions, and the methods of what they return that take arguments."""
     without = {"compute", "list_runs", "load", "run_agreement", "trend"}
     for name in sorted(set(dataset_io.__all__) - without):
         function = getattr(dataset_io, name)

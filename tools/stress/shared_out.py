@@ -20,12 +20,13 @@ from pymongo.errors import PyMongoError
 
 from tools.dev.private_fiftyone import PrivateFiftyOne
 
-from .campaign import Campaign, Outcome, outcome_of
-from .crash import _OF_DATABASE as OF_DATABASE
-from .together import FIELDS
+from .run import Campaign, Outcome, outcome_of
+from .together import FIELDS, OURS
 from .workers import Answer, Command, Worker, workers
 
-OURS = f"{__package__}.on_dataset"
+COMPUTE = "annotator_agreement.dataset_io:compute_agreement"
+#: errors by which a run may end whose database is gone
+OF_DATABASE = {"AutoReconnect", "ConnectionFailure", "NetworkTimeout", "ServerSelectionTimeoutError", "BulkWriteError"}
 _KEY, _EDITED = "k0", "edited"
 _SHARDS, _SAMPLES_OF_SHARD = 12, 5
 #: what happens once during a run; edits besides
@@ -43,12 +44,8 @@ def shared_runs(seed: int, rounds: int) -> Outcome:
 
     Every other round is done by Dask where it is installed.
     """
-    environment, told = dict(os.environ), Counter[str]()
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        private = PrivateFiftyOne(Path(folder))
-        private.start()
-        stack.callback(_restore, environment, private)
-        cluster = stack.enter_context(_dask())
+    told = Counter[str]()
+    with _own_database() as private, _dask() as cluster:
 
         def played() -> Iterator[tuple[int, list[str]]]:
             for start in range(seed, seed + rounds, _VICTIMS):
@@ -65,10 +62,18 @@ def shared_runs(seed: int, rounds: int) -> Outcome:
     return outcome._replace(examples=[happened, *outcome.examples])
 
 
-def _restore(environment: dict[str, str], private: PrivateFiftyOne) -> None:
-    os.environ.clear()
-    os.environ.update(environment)
-    private.stop()
+@contextlib.contextmanager
+def _own_database() -> Iterator[PrivateFiftyOne]:
+    """A database that may be killed, in the environment of this process for so long."""
+    environment = dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder:
+        private = PrivateFiftyOne(Path(folder)).start()
+        try:
+            yield private
+        finally:
+            os.environ.clear()
+            os.environ.update(environment)
+            private.stop()
 
 
 @contextlib.contextmanager
@@ -214,8 +219,7 @@ class _Round:
             self._do(Command("annotator_agreement.dataset_io:update_agreement", [{"dataset": self._name}, _KEY]))
         found = self._ours("hashes_of_contents", _KEY)
         self._ours("delete_everything", [_KEY])
-        compute = "annotator_agreement.dataset_io:compute_agreement"
-        self._do(Command(compute, [{"dataset": self._name}, FIELDS], self._options))
+        self._do(Command(COMPUTE, [{"dataset": self._name}, FIELDS], self._options))
         alone = self._ours("hashes_of_contents", _KEY)
         if found is None or alone is None:
             return
@@ -237,19 +241,51 @@ class _Round:
 
 def _spawned(parent: int) -> list[psutil.Process]:
     """The processes that a process, or a child of it that serves it, started to work."""
+    found = []
     with contextlib.suppress(psutil.NoSuchProcess):
-        found = psutil.Process(parent).children()
-        return [each for each in found if _is_spawned(each)]
-    return []
+        for child in psutil.Process(parent).children():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                found += [child] if "spawn_main" in " ".join(child.cmdline()) else []
+    return found
 
 
-def _is_spawned(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-        return "spawn_main" in " ".join(process.cmdline())
-    return False
+def kill_database(seed: int, rounds: int) -> Outcome:
+    """Kill a database of the campaign's own during runs; afterwards everything works, and users lost nothing."""
+    with _own_database() as private, workers(2) as (runner, opener):
+        numbers = range(seed, seed + rounds)
+        return outcome_of((number, _crashed_round(number, private, runner, opener)) for number in numbers)
+
+
+def _crashed_round(seed: int, private: PrivateFiftyOne, runner: Worker, opener: Worker) -> list[str]:
+    name, options = f"crash-{seed}", {"run_key": _KEY, "resamples": 0}
+    dataset, fields = {"dataset": name}, [f"frames.{each}" for each in FIELDS]
+    wrong = []
+
+    def do(function: str, *arguments: Any, **given: Any) -> Any:
+        answer = opener.do(Command(function, [dataset, *arguments], given))
+        wrong.extend([answer.told] if answer.error is not None else [])
+        return answer.value
+
+    opener.do(Command(f"{OURS}:make_videos", [name, seed]))
+    before = do(f"{OURS}:values_of_user")
+    runner.send(Command(COMPUTE, [dataset, fields], options))
+    time.sleep(Random(seed).uniform(0.0, 0.8))
+    private.crash()
+    private.start()
+    first = runner.answer()
+    do(COMPUTE, fields, **options, overwrite=True)
+    do(f"{OURS}:open_and_list")
+    do(f"{OURS}:delete_everything", [_KEY])
+    after = do(f"{OURS}:values_of_user")
+    if first.error is not None and first.error not in OF_DATABASE:
+        wrong.append(first.told)
+    if before != after:
+        wrong.append("values of the user differ, or values of the run are left")
+    return wrong
 
 
 CAMPAIGNS = (
+    Campaign("crash", "kill the database while frames are compared; then all works again", kill_database, 8),
     Campaign(
         "workers", "kill workers, main process or database of shared runs; same bytes, or a sentence", shared_runs, 40
     ),

@@ -16,9 +16,8 @@ from typing import Any
 import fiftyone as fo
 
 import annotator_agreement as plugin
-from .campaign import Campaign, Outcome
-from .parameters import broken_promise, own_folder
-from .values import TEXTS, any_value
+from .parameters import TEXTS, any_value, broken_promise, own_folder
+from .run import Campaign, Outcome
 
 _PARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "<img src=http://h/x.png>", "](http://h)", "![", "|", "`", "&lt;", "'")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)")

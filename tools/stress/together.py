@@ -7,7 +7,7 @@ import itertools
 import os
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from fiftyone.core.odm import get_db_conn
 
 from tests.datasets import boxes_dataset, random_annotators, stored, user_values
 
-from .campaign import Campaign, Outcome, outcome_of
+from .run import Campaign, Outcome, outcome_of
 from .workers import Answer, Command, Worker, all_at_once, workers
 from annotator_agreement.dataset_io.record.stored_records import delete_orphans
 
@@ -29,11 +29,7 @@ FIELDS = ["alice", "bob", "carol"]
 QUICKLY: dict[str, Any] = {"resamples": 0}
 _N_SAMPLES = 12
 _OF_OURS = ("touch", "open_and_list", "delete_everything", "decisions_taken_back", "add_user_field", "edit")
-#: what is done at once, and what users call a label that they edited
-_OPERATIONS = (
-    *("compute", "compute", "update", "delete", "rename", "units", "views", "configure", "export", "field", "edit"),
-    *("decide", "decide", "undo", "undecide"),
-)
+#: what users call a label that they edited
 _EDITED = "edited"
 
 _numbers = itertools.count()
@@ -73,15 +69,7 @@ def compute(dataset: fo.Dataset, key: str, **options: Any) -> Command:
 def broken_promises(
     dataset: fo.Dataset, expected: Expected, keys: Sequence[str], answers: Sequence[Answer], opener: Worker
 ) -> list[str]:
-    """What is wrong after some processes worked on a dataset; deletes all runs.
-
-    Args:
-        dataset: the dataset
-        expected: what it must be like then
-        keys: all keys that runs may have had
-        answers: what came of the commands, of which the plugin may have refused some with a sentence
-        opener: a process that has not seen the dataset yet
-    """
+    """What is wrong after some processes worked on a dataset; deletes all runs."""
     wrong = [entry.told for entry in answers if not _is_fine(entry)]
     opened = opener.do(calls(dataset, "open_and_list"))
     if opened.error is not None:
@@ -195,40 +183,29 @@ def _any_operations(folder: Path, seed: int, dataset: fo.Dataset, team: Sequence
 
 
 def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected, folder: Path) -> Command:
-    key = rng.choice(_KEYS[:3])
-    overwrite = rng.random() < 0.5
-    match rng.choice(_OPERATIONS):
-        case "compute":
-            return compute(dataset, key, overwrite=overwrite)
-        case "update":
-            return calls(dataset, "update_agreement", key)
-        case "decide":
-            choice = rng.choice(["consensus", "none", "skip"])
-            return calls(dataset, "decide", key, choice, all=True, overwrite=overwrite)
-        case "undo":
-            return calls(dataset, "undo_decisions")
-        case "undecide":
-            return calls(dataset, "delete_decisions")
-        case "delete":
-            return calls(dataset, "delete_agreement", key)
-        case "rename":
-            return calls(dataset, "rename_agreement", key, rng.choice(_KEYS))
-        case "units":
-            return calls(dataset, rng.choice(["add_units", "resolve_units"]), key, overwrite=overwrite)
-        case "views":
-            return calls(dataset, "save_agreement_views", key)
-        case "configure":
-            switches = {name: rng.random() < 0.5 for name in ("sidebar", "indexes")}
-            color_by = rng.choice([None, "verdict", "id"])
-            return calls(dataset, "configure_agreement_app", key, color_by=color_by, **switches)
-        case "export":
-            path = str(folder / f"{dataset.name}.json")
-            return calls(dataset, "export_agreement", key, path, overwrite=True)
-        case "field" if not expected.fields:  # of two that add fields at once FiftyOne itself loses one
-            expected.fields.add("of_user")
-            return calls(dataset, "add_user_field", "of_user")
-        case _:
-            return _any_edit(rng, dataset, expected)
+    key, overwrite = rng.choice(_KEYS[:3]), rng.random() < 0.5
+    switches = {name: rng.random() < 0.5 for name in ("sidebar", "indexes")}
+    colors = {"color_by": rng.choice([None, "verdict", "id"])}
+    choice, path = rng.choice(["consensus", "none", "skip"]), str(folder / f"{dataset.name}.json")
+    possible = {
+        "compute": compute(dataset, key, overwrite=overwrite),
+        "update": calls(dataset, "update_agreement", key),
+        "delete": calls(dataset, "delete_agreement", key),
+        "rename": calls(dataset, "rename_agreement", key, rng.choice(_KEYS)),
+        "units": calls(dataset, rng.choice(["add_units", "resolve_units"]), key, overwrite=overwrite),
+        "views": calls(dataset, "save_agreement_views", key),
+        "configure": calls(dataset, "configure_agreement_app", key, **colors, **switches),
+        "export": calls(dataset, "export_agreement", key, path, overwrite=True),
+        "decide": calls(dataset, "decide", key, choice, all=True, overwrite=overwrite),
+        "undo": calls(dataset, "undo_decisions"),
+        "undecide": calls(dataset, "delete_decisions"),
+        "field": calls(dataset, "add_user_field", "of_user"),
+    }
+    what = rng.choice([*possible, "compute", "decide", "edit"])
+    if what == "edit" or (what == "field" and expected.fields):  # of two that add fields FiftyOne itself loses one
+        return _any_edit(rng, dataset, expected)
+    expected.fields |= {"of_user"} if what == "field" else set()
+    return possible[what]
 
 
 def _any_edit(rng: random.Random, dataset: fo.Dataset, expected: Expected) -> Command:
@@ -241,9 +218,111 @@ def _any_edit(rng: random.Random, dataset: fo.Dataset, expected: Expected) -> Co
     return calls(dataset, "edit", str(document["_id"]), _EDITED)
 
 
+# ---- decisions ----
+
+_KEY, _GOLD = "k0", "agreement_gold"
+_VERDICTS = ("agreed", "class_conflict", "missed", "lone")
+_CHANGES = ("class", "geometry", "delete", "add")
+#: seconds within which a process is killed after its call began
+_LONGEST = 0.5
+#: processes that are forked at once, to be killed
+_VICTIMS = 10
+
+
+def _any_on_decisions(rng: random.Random, dataset: fo.Dataset) -> Command:
+    """A call that decides, applies decisions, or takes one of both back."""
+    by, again = rng.choice(["mia", "noa"]), rng.random() < 0.5
+    choice, verdict = rng.choice(["version", "consensus", "none", "skip"]), rng.sample(_VERDICTS, rng.randint(1, 4))
+    who = {"annotator": rng.choice(FIELDS)} if choice == "version" else {}
+    changes = rng.sample(_CHANGES, rng.randint(1, 4))
+    possible = {
+        "decide": calls(dataset, "decide", _KEY, choice, verdict=verdict, by=by, overwrite=again, **who),
+        "apply": calls(dataset, "apply_decisions", _KEY, changes=changes, by=by),
+        "undo": calls(dataset, "undo_decisions", by=rng.choice([None, by])),
+        "undo_applied": calls(dataset, "undo_applied"),
+        "record": calls(dataset, "record_own_labels", _KEY, by=by),
+        "update": calls(dataset, "update_agreement", _KEY),
+    }
+    return possible[rng.choice([*possible, "decide", "decide", "apply"])]
+
+
+def _prepared(dataset: fo.Dataset, worker: Worker) -> list[str]:
+    """Compute a run, decide, and apply a part; what went wrong."""
+    answers = [
+        worker.do(compute(dataset, _KEY)),
+        worker.do(calls(dataset, "decide", _KEY, verdict=["agreed", "missed"])),
+        worker.do(calls(dataset, "apply_decisions", _KEY, annotators="bob", changes=list(_CHANGES))),
+    ]
+    return [answer.told for answer in answers if answer.error is not None]
+
+
+def _not_taken_back(dataset: fo.Dataset, labels: list[object], opener: Worker) -> list[str]:
+    """What is wrong with decisions, and with the annotators' labels after everything was taken back."""
+    found = opener.do(calls(dataset, "decisions_taken_back"))
+    if found.error is not None:
+        return [found.told]
+    dataset.reload()
+    is_same = user_values(dataset, [_KEY, _GOLD]) == labels
+    return [*found.value, *([] if is_same else ["labels are not what they were before the decisions"])]
+
+
+def decisions_at_once(seed: int, rounds: int) -> Outcome:
+    """Two to four of all calls about decisions at once."""
+    return work_at_once(seed, rounds, 4, _decided_at_once)
+
+
+def _decided_at_once(seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Worker) -> list[str]:
+    rng, labels = random.Random(seed), user_values(dataset, [_KEY, _GOLD])
+    wrong = _prepared(dataset, team[0])
+    told = []
+    for _ in range(2):
+        commands = [_any_on_decisions(rng, dataset) for _ in range(rng.randint(2, len(team)))]
+        told += [command.title for command in commands]
+        answers = all_at_once(team[: len(commands)], commands)
+        wrong += [each.told for each in answers if each.error not in (None, "AgreementInputError")]
+    wrong += _not_taken_back(dataset, labels, opener)
+    return [", ".join(told), *wrong] if wrong else []
+
+
+def decisions_killed(seed: int, rounds: int) -> Outcome:
+    """Kill a process in the middle of a call about decisions, twice on each dataset."""
+
+    def played() -> Iterator[tuple[int, list[str]]]:
+        for start in range(seed, seed + rounds, _VICTIMS // 2):
+            n = min(_VICTIMS // 2, seed + rounds - start)
+            with workers(2 * n + 1) as (*victims, opener):
+                for number in range(start, start + n):
+                    yield number, _killed(number, [victims.pop(), victims.pop()], opener)
+
+    return outcome_of(played())
+
+
+def _killed(seed: int, victims: Sequence[Worker], opener: Worker) -> list[str]:
+    rng, dataset = random.Random(seed), new_dataset(seed)
+    try:
+        labels = user_values(dataset, [_KEY, _GOLD])
+        wrong, told = _prepared(dataset, opener), []
+        for victim in victims:
+            command = _any_on_decisions(rng, dataset)
+            told.append(command.title)
+            victim.do(calls(dataset, "touch"))
+            victim.kill(command, rng.uniform(0.0, _LONGEST))
+        wrong += _not_taken_back(dataset, labels, opener)
+    finally:
+        dataset.reload()
+        dataset.delete()
+    return [", ".join(told), *wrong] if wrong else []
+
+
 CAMPAIGNS = (
     Campaign(
         "schema", "delete a run, add units, resolve units at once; opens in a new process", delete_beside_units, 200
     ),
     Campaign("operations", "2 to 5 of all operations at once; it opens, values and fields stay", any_operations, 200),
+    Campaign(
+        "decisions", "decide, apply, take back and update at once; labels come back as they were", decisions_at_once, 40
+    ),
+    Campaign(
+        "decisions-killed", "kill processes that decide, apply or take back; decisions stay whole", decisions_killed, 40
+    ),
 )
