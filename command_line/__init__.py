@@ -25,7 +25,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: the words after the name of the program; None for those of the process
     """
-    _open_streams()
+    # closed streams become the null device, so that no file gets their numbers; what they cannot encode is escaped
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115  for the life of the process
+        if isinstance(getattr(sys, name), io.TextIOWrapper) and number:
+            getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
         given = _parser().parse_args(arguments)
     except OSError:  # the usage could not be printed
@@ -51,19 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if failed is not None and not isinstance(failed, BrokenPipeError):  # `head` closes its pipe early
         _told(f"the answer could not be printed: {failed}")
     return answer.code
-
-
-def _open_streams() -> None:
-    """Open closed streams as the null device, so that no file gets their numbers; escape what they cannot encode."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115  for the life of the process
-        if isinstance(getattr(sys, name), io.TextIOWrapper) and number:
-            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def _print(text: str, stream: TextIO) -> Exception | None:

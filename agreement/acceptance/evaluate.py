@@ -48,7 +48,8 @@ class Checked:
     n_objects: int | None = None  #: objects behind the number; None where the report does not count them
     n_images: int | None = None  #: images behind the number
     reason: str = ""  #: why there is not enough data
-    #: arguments of ``run.view()`` that show the labels on which annotators disagree here
+    #: arguments of ``run.view()`` that show the labels on which annotators disagree here; of a part (``by``) those of
+    #: all images, of which ``run.on(…).view(…)`` shows those of the part
     view: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
@@ -276,8 +277,8 @@ _VERDICTS = {
     **dict.fromkeys(("class_given_match", "class_agreement", "class_errors", "other_class"), ("class_conflict",)),
 }
 #: outcomes against the reference of the labels that lower a number; all but right ones for other numbers
-_SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "class_accuracy": ["wrong_class"],
-                "class_recall": ["missed", "wrong_class"]}  # fmt: skip
+_SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "f1": ["loose", "extra"],
+                "class_accuracy": ["wrong_class"], "class_recall": ["wrong_class", "loose"]}  # fmt: skip
 #: numbers on how labels of one object are drawn
 _OF_EXTENT = ("localisation", "mean_iou", "mean_dice")
 #: no score of masks that differ is above this

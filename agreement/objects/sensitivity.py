@@ -69,7 +69,7 @@ class ThresholdPoint:
 
 @dataclass(frozen=True, slots=True)
 class RuleAlpha:
-    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` changes nothing but ``mean``.
+    """Alpha under other rules, at the threshold of the run.
 
     ``no_labels`` is what a null label list means: ``not_assigned``, ``drew_nothing``, ``by_annotator`` (the option is a
     mapping), or ``assigned_field`` (which says who was assigned).
@@ -268,7 +268,9 @@ class RuleNumbers:
         config = self._config
         policy = null_policy(config.no_labels, config.assigned_field)
         alphas = [
-            RuleAlpha(*rule, missing, empty, undefined, number(tally.alpha()), total / n if n else None, n, policy)
+            RuleAlpha(
+                *rule, missing, empty, undefined, number(tally.alpha(undefined)), total / n if n else None, n, policy
+            )
             for (rule, missing, empty, undefined), (tally, total, n) in zip(self._rules, self._found, strict=True)
         ]
         if other is not None:

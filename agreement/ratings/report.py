@@ -291,6 +291,16 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     numbers = rating_numbers(rated, of_rated, rated_table)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     n_rated, of_report = rated.n_samples, fields.of()
+    # the coefficients of the whole table by name, then weights; None where undefined
+    coefficients: dict[str, dict[str, float | None]] = {}
+    if table.positions is not None:
+        categories = np.arange(len(table.categories), dtype=np.float64)
+        alpha: Callable[..., float] = partial(weighted_alpha, undefined=context.config.undefined)
+        for name, function in {**_COEFFICIENTS, "krippendorff_alpha": alpha}.items():
+            for kind in WEIGHTS if table.weighted else WEIGHTS[:1]:
+                found = number(function(table.positions, weights=table.weights(kind), categories=categories))
+                named = "gwet_ac1" if (name, kind) == ("gwet_ac2", "identity") else name  # AC2 without weights
+                coefficients.setdefault(named, {})[kind] = found
     return report_of(
         RatingReport,
         fields,
@@ -310,32 +320,11 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         ),
         level=table.level,
         categories=list(table.categories),
-        coefficients={} if table.positions is None else _coefficients(table, table.positions, context),
+        coefficients=coefficients,
         pairs=_pairs(rated, rated_table, fields, context),
         annotators=_raters(records, table, fields, context),
         **rating_effects(rated_table, of_rated),
     )
-
-
-def _coefficients(
-    table: RatingTable, positions: FloatArray, context: ReportContext
-) -> dict[str, dict[str, float | None]]:
-    """The coefficients of the whole table by name, then weights; None where undefined."""
-    categories = np.arange(len(table.categories), dtype=np.float64)
-    functions: dict[str, Callable[..., float]] = {
-        **_COEFFICIENTS,
-        "krippendorff_alpha": partial(weighted_alpha, undefined=context.config.undefined),
-    }
-    found: dict[str, dict[str, float | None]] = {
-        name: {
-            kind: number(function(positions, weights=table.weights(kind), categories=categories))
-            for kind in (WEIGHTS if table.weighted else WEIGHTS[:1])
-        }
-        for name, function in functions.items()
-    }
-    gwet = found.pop("gwet_ac2")
-    found["gwet_ac1"] = {"identity": gwet.pop("identity")}
-    return {**found, "gwet_ac2": gwet} if gwet else found
 
 
 def _pairs(rated: RatingRecords, table: RatingTable, fields: Fields, context: ReportContext) -> list[RatingPairSummary]:

@@ -114,10 +114,19 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
         if found:
             more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
             facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
+    # the numbers; if decisions set labels, first those of the samples without such labels
+    numbers, decided = list[Section](), comparison.decided
+    if decided is not None and decided.n_labels and decided.numbers:
+        said = f"Numbers of the {decided.n_left:,} {_what(comparison)}s without labels set by decisions"
+        numbers.append(Section(said, [_numbers_table(comparison, decided.numbers, _MOST_WITHOUT)]))
+    parts: list[Part] = [_numbers_table(comparison, comparison.numbers)]
+    if comparison.resamples:
+        parts.append("[…] are 95 % intervals of the difference, from resampling the same samples in both runs.")
+    numbers.append(Section("Numbers", parts))
     labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
     return [
         Section(title, [*basis, *_verdict(comparison)], is_first=True),
-        *_numbers(comparison),
+        *numbers,
         Section("What differs between the runs", [Facts(facts)] if facts else [labels]),
         *_parts(comparison, max(at_most, _AT_LEAST)),
         _samples(comparison, at_most),
@@ -203,18 +212,6 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
         Column(comparison.b, lambda entry: getattr(change_of(entry), "b", None), shown_number),
         Column("difference", difference),
     ]
-
-
-def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
-    """Tables of the numbers; if decisions set labels, first those of the samples without such labels."""
-    decided = comparison.decided
-    if decided is not None and decided.n_labels and decided.numbers:
-        title = f"Numbers of the {decided.n_left:,} {_what(comparison)}s without labels set by decisions"
-        yield Section(title, [_numbers_table(comparison, decided.numbers, _MOST_WITHOUT)])
-    parts: list[Part] = [_numbers_table(comparison, comparison.numbers)]
-    if comparison.resamples:
-        parts.append("[…] are 95 % intervals of the difference, from resampling the same samples in both runs.")
-    yield Section("Numbers", parts)
 
 
 def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None) -> Part:

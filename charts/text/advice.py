@@ -47,7 +47,21 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
         phrases: texts of some kinds of findings, in addition to :data:`PHRASES`
         rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
     """
-    findings = _without_echoes(report)
+    # without pairs that seem close only because others, who have findings too, are far off
+    off = {each.annotators[0] for each in report.findings if each.kind in _APART and is_worth_advice(each)}
+    findings = []
+    for finding in report.findings:
+        pair = set(finding.annotators)
+        if finding.kind == "close" and off - pair:
+            # the scores of the two with annotators who do not stand out themselves
+            scores = [
+                each.score
+                for each in report.pairs
+                if each.score is not None and len(pair & {each.a, each.b}) == 1 and not off & ({each.a, each.b} - pair)
+            ]
+            if not scores or finding.value - sum(scores) / len(scores) < WORTH_ADVICE:
+                continue
+        findings.append(finding)
     groups = by_subject(findings, _MOST)
     said = {**PHRASES, **phrases}, {**RULES, **(rules or {})}
     found = [_sentence(group, report, *said) for group in groups]
@@ -66,25 +80,6 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
     elif not any(map(is_worth_advice, findings)):
         found.append("These differences are too small to act on.")
     return [*found, OF_TWO] if len(report.annotators) == 2 and report.reference is None else found
-
-
-def _without_echoes(report: Any) -> list[Finding]:
-    """The findings, without pairs that seem close only because others, who have findings too, are far off."""
-    off = {each.annotators[0] for each in report.findings if each.kind in _APART and is_worth_advice(each)}
-    kept = []
-    for finding in report.findings:
-        pair = set(finding.annotators)
-        if finding.kind == "close" and off - pair:
-            # the scores of the two with annotators who do not stand out themselves
-            scores = [
-                each.score
-                for each in report.pairs
-                if each.score is not None and len(pair & {each.a, each.b}) == 1 and not off & ({each.a, each.b} - pair)
-            ]
-            if not scores or finding.value - sum(scores) / len(scores) < WORTH_ADVICE:
-                continue
-        kept.append(finding)
-    return kept
 
 
 def whom_to_talk_to(report: Any, phrases: Phrases) -> str:

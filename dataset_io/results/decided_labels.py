@@ -67,7 +67,7 @@ class ExportedDecisions:
         left_out = f"; left out: {counted(self.n_left_out, 'label')} on which nobody decided" if self.n_left_out else ""
         return (
             f"{what} {counted(self.n_labels, 'label')} on {self.n_images:,} of {counted(self.n_of, 'image')}, "
-            f"{self.n_empty:,} of them with no object{left_out}"
+            f"{self.n_empty:,} of them with no {'object' if self.format == 'COCO' else 'label'}{left_out}"
         )
 
     def __repr__(self) -> str:
@@ -86,8 +86,9 @@ def export_decided(
     """Export the adjudicated labels to a file: the decided labels alone, of the images with decisions.
 
     Images on which all that was decided is that there is no object are in the file, without labels. FiftyOne writes the
-    file: COCO for boxes, polygons, instance masks (as polygons) and keypoints, its classification JSON for classes and
-    tags, CSV for numbers. Images are named from the folder that holds all of them.
+    file: COCO for boxes, polygons, instance masks and keypoints, its classification JSON for classes and tags, CSV for
+    numbers. In COCO it gives polygons and masks as outlines in whole pixels, with holes filled (a mask of 4 by 4 pixels
+    becomes one of 10), and keypoints in whole pixels. Images are named from the folder that holds all of them.
 
     Args:
         samples: the dataset, or a view of its samples

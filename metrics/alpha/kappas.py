@@ -429,29 +429,22 @@ def coefficients_by_pair(
     first = 0
     while first < n_pairs:  # some pairs at a time, which bounds the memory
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + _ROWS_AT_ONCE, side="right")) - 1)
-        rows = slice(ends[first], ends[last])
-        found[:, first:last] = _coefficients_of(pair[rows] - first, a[rows], b[rows], count[rows], last - first)
+        rows, n_here = slice(ends[first], ends[last]), last - first
+        of, one, other, times = pair[rows] - first, a[rows], b[rows], count[rows]
+        n = sums_by(of, times, n_here)
+        differing = sums_by(of, np.where(one == other, 0, times), n_here)
+        n_categories = int(max(one.max(initial=0), other.max(initial=0))) + 1
+        cells = np.concatenate([of * n_categories + one, of * n_categories + other])
+        keys, given = np.unique(cells, return_inverse=True)
+        count_a, count_b = (sums_by(each, times, len(keys)) for each in (given[: len(of)], given[len(of) :]))
+        used = count_a + count_b > 0  # rows with a count of 0 do not count
+        keys, count_a, count_b = keys[used], count_a[used], count_b[used]
+        pair_of_key = keys // n_categories
+        # disagreement expected by chance, times n² for kappa
+        found[0, first:last] = chance_corrected(n * differing, n * n - sums_by(pair_of_key, count_a * count_b, n_here))
+        share = (count_a + count_b) / (2.0 * n[pair_of_key])
+        k = np.bincount(pair_of_key, minlength=n_here)
+        hard = sums_by(pair_of_key, share * (1.0 - share), n_here) / np.maximum(k - 1, 1)
+        found[1, first:last] = chance_corrected(differing / np.maximum(n, 1.0), np.where(k > 1, 1.0 - hard, 0.0))
         first = last
     return found[0], found[1]
-
-
-def _coefficients_of(
-    pair: IntArray, a: IntArray, b: IntArray, count: IntArray, n_pairs: int
-) -> tuple[FloatArray, FloatArray]:
-    n = sums_by(pair, count, n_pairs)
-    differing = sums_by(pair, np.where(a == b, 0, count), n_pairs)
-    n_categories = int(max(a.max(initial=0), b.max(initial=0))) + 1
-    keys, given = np.unique(np.concatenate([pair * n_categories + a, pair * n_categories + b]), return_inverse=True)
-    count_a = sums_by(given[: len(a)], count, len(keys))
-    count_b = sums_by(given[len(a) :], count, len(keys))
-    # rows with a count of 0 do not count
-    keys, count_a, count_b = keys[count_a + count_b > 0], count_a[count_a + count_b > 0], count_b[count_a + count_b > 0]
-    pair_of_key = keys // n_categories
-    # disagreement expected by chance, times n² for kappa
-    expected = n * n - sums_by(pair_of_key, count_a * count_b, n_pairs)
-    kappa = chance_corrected(n * differing, expected)
-    share = (count_a + count_b) / (2.0 * n[pair_of_key])
-    k = np.bincount(pair_of_key, minlength=n_pairs)
-    hard = sums_by(pair_of_key, share * (1.0 - share), n_pairs) / np.maximum(k - 1, 1)
-    observed = differing / np.maximum(n, 1.0)
-    return kappa, chance_corrected(observed, np.where(k > 1, 1.0 - hard, 0.0))

@@ -238,7 +238,18 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -
     if not pairable.all():
         table = np.where(pairable, table, np.nan)
     if level == "interval":
-        return _interval(table, undefined)
+        # the squared differences of all pairs of ratings follow from their number, sum and sum of squares
+        given = ~np.isnan(table)
+        m = given.sum(axis=1)
+        # centred and scaled: neither a large mean nor large numbers cost digits
+        centred = np.where(given, table - (np.nanmin(table) if given.any() else 0.0), 0.0)
+        centred /= max(float(centred.max(initial=0.0)), np.finfo(np.float64).tiny)
+        centred = np.where(given, centred - centred.sum() / max(int(m.sum()), 1), 0.0)
+        mean = centred.sum(axis=1) / np.maximum(m, 1)
+        within = np.where(given, (centred - mean[:, None]) ** 2, 0.0).sum(axis=1)
+        observed = 2 * m * within / np.maximum(m - 1, 1)
+        sums = np.column_stack([m, centred.sum(axis=1), (centred**2).sum(axis=1), observed]).astype(np.float64)
+        return AlphaSums(hstack([sums]), lambda sums: interval_alpha_of_sums(sums, undefined))
     values = np.unique(table[~np.isnan(table)])
     blocks = [table[start : start + _UNITS_AT_ONCE] for start in range(0, max(len(table), 1), _UNITS_AT_ONCE)]
     if level == "ordinal":
@@ -265,21 +276,6 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -
 def _value_counts(counts: RatingCounts) -> SparseColumns:
     """Number of ratings of every value, shape ``(U, V)``."""
     return sparse(counts.unit, counts.category, counts.count, (counts.n_units, counts.n_categories))
-
-
-def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
-    """The squared differences of all pairs of ratings follow from their number, sum and sum of squares."""
-    given = ~np.isnan(table)
-    m = given.sum(axis=1)
-    # centred and scaled: neither a large mean nor large numbers cost digits
-    centred = np.where(given, table - (np.nanmin(table) if given.any() else 0.0), 0.0)
-    centred /= max(float(centred.max(initial=0.0)), np.finfo(np.float64).tiny)
-    centred = np.where(given, centred - centred.sum() / max(int(m.sum()), 1), 0.0)
-    mean = centred.sum(axis=1) / np.maximum(m, 1)
-    within = np.where(given, (centred - mean[:, None]) ** 2, 0.0).sum(axis=1)
-    observed = 2 * m * within / np.maximum(m - 1, 1)
-    columns = np.column_stack([m, centred.sum(axis=1), (centred**2).sum(axis=1), observed]).astype(np.float64)
-    return AlphaSums(hstack([columns]), lambda sums: interval_alpha_of_sums(sums, undefined))
 
 
 def interval_alpha_of_sums(sums: FloatArray, undefined: Undefined) -> FloatArray:

@@ -217,7 +217,15 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
     geometry, (polygon,) = distinct_geometries(np.asarray(polygons, np.object_))
     polygon_bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
     rows, mask = np.unique(i, return_inverse=True)
-    bands, first = _bands(masks.take(rows))
+    # masks cut into bands of rows: the areas that the bands share with a polygon add up to that of the mask
+    cut = masks.take(rows)
+    n_rows = np.maximum(BAND_PIXELS // np.maximum(cut.width, 1), 1)
+    n_of_mask = -(-cut.height // n_rows)
+    of, first = np.repeat(np.arange(len(cut)), n_of_mask), np.cumsum([0, *n_of_mask])
+    row = ranges(np.zeros_like(n_of_mask), n_of_mask) * n_rows[of]
+    width, height = cut.width[of], np.minimum(n_rows[of], cut.height[of] - row)
+    start, no_area = cut.start[of] + row * width, np.full(len(of), np.nan)
+    bands = MaskCrops(cut.pixels, start, cut.left[of], cut.top[of] + row, width, height, no_area)
     n_bands = np.diff(first)[mask]
     band, pair = ranges(first[mask], n_bands), np.repeat(np.arange(len(i)), n_bands)
     band_bounds = bands.bounds
@@ -240,21 +248,6 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
     area[area < ROUNDING_SHARE * extent] = 0.0
     smaller: FloatArray = np.minimum(masks.area[i], shapely.area(geometry)[polygon])
     return np.minimum(smaller, sums_by(pair, area, len(i)), out=smaller)
-
-
-def _bands(masks: MaskCrops) -> tuple[MaskCrops, IntArray]:
-    """Masks cut into bands of rows (without areas), and the first band of every mask, followed by the band count.
-
-    The areas that the bands share with a polygon add up to the area that the mask shares with it.
-    """
-    rows = np.maximum(BAND_PIXELS // np.maximum(masks.width, 1), 1)
-    n_bands = -(-masks.height // rows)
-    mask = np.repeat(np.arange(len(masks)), n_bands)
-    row = ranges(np.zeros_like(n_bands), n_bands) * rows[mask]
-    width, height = masks.width[mask], np.minimum(rows[mask], masks.height[mask] - row)
-    start, left, top = masks.start[mask] + row * width, masks.left[mask], masks.top[mask] + row
-    area = np.full(len(mask), np.nan)
-    return MaskCrops(masks.pixels, start, left, top, width, height, area), np.cumsum([0, *n_bands])
 
 
 def _mask_edges(masks: MaskCrops, rows: IntArray) -> Edges:

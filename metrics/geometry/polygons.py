@@ -90,7 +90,22 @@ def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, 
         array([12.])
     """
     points, rings, shapes = check_vertices(points_xy, ring, shape, n_shapes, "ring")
-    geometry, intact = _simple_polygons(points, rings, len(shapes))
+    # without points that repeat the one before, or the first
+    n_rings, kept = len(shapes), differs_from_previous(points, rings)
+    points, rings = points[kept], rings[kept]
+    start = np.searchsorted(rings, np.arange(n_rings + 1))
+    first, last, some = start[:-1], start[1:] - 1, np.diff(start) > 1
+    closing = last[some][(points[first[some]] == points[last[some]]).all(axis=1)]
+    points, rings = np.delete(points, closing, axis=0), np.delete(rings, closing)
+    # the valid area inside every ring, and whether the ring was valid as drawn
+    enough = np.bincount(rings, minlength=n_rings) >= 3
+    geometry, intact = np.full(n_rings, shapely.Polygon(), dtype=np.object_), np.zeros(n_rings, np.bool_)
+    if enough.any():
+        number, rows = np.cumsum(enough) - 1, enough[rings]
+        drawn = shapely.polygons(shapely.linearrings(points[rows], indices=number[rings[rows]]))
+        valid = shapely.is_valid(drawn)
+        drawn[~valid] = _areas_of(shapely.make_valid(drawn[~valid]))
+        geometry[enough], intact[enough] = drawn, valid
     repaired = np.bincount(shapes[~intact], minlength=n_shapes) > 0
     kept = ~shapely.is_empty(geometry)
     shapes, geometry = shapes[kept], geometry[kept]
@@ -173,28 +188,6 @@ def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> Float
     """
     area: FloatArray = shapely.area(polygon_unions(geometry, group, n_groups))
     return area
-
-
-def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tuple[GeometryArray, BoolArray]:
-    """The valid area inside every ring, shape ``(n_rings,)``, and whether the ring was valid as drawn."""
-    kept = differs_from_previous(points_xy, ring)
-    points, ring = points_xy[kept], ring[kept]
-    start = np.searchsorted(ring, np.arange(n_rings + 1))
-    first, last, some = start[:-1], start[1:] - 1, np.diff(start) > 1
-    closing = last[some][(points[first[some]] == points[last[some]]).all(axis=1)]
-    points, ring = np.delete(points, closing, axis=0), np.delete(ring, closing)
-
-    enough = np.bincount(ring, minlength=n_rings) >= 3
-    geometry = np.full(n_rings, shapely.Polygon(), dtype=np.object_)
-    intact = np.zeros(n_rings, np.bool_)
-    if enough.any():
-        number = np.cumsum(enough) - 1
-        rows = enough[ring]
-        drawn = shapely.polygons(shapely.linearrings(points[rows], indices=number[ring[rows]]))
-        valid = shapely.is_valid(drawn)
-        drawn[~valid] = _areas_of(shapely.make_valid(drawn[~valid]))
-        geometry[enough], intact[enough] = drawn, valid
-    return geometry, intact
 
 
 def _areas_of(geometry: GeometryArray) -> GeometryArray:

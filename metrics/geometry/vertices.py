@@ -226,41 +226,38 @@ def shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> 
         done = int(total[first - 1]) if first else 0
         end = max(first + 1, int(np.searchsorted(total, done + MAX_EDGES_AT_ONCE, side="right")))
         rows = slice(first, end)
-        shared[rows] = _shared_areas(edges, bounds, i[rows], j[rows])
+        of_i, of_j = i[rows], j[rows]
+        # one ascending key for the abscissas of all pairs; rounding may make two keys equal, but never reverses them
+        x_min = np.minimum(bounds[of_i, 0], bounds[of_j, 0])
+        per_unit = 0.5 / (np.maximum(bounds[of_i, 2], bounds[of_j, 2]) - x_min)
+        e, pair_e = _rows_of(edges, of_i)
+        f, pair_f = _rows_of(edges, of_j)
+        left_e, right_e = (pair_e + (x[e] - x_min[pair_e]) * per_unit[pair_e] for x in (edges.x_left, edges.x_right))
+        left_f, right_f = (pair_f + (x[f] - x_min[pair_f]) * per_unit[pair_f] for x in (edges.x_left, edges.x_right))
+
+        # edges e and f have common abscissas if f begins within e, or e begins within f
+        row_e, row_f = _beginning_within(left_e, right_e, left_f)
+        within_e = edges.x_left[f[row_f]] >= edges.x_left[e[row_e]]
+        other_f, other_e = _beginning_within(left_f, right_f, left_e)
+        within_f = edges.x_left[e[other_e]] > edges.x_left[f[other_f]]
+        row_e = np.concatenate([row_e[within_e], other_e[within_f]])
+        row_f = np.concatenate([row_f[within_e], other_f[within_f]])
+        pair, e, f = pair_e[row_e], e[row_e], f[row_f]
+        left = np.maximum(edges.x_left[e], edges.x_left[f])
+        right = np.minimum(edges.x_right[e], edges.x_right[f])
+
+        # height of edge f above edge e at both ends of the common abscissas
+        apart = edges.y_left[f] - edges.y_left[e]
+        above_left = apart + edges.slope[f] * (left - edges.x_left[f]) - edges.slope[e] * (left - edges.x_left[e])
+        above_right = apart + edges.slope[f] * (right - edges.x_left[f]) - edges.slope[e] * (right - edges.x_left[e])
+        # a trapezoid, or a triangle where the edges cross: one formula of the mean height holds for both
+        positive = np.maximum(above_left, 0.0) + np.maximum(above_right, 0.0)
+        both = np.abs(above_left) + np.abs(above_right)
+        mean_height = 0.5 * positive * (positive / np.where(both > 0, both, 1.0))
+        area = mean_height * np.maximum(right - left, 0.0) * (edges.sign[e] * edges.sign[f])
+        shared[rows] = -sums_by(pair, area, len(of_i))
         first = end
     return shared
-
-
-def _shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
-    # one ascending key for the abscissas of all pairs; rounding may make two keys equal, but never reverses them
-    x_min = np.minimum(bounds[i, 0], bounds[j, 0])
-    per_unit = 0.5 / (np.maximum(bounds[i, 2], bounds[j, 2]) - x_min)
-    e, pair_e = _rows_of(edges, i)
-    f, pair_f = _rows_of(edges, j)
-    left_e, right_e = (pair_e + (x[e] - x_min[pair_e]) * per_unit[pair_e] for x in (edges.x_left, edges.x_right))
-    left_f, right_f = (pair_f + (x[f] - x_min[pair_f]) * per_unit[pair_f] for x in (edges.x_left, edges.x_right))
-
-    # edges e and f have common abscissas if f begins within e, or e begins within f
-    row_e, row_f = _beginning_within(left_e, right_e, left_f)
-    within_e = edges.x_left[f[row_f]] >= edges.x_left[e[row_e]]
-    other_f, other_e = _beginning_within(left_f, right_f, left_e)
-    within_f = edges.x_left[e[other_e]] > edges.x_left[f[other_f]]
-    row_e = np.concatenate([row_e[within_e], other_e[within_f]])
-    row_f = np.concatenate([row_f[within_e], other_f[within_f]])
-    pair, e, f = pair_e[row_e], e[row_e], f[row_f]
-    left = np.maximum(edges.x_left[e], edges.x_left[f])
-    right = np.minimum(edges.x_right[e], edges.x_right[f])
-
-    # height of edge f above edge e at both ends of the common abscissas
-    apart = edges.y_left[f] - edges.y_left[e]
-    above_left = apart + edges.slope[f] * (left - edges.x_left[f]) - edges.slope[e] * (left - edges.x_left[e])
-    above_right = apart + edges.slope[f] * (right - edges.x_left[f]) - edges.slope[e] * (right - edges.x_left[e])
-    # a trapezoid, or a triangle where the edges cross: one formula of the mean height holds for both
-    positive = np.maximum(above_left, 0.0) + np.maximum(above_right, 0.0)
-    both = np.abs(above_left) + np.abs(above_right)
-    mean_height = 0.5 * positive * (positive / np.where(both > 0, both, 1.0))
-    area = mean_height * np.maximum(right - left, 0.0) * (edges.sign[e] * edges.sign[f])
-    return -sums_by(pair, area, len(i))
 
 
 def _rows_of(edges: Edges, polygon: IntArray) -> tuple[IntArray, IntArray]:

@@ -50,7 +50,19 @@ def merge_and_move(weights: FloatArray) -> IntArray:
         np.put_along_axis(exists, group[live], True, axis=1)
         merged = np.take_along_axis(_merge(between, exists), group[live], axis=1)
         to_group = _sums_of_groups(weights[live], merged).transpose(0, 2, 1).copy()
-        moved = _move(weights[live], merged, to_group)
+        # every node in turn moves to the group (or to a new one) with the largest gain
+        own, graphs, moved = weights[live], np.arange(len(live)), np.zeros(len(live), np.bool_)
+        for node in range(n):
+            gain = to_group[:, node] - to_group[graphs, node, merged[:, node]][:, None]
+            best = gain.max(axis=1)
+            gains = np.flatnonzero(best > TIE)
+            if not len(gains):
+                continue
+            target = (gain[gains] >= best[gains, None] - TIE).argmax(axis=1)
+            to_group[gains, :, merged[gains, node]] -= own[gains, :, node]
+            to_group[gains, :, target] += own[gains, :, node]
+            merged[gains, node] = target
+            moved[gains] = True
         group[live] = merged
         live, to_group = live[moved], to_group[moved]
         if not len(live):
@@ -113,27 +125,6 @@ def _merge(between: FloatArray, exists: BoolArray) -> IntArray:
         best[live[graph], node] = between[live[graph], node, p[graph]]
         partner[live[graph], node] = p[graph]
     return into
-
-
-def _move(weights: FloatArray, group: IntArray, to_group: FloatArray) -> BoolArray:
-    """Move every node in turn to the group (or to a new one) with the largest gain; returns the graphs that changed.
-
-    ``group`` and ``to_group`` are overwritten.
-    """
-    graphs = np.arange(len(weights))
-    moved = np.zeros(len(weights), np.bool_)
-    for node in range(weights.shape[1]):
-        gain = to_group[:, node] - to_group[graphs, node, group[:, node]][:, None]
-        best = gain.max(axis=1)
-        gains = np.flatnonzero(best > TIE)
-        if not len(gains):
-            continue
-        target = (gain[gains] >= best[gains, None] - TIE).argmax(axis=1)
-        to_group[gains, :, group[gains, node]] -= weights[gains, :, node]
-        to_group[gains, :, target] += weights[gains, :, node]
-        group[gains, node] = target
-        moved[gains] = True
-    return moved
 
 
 def are_certainly_best(weights: FloatArray, group: IntArray) -> BoolArray:

@@ -35,8 +35,31 @@ def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tup
     mutual = forward & _best_partner(objects, overlaps.j, overlaps.i, dice, same_class)
     aligned = mutual if classes == "ignore" else mutual & same_class
     joined = aligned if classes == "require" else mutual
-    unit, n_units = _join(objects, overlaps.i[joined], overlaps.j[joined], dice[joined])
-    return unit, n_units, np.stack([overlaps.i[aligned], overlaps.j[aligned]])
+    i, j, likeness, n = overlaps.i[joined], overlaps.j[joined], dice[joined], len(objects)
+    _, component = components(i, j, n)
+    n_members = np.bincount(component, minlength=1)
+    most = int(objects.annotator.max(initial=0)) + 1
+    n_annotators = np.bincount(np.unique(component * most + objects.annotator) // most, minlength=len(n_members))
+    conflict = n_annotators < n_members
+    leader = np.arange(n)
+    # without two objects of one annotator every aligned pair can be joined
+    first = np.full(len(n_members), n)
+    np.minimum.at(first, component, np.arange(n))
+    easy = ~conflict[component]
+    leader[easy] = first[component[easy]]
+    # else the most similar first, as long as no two objects of one annotator meet
+    disputed = np.flatnonzero(conflict[component[i]])
+    disputed = disputed[np.lexsort((j[disputed], i[disputed], -likeness[disputed]))]
+    members = {k: [k] for k in np.flatnonzero(~easy).tolist()}
+    annotator = objects.annotator
+    for a, b in zip(i[disputed].tolist(), j[disputed].tolist(), strict=True):
+        p, q = sorted((int(leader[a]), int(leader[b])))
+        if p == q or set(annotator[members[p]]) & set(annotator[members[q]]):
+            continue
+        leader[members[q]] = p
+        members[p] += members.pop(q)
+    _, unit = np.unique(leader, return_inverse=True)  # a leader is the first object of its unit
+    return unit, int(unit.max(initial=-1)) + 1, np.stack([overlaps.i[aligned], overlaps.j[aligned]])
 
 
 def _best_partner(
@@ -56,33 +79,6 @@ def _best_partner(
     is_first[1:] = rival[order[1:]] != rival[order[:-1]]
     best[order[is_first]] = True
     return best
-
-
-def _join(objects: Objects, i: IntArray, j: IntArray, dice: FloatArray) -> tuple[IntArray, int]:
-    n = len(objects)
-    _, component = components(i, j, n)
-    n_members = np.bincount(component, minlength=1)
-    keys = np.unique(component * (int(objects.annotator.max(initial=0)) + 1) + objects.annotator)
-    n_annotators = np.bincount(keys // (int(objects.annotator.max(initial=0)) + 1), minlength=len(n_members))
-    conflict = n_annotators < n_members
-    leader = np.arange(n)
-    # without two objects of one annotator every aligned pair can be joined
-    first = np.full(len(n_members), n)
-    np.minimum.at(first, component, np.arange(n))
-    easy = ~conflict[component]
-    leader[easy] = first[component[easy]]
-    disputed = np.flatnonzero(conflict[component[i]])
-    disputed = disputed[np.lexsort((j[disputed], i[disputed], -dice[disputed]))]
-    members = {k: [k] for k in np.flatnonzero(~easy).tolist()}
-    annotator = objects.annotator
-    for a, b in zip(i[disputed].tolist(), j[disputed].tolist(), strict=True):
-        p, q = sorted((int(leader[a]), int(leader[b])))
-        if p == q or set(annotator[members[p]]) & set(annotator[members[q]]):
-            continue
-        leader[members[q]] = p
-        members[p] += members.pop(q)
-    _, unit = np.unique(leader, return_inverse=True)  # a leader is the first object of its unit
-    return unit, int(unit.max(initial=-1)) + 1
 
 
 #: cells of the table of an assignment; with more only the overlapping pairs are kept

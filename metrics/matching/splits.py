@@ -57,7 +57,15 @@ def find_splits(
     whole, part, group = _several(whole, part, group, n_groups, candidates)
     if not len(group):
         return found
-    alone = ~_within_another(part, group, overlaps, geometry)
+    # without parts that lie mostly in a larger part (of equal ones: an earlier part) of their group
+    alone = np.ones(len(part), np.bool_)
+    for a, b in pairs_between(np.arange(1, len(part) + 1), group_ends(group), MAX_PAIRS_AT_ONCE):
+        i, j = part[a], part[b]
+        area_i, area_j = overlaps.area[i], overlaps.area[j]
+        mostly = iom_from_areas(geometry.intersection_of(i, j), area_i, area_j) >= LEAST_INCLUSION - TIE
+        i_is_smaller = area_i < (1.0 - TIE) * area_j
+        alone[a[mostly & i_is_smaller]] = False
+        alone[b[mostly & ~i_is_smaller]] = False
     whole, part, group = _several(whole[alone], part[alone], group[alone], int(group[-1]) + 1, candidates)
     if not len(group):
         return found
@@ -83,19 +91,6 @@ def _several(
     kept = np.flatnonzero((asked & (np.bincount(group, minlength=n_groups) >= 2))[group])
     order = kept[np.lexsort((part[kept], group[kept]))]
     return whole[order], part[order], number_by_first(group[order])[0]
-
-
-def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometry: Geometry) -> BoolArray:
-    """Mask ``(M,)`` of parts that lie mostly in a larger part (of equal ones: an earlier part) of their group."""
-    within = np.zeros(len(part), np.bool_)
-    for a, b in pairs_between(np.arange(1, len(part) + 1), group_ends(group), MAX_PAIRS_AT_ONCE):
-        i, j = part[a], part[b]
-        area_i, area_j = overlaps.area[i], overlaps.area[j]
-        mostly = iom_from_areas(geometry.intersection_of(i, j), area_i, area_j) >= LEAST_INCLUSION - TIE
-        i_is_smaller = area_i < (1.0 - TIE) * area_j
-        within[a[mostly & i_is_smaller]] = True
-        within[b[mostly & ~i_is_smaller]] = True
-    return within
 
 
 def find_duplicates(objects: Objects, lone: BoolArray, geometry: Geometry, area: FloatArray) -> BoolArray:

@@ -119,6 +119,7 @@ def similarities_between_samples(
     """
     n_samples = len(assigned)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
+    first_object = np.cumsum(n_objects) - n_objects
     circle = rng.permutation(n_samples)
     parts = []
     n_pairs = 0
@@ -132,32 +133,16 @@ def similarities_between_samples(
         size = np.maximum(n_objects[own] * n_objects[other], (n_objects[own] + n_objects[other]) * assigned.shape[1])
         piece = np.cumsum(size) // _PAIRS_AT_ONCE
         for start, end in itertools.pairwise([*np.flatnonzero(np.diff(piece, prepend=-1)).tolist(), len(own)]):
-            parts.append(_between(objects, geometry, assigned, own[start:end], other[start:end], similarity))
+            # an artificial sample for every pair of samples; the objects of each sample belong to one annotator
+            first, second = own[start:end], other[start:end]
+            two = np.stack([first, second], axis=1).ravel()
+            rows = ranges(first_object[two], n_objects[two])
+            side = np.repeat(np.tile([0, 1], len(first)), n_objects[two])
+            pair = np.repeat(np.arange(len(first)), n_objects[first] + n_objects[second])
+            overlaps = geometry.take(rows).overlaps(Objects(pair, side, np.zeros(len(rows), np.int64)))
+            best = _best(overlaps, objects.annotator[rows], assigned.shape[1], similarity)
+            parts.append(best[assigned[np.stack([second, first], axis=1)[pair, side]]])
     return np.concatenate([np.empty(0), *parts])
-
-
-def _between(
-    objects: Objects,
-    geometry: G,
-    assigned: BoolArray,
-    own: IntArray,
-    other: IntArray,
-    similarity: Similarity,
-) -> FloatArray:
-    """Best similarities of objects with the objects of other samples, in both directions."""
-    n_objects = np.bincount(objects.sample, minlength=len(assigned))
-    start = np.cumsum(n_objects) - n_objects
-    # an artificial sample for every pair of samples; the objects of each sample belong to one annotator
-    two = np.stack([own, other], axis=1).ravel()
-    rows = ranges(start[two], n_objects[two])
-    side = np.repeat(np.tile([0, 1], len(own)), n_objects[two])
-    pair = np.repeat(np.arange(len(own)), n_objects[own] + n_objects[other])
-    joined = Objects(pair, side, np.zeros(len(rows), np.int64))
-    overlaps = geometry.take(rows).overlaps(joined)
-    best = _best(overlaps, objects.annotator[rows], assigned.shape[1], similarity)
-    opposite = np.stack([other, own], axis=1)[pair, side]
-    compared: FloatArray = best[assigned[opposite]]
-    return compared
 
 
 def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: int) -> ThresholdFromData:

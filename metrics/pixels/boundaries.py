@@ -103,7 +103,10 @@ def boundary_agreement(
         a, b = mask_a == value, mask_b == value
         if excluded is not None:
             a, b = a & ~excluded, b & ~excluded
-        a, b = _crop(a, b)
+        # cropped to the smallest rectangle that contains both
+        rows, columns = (np.flatnonzero((a | b).any(axis=axis)) for axis in (1, 0))
+        part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if len(rows) else np.s_[:0, :0]
+        a, b = a[part], b[part]
         band_a, band_b = a & ~_eroded(a, width), b & ~_eroded(b, width)
         if either := np.count_nonzero(band_a | band_b):
             numbers[0, k] = np.count_nonzero(band_a & band_b) / either
@@ -121,18 +124,6 @@ def boundary_agreement(
 def _check_shapes(name_a: str, a: ClassMask, name_b: str, b: ClassMask) -> None:
     if a.ndim != 2 or a.shape != b.shape:
         raise ValueError(f"`{name_a}` and `{name_b}` must have one shape (H, W), got {a.shape} and {b.shape}")
-
-
-def _crop(a: BoolArray, b: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """Crop both masks to the smallest rectangle that contains both."""
-    either = a | b
-    rows = np.flatnonzero(either.any(axis=1))
-    if not len(rows):
-        return a[:0, :0], b[:0, :0]
-    row_slice = slice(rows[0], rows[-1] + 1)
-    columns = np.flatnonzero(either[row_slice].any(axis=0))
-    part = row_slice, slice(columns[0], columns[-1] + 1)
-    return a[part], b[part]
 
 
 def _eroded(mask: BoolArray, width: int) -> BoolArray:

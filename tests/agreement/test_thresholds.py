@@ -151,7 +151,11 @@ def _check_rules(rules: RuleAlpha, samples: list[Sample], n_annotators: int, **o
     named = {name: getattr(rules, name) for name in ("method", "classes", "missing", "empty", "undefined")}
     config = config_of(n_annotators, **{**options, **named})
     units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
-    same(rules.pooled, krippendorff_alpha(table_of(samples, units, n_annotators, config)), 1e-12)
+    table = table_of(samples, units, n_annotators, config)
+    pooled = krippendorff_alpha(table)
+    if np.isnan(pooled) and config.undefined == "one" and ((~np.isnan(table)).sum(axis=1) >= 2).any():
+        pooled = 1.0  # without variation
+    same(rules.pooled, pooled, 1e-12)
     alphas = [
         sample_alpha(sample, [unit for unit in units if unit.sample == s], config)[0]
         for s, sample in enumerate(samples)

@@ -208,6 +208,9 @@ def test_annotators_are_judged_against_the_reference_and_with_a_model(run):
         assert (found.value, found.low) == (entry.f1, entry.intervals["f1"].low)
         assert (found.n_objects, found.n_images) == (entry.n_reference, entry.n_samples)
         assert len(against.view(**found.view))
+        for number in ("recall", "precision", "class_accuracy", "class_recall"):
+            of_number = _one(against, number=f"reference.{number}", annotator=entry.name, at_least=1.0)
+            assert of_number.outcome == "passed" or len(against.view(**of_number.view)), number
         cat = next(each for each in entry.classes if each.name == "cat")
         of_class = _one(against, number="reference.recall", annotator=entry.name, **{"class": "cat"}, at_least=1)
         assert (of_class.value, of_class.of) == (cat.recall, f"{entry.name}, cat")

@@ -111,7 +111,7 @@ def _answers(seed: int, n_items: int = 70, n_annotators: int = 5) -> tuple[np.nd
     wrong = rng.random((n_items, n_annotators + 1)) < rng.uniform(0.1, 0.5, n_annotators + 1)
     answers = np.where(wrong, rng.integers(0, 4, wrong.shape), truth[:, None]).astype(float)
     answers[rng.random(answers.shape) < 0.25] = np.nan
-    answers[40:, 0] = np.nan  # too few items
+    answers[29:, 0] = np.nan  # too few items
     people, model = answers[:, :-1], answers[:, -1]
     scores = np.full((2, *people.shape), np.nan)
     for i, k in np.argwhere(~np.isnan(people)):
