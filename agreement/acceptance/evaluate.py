@@ -277,8 +277,12 @@ _VERDICTS = {
     **dict.fromkeys(("class_given_match", "class_agreement", "class_errors", "other_class"), ("class_conflict",)),
 }
 #: outcomes against the reference of the labels that lower a number; all but right ones for other numbers
-_SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "f1": ["loose", "extra"],
-                "class_accuracy": ["wrong_class"], "class_recall": ["wrong_class", "loose"]}  # fmt: skip
+_SAID_BEHIND = {
+    "recall": ["missed"],
+    **{key: ["loose", "extra"] for key in ("precision", "f1", "jaccard")},
+    "class_accuracy": ["wrong_class"],
+    "class_recall": ["wrong_class", "loose"],
+}
 #: numbers on how labels of one object are drawn
 _OF_EXTENT = ("localisation", "mean_iou", "mean_dice")
 #: no score of masks that differ is above this

@@ -308,7 +308,11 @@ def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int
 def is_share_name(name: str) -> bool:
     """True for the key of a number between 0 and 1."""
     last = _last_part(name)
-    return last != "n" and (_is_binomial(name, scores_are_shares=True) or last in _SIMILARITIES)
+    return (
+        last != "n"
+        and not name.startswith("classes.")
+        and (_is_binomial(name, scores_are_shares=True) or last in _SIMILARITIES)
+    )
 
 
 def _is_binomial(name: str, scores_are_shares: bool) -> bool:

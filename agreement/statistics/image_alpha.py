@@ -33,6 +33,8 @@ _FEWEST_PAIRS = 5
 _PAIRS_AT_ONCE, _SAMPLES_AT_ONCE = 5_000, 10_000
 #: expected distances that are smaller are rounding errors
 _LEAST_EXPECTED = 1e-9
+#: distances that differ by less are the same: boxes of different images are compared in 32 bits
+_SAME = 1e-6
 
 #: distances of the pairs of annotations in two index columns, shape ``(P,)``
 DistancesOf = Callable[[IntArray, IntArray], FloatArray]
@@ -128,8 +130,8 @@ class ExpectedDistances:
             place = 0.05 * (up_to[-1] - 1.0)
             low, high = (expected[np.searchsorted(up_to, k + 0.5)] for k in (np.floor(place), np.ceil(place)))
             quantile = low + (place - np.floor(place)) * (high - low)
-            sigma = float(np.searchsorted(observed, quantile - _LEAST_EXPECTED)) / len(observed)
-            at = np.concatenate([observed, expected])
+            sigma = float(np.searchsorted(observed, quantile - _SAME)) / len(observed)
+            at = np.concatenate([observed, expected]) + _SAME
             of_observed = np.searchsorted(observed, at, side="right") / len(observed)
             of_expected = np.concatenate([[0.0], up_to])[np.searchsorted(expected, at, side="right")] / up_to[-1]
             ks = max(0.0, float((of_observed - of_expected).max()))

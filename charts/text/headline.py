@@ -118,11 +118,12 @@ def image_alpha_details(report: AgreementReport) -> list[Section]:
     found = report.image_alpha
     if found is None or found.value is None:
         return []
+    most = "the most by which their cumulative share exceeds that of the expected ones"
     facts = [
         ("observed", f"{shown_number(found.observed)}, mean distance of two annotations of one image"),
         ("expected", f"{shown_number(found.expected)}, of different images ({found.n_expected:,} pairs)"),
         ("sigma", f"{shown_number(found.sigma)}, share of observed distances below 95 % of the expected ones"),
-        ("KS", f"{shown_number(found.ks)}, largest difference of their cumulative shares"),
+        ("KS", f"{shown_number(found.ks)}, {most}"),
     ]
     parts: list[Part] = [Facts(facts)]
     if found.expected is not None and found.expected >= _FAR_APART:

@@ -87,8 +87,9 @@ def export_decided(
 
     Images on which all that was decided is that there is no object are in the file, without labels. FiftyOne writes the
     file: COCO for boxes, polygons, instance masks and keypoints, its classification JSON for classes and tags, CSV for
-    numbers. In COCO it gives polygons and masks as outlines in whole pixels, with holes filled (a mask of 4 by 4 pixels
-    becomes one of 10), and keypoints in whole pixels. Images are named from the folder that holds all of them.
+    numbers. In COCO it gives polygons and masks as outlines with holes filled (a mask of 4 by 4 pixels becomes one of
+    10), and cuts coordinates of polygons and keypoints to whole pixels. Images are named from the folder that holds all
+    of them.
 
     Args:
         samples: the dataset, or a view of its samples

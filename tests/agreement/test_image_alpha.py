@@ -100,6 +100,20 @@ def _brute_force(annotations: list[Annotation], videos: np.ndarray | None = None
     }
 
 
+def test_equal_distances_of_one_image_and_of_different_images_count_as_equal() -> None:
+    """One annotator draws 21 pixels further right, at one of two places: compared in 64 bits, and in 32."""
+    place = np.random.default_rng(3).integers(0, 2, 40)
+    left = (33 + 21 * np.arange(2) + 320 * place[:, None]).ravel() / 640
+    boxes = Boxes(np.column_stack([left, np.full(80, 0.1), left + 211 / 640, np.full(80, 0.6)]))
+    objects = Objects(np.repeat(np.arange(40), 2), np.tile([0, 1], 40), np.ones(80, np.int64))
+    batch = Batch(objects, boxes, np.ones((40, 2), np.bool_))
+    found = _of(object_report(batch, make_config(["alice", "bob"], resamples=0), ["(missing)", "cat"]))
+    pairs = itertools.combinations(place.tolist(), 2)
+    expected = [2 if p != q else int(u != v) for p, q in pairs for u in (0, 1) for v in (0, 1)]
+    assert found.ks == pytest.approx(1 - np.mean(np.array(expected) <= 1), abs=1e-12)
+    assert found.sigma == 0.0  # the 5 % quantile is 0, which no observed distance is below
+
+
 @pytest.mark.parametrize("seed", seeds(8))
 def test_the_numbers_are_those_of_brute_force_over_all_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
