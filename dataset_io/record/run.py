@@ -258,12 +258,13 @@ class Run:
             raise AgreementInputError(
                 f"The run {self.key!r} was stored by another version of the plugin; {self._compute_again()}"
             )
-        if not all(isinstance(record.get(name), kind) for name, kind in _RECORDED.items()):
+        stored = document["config"]  # as it is stored, nothing made valid
+        if not all(isinstance(stored.get(name), kind) for name, kind in _RECORDED.items()):
             raise self._changed()
-        fields, read = record["options"].get("fields"), record[CHANGES_RECORD]
-        named = [*record["fields_written"], *record["annotators"], *(fields if isinstance(fields, list) else [None])]
+        fields, read = stored["options"].get("fields"), stored[CHANGES_RECORD]
+        named = [*stored["fields_written"], *stored["annotators"], *(fields if isinstance(fields, list) else [None])]
         are_numbers = all(isinstance(read.get(name), int) for name in ("at", "n_samples"))
-        is_stored = ObjectId.is_valid(record["results_id"]) and isinstance(document.get("results"), ObjectId)
+        is_stored = ObjectId.is_valid(stored["results_id"]) and isinstance(document.get("results"), ObjectId)
         if not (fields and are_numbers and is_stored and all(isinstance(name, str) for name in named)):
             raise self._changed()
         return record
