@@ -238,7 +238,8 @@ def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterato
         elif judged <= wanted.limit + TIE if wanted.is_most else judged >= wanted.limit - TIE:
             yield dataclasses.replace(result, outcome=PASSED)
         else:
-            yield dataclasses.replace(result, outcome=FAILED, view=_view(wanted, chosen, report))
+            model = prefix.removeprefix("models.") if prefix.startswith("models.") else ""
+            yield dataclasses.replace(result, outcome=FAILED, view=_view(wanted, chosen, report, model))
 
 
 def _chosen(
@@ -283,16 +284,33 @@ _SAID_BEHIND = {
     "class_accuracy": ["wrong_class"],
     "class_recall": ["wrong_class", "loose"],
 }
+#: the same beside a model, whose view also shows both sides together
+_BESIDE_MODEL = {
+    "recall": ["loose", "missed"],
+    "precision": ["loose", "extra"],
+    **{key: ["loose", "extra", "missed"] for key in ("f1", "jaccard")},
+    "class_accuracy": ["wrong_class"],
+    "class_recall": ["wrong_class", "loose", "missed"],
+}
 #: numbers on how labels of one object are drawn
 _OF_EXTENT = ("localisation", "mean_iou", "mean_dice")
 #: no score of masks that differ is above this
 _NOT_EQUAL = 1.0 - 1e-12
 
 
-def _view(wanted: Requirement, chosen: Mapping[str, Sequence[str]], report: AgreementReport) -> dict[str, Any]:
-    """Arguments of ``run.view()`` for the labels behind a number, without those that the label type does not have."""
+def _view(
+    wanted: Requirement, chosen: Mapping[str, Sequence[str]], report: AgreementReport, model: str
+) -> dict[str, Any]:
+    """Arguments of ``run.view()`` for the labels behind a number, without those that the label type does not have.
+
+    Labels beside a model are shown of all classes; only models of objects have a view.
+    """
     family, keys = FAMILIES[report.family], wanted.number.split(".")
     (annotator,) = chosen.get("annotator") or ("",)
+    if model:
+        verdicts = _BESIDE_MODEL.get(keys[-1], ["wrong_class", "loose", "extra", "missed"])
+        of_annotator = {"annotators": [annotator]} if annotator else {}
+        return {"model": model, "verdict": verdicts, **of_annotator} if family.has_objects else {}
     found: dict[str, Any] = {
         "annotators": [annotator] if annotator else list(chosen.get("pair", ())),
         "classes": list(chosen.get("class", ())),

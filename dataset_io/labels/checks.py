@@ -259,14 +259,17 @@ def unknown_sizes_error(ids: list[str]) -> AgreementInputError:
     )
 
 
-#: bytes of values as they are stored, at most; those of lists and maps are not known before
-_BYTES = {"float": 8, "int": 8, "bool": 1, "str": 32, "list": 0, "heatmap": 0}
+#: bytes of values as they are stored, at least: of the shortest verdict; lists and maps are not on every label
+_BYTES = {"float": 8, "int": 4, "bool": 1, "str": 9}
+_ID_BYTES = 29
 #: smaller samples need no check: with the values of a run, labels take at most 8 times as much
 _SMALL = MOST_BYTES // 8
 
 
 def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
     """Refuse samples that would be larger than MongoDB can hold once the values of a run are written.
+
+    A few bytes a label depend on the verdicts: what is found to be too large only when it is written ends the run, too.
 
     Args:
         fields: what the run writes, by path in the schema
@@ -277,7 +280,9 @@ def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
     added: list[Any] = [0]
     for path, spec in fields.items():
         parent, _, name = path.rpartition(".")
-        size = len(name) + 2 + _BYTES[spec.type]
+        if spec.type not in _BYTES:
+            continue
+        size = len(name) + 2 + (_ID_BYTES if name.endswith("_id") else _BYTES[spec.type])
         if parent in source.schema_paths:
             labels = f"${source.label_paths[source.schema_paths.index(parent)]}"
             added.append({"$multiply": [size, {"$cond": [{"$isArray": labels}, {"$size": labels}, 1]}]})

@@ -78,7 +78,7 @@ def export_agreement(
     kind = format_of(path, format)
     dataset = dataset_of(dataset)
     report = load_agreement(dataset, run_key)
-    fields = texts_of("by", by)
+    fields = dict.fromkeys(texts_of("by", by))
     opened = open_parts(dataset, run_key) if fields else None
     parts = [opened.by(field) for field in fields] if opened is not None else []
     check = None if requirements is None else check_agreement(dataset, run_key, requirements)

@@ -220,6 +220,7 @@ def test_annotators_are_judged_against_the_reference_and_with_a_model(run):
     model = aa.compute(run.dataset, ["alice", "bob"], models="carol", overwrite=True, **options)
     found = _one(model, number="models.carol.f1", annotator="bob", at_least=1)
     assert found.value == model.report.models[0].annotators[1].f1
+    assert found.view == {"model": "carol", "verdict": ["loose", "extra", "missed"], "annotators": ["bob"]}
     assert len(model.view(**found.view))
     other = dataclasses.replace(model.report.models[0], name="carol.v2", mean={"f1": 0.25})
     report = dataclasses.replace(model.report, models=(*model.report.models, other))

@@ -357,7 +357,7 @@ def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
     score = next(part for part in parts.parts if part.name == "left").numbers["score.mean"]
     assert "by camera" in said.getvalue()
     assert f"{score.value:.3f} [{score.interval.low:.3f}" in said.getvalue()
-    page = run.export(tmp_path / "page.html", by=["camera", "taken"]).read_text(encoding="utf-8")
+    page = run.export(tmp_path / "page.html", by=["camera", "taken", "camera"]).read_text(encoding="utf-8")
     assert "by taken" in page
     for shown in (parts.to_markdown(), parts._repr_html_(), page):
         assert f"{score.value:.3f}" in shown

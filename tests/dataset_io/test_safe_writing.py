@@ -196,6 +196,25 @@ def test_a_sample_without_room_is_found_before_anything_is_written_or_leaves_not
     assert compute_quickly(dataset).n_samples == 2
 
 
+@pytest.mark.long
+def test_a_sample_that_has_just_enough_room_is_compared(make_dataset):
+    boxes = [("cat", (k / 40, j / 40, 0.02, 0.02)) for k in range(40) for j in range(40)]
+    dataset = make_dataset(dict.fromkeys(ANNOTATORS, [boxes]))
+    dataset.add_sample_field("notes", fo.StringField)
+
+    def size():
+        return len(bson.encode(dataset._sample_collection.find_one({})))
+
+    without = size()
+    compute_quickly(dataset)
+    with_run = size()
+    delete_agreement(dataset)
+    notes = "x" * ((16 << 20) - with_run - 12 * 3 * len(boxes))  # "agreed" is shorter than the longest verdict
+    dataset._sample_collection.update_one({}, {"$set": {"notes": notes}})
+    assert compute_quickly(dataset).n_samples == 1
+    assert with_run - without > 100 * 3 * len(boxes)
+
+
 def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, before_each_write):
     dataset = make_dataset()
     restless = dataset.first()
