@@ -199,7 +199,7 @@ def test_a_sample_without_room_is_found_before_anything_is_written_or_leaves_not
 @pytest.mark.long
 def test_a_sample_that_has_just_enough_room_is_compared(make_dataset):
     boxes = [("cat", (k / 40, j / 40, 0.02, 0.02)) for k in range(40) for j in range(40)]
-    dataset = make_dataset(dict.fromkeys(ANNOTATORS, [boxes]))
+    dataset = make_dataset({name: [boxes] for name in ANNOTATORS})
     dataset.add_sample_field("notes", fo.StringField)
 
     def size():
