@@ -6,6 +6,7 @@ import math
 from itertools import combinations
 
 import fiftyone as fo
+import numpy as np
 import pytest
 
 from tests.dataset_io.app_state import EVERYTHING, sidebar_groups
@@ -62,11 +63,8 @@ def _settings(dataset):
     return sidebar_groups(dataset), dataset.list_indexes(), scheme and (scheme.color_by, scheme.opacity, scheme.fields)
 
 
-# ---- undoing ----
-
-
 @pytest.mark.long
-def test_every_setting_is_undone_with_the_run_also_where_it_was_made_twice(dataset):
+def test_every_setting_is_undone_with_the_run_and_where_it_is_not_asked_for_any_more(dataset):
     before = stored(dataset)
     for setting in (*({name: value} for name, value in EVERYTHING.items()), EVERYTHING):
         compute_quickly(dataset)
@@ -77,22 +75,15 @@ def test_every_setting_is_undone_with_the_run_also_where_it_was_made_twice(datas
         assert app_settings_of(dataset, "agreement") == AppSettings(**setting)
         configure_agreement_app(dataset, **setting)
         assert _settings(dataset) == once
+        for fewer in ({"sidebar": True}, {}):
+            configure_agreement_app(dataset, **fewer)
+            assert dataset.app_config.color_scheme is None
+            assert "agreement_score" not in dataset.list_indexes()
+            assert app_settings_of(dataset, "agreement") == AppSettings(**fewer)
+        assert _without_run(dataset) == computed
+        configure_agreement_app(dataset, **setting)
         delete_agreement(dataset)
         assert stored(dataset) == before, setting
-
-
-@pytest.mark.long
-def test_settings_that_are_not_asked_for_any_more_are_undone(computed):
-    before = _without_run(computed)
-    configure_agreement_app(computed, **EVERYTHING)
-    configure_agreement_app(computed, sidebar=True)
-    assert computed.app_config.color_scheme is None
-    assert "agreement" in sidebar_groups(computed)
-    assert "agreement_score" not in computed.list_indexes()
-    assert app_settings_of(computed, "agreement") == AppSettings(sidebar=True)
-    configure_agreement_app(computed)
-    assert _without_run(computed) == before
-    assert app_settings_of(computed, "agreement") == AppSettings()
 
 
 @pytest.mark.long
@@ -139,21 +130,23 @@ def test_a_run_that_fiftyone_deleted_leaves_its_own_settings_but_not_those_of_th
     dataset.delete_run("agreement")
     delete_agreement(dataset)
     assert stored(dataset) == before
-    compute_quickly(dataset)
     dataset.add_sample_field("weather", fo.StringField)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
-    mine = fo.SidebarGroupDocument(name="agreement", paths=["weather"])
-    dataset.app_config.sidebar_groups = [*groups, mine]
-    entry = {"path": "bob", "fieldColor": "#ff00ff"}
-    dataset.app_config.color_scheme = fo.ColorScheme(opacity=0.5, fields=[entry])
+    groups.append(fo.SidebarGroupDocument(name="agreement", paths=["weather"], expanded=False))
+    groups[3].paths.remove("weather")
+    dataset.app_config.sidebar_groups = groups
+    dataset.app_config.color_scheme = fo.ColorScheme(opacity=0.5, fields=[{"path": "bob", "fieldColor": "#ff00ff"}])
     dataset.save()
-    configure_agreement_app(dataset, sidebar=True, color_by="id")
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert sidebar_groups(dataset)["agreement"] == ["weather"]
-    assert "agreement (2)" not in sidebar_groups(dataset)
-    scheme = dataset.app_config.color_scheme
-    assert (scheme.opacity, scheme.color_by, scheme.fields) == (0.5, None, [entry])
+    before = stored(dataset)
+    for by_fiftyone in (False, True):
+        compute_quickly(dataset)
+        configure_agreement_app(dataset, sidebar=True, color_by="id")
+        groups = sidebar_groups(dataset)
+        assert (groups["agreement (2)"], groups["agreement"]) == (FIELDS, ["weather"])
+        if by_fiftyone:
+            dataset.delete_run("agreement")
+        delete_agreement(dataset)
+        assert stored(dataset) == before, by_fiftyone
 
 
 @pytest.mark.parametrize("edited", ["a text", {"runs": "a text"}, {"runs": [{"run_key": "agreement"}, "a text"]}])
@@ -191,9 +184,6 @@ def test_the_settings_of_two_runs_are_undone_in_any_order_and_the_users_scheme_c
     assert stored(dataset) == before
 
 
-# ---- the sidebar and indexes ----
-
-
 @pytest.mark.long
 def test_the_fields_of_a_run_have_a_group_of_their_own_and_later_ones_join_it(dataset):
     before = stored(dataset)
@@ -208,23 +198,6 @@ def test_the_fields_of_a_run_have_a_group_of_their_own_and_later_ones_join_it(da
     assert groups["agreement"] == [*FIELDS, "agreement_units", "agreement_consensus"]
     assert groups["labels"] == ANNOTATORS
     assert groups["primitives"] == ["id", "filepath", "created_at", "last_modified_at"]
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
-    dataset.add_sample_field("weather", fo.StringField)
-    groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
-    groups.append(fo.SidebarGroupDocument(name="agreement", paths=["weather"], expanded=False))
-    groups[3].paths.remove("weather")
-    dataset.app_config.sidebar_groups = groups
-    dataset.save()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    configure_agreement_app(dataset, sidebar=True)
-    assert sidebar_groups(dataset)["agreement (2)"] == FIELDS
-    assert sidebar_groups(dataset)["agreement"] == ["weather"]
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -286,31 +259,19 @@ def test_fields_of_samples_get_indexes_but_for_those_that_have_one(computed):
     assert _without_run(computed) == before
 
 
-# ---- colours ----
-
-
 @pytest.mark.parametrize("colors", [names.VERDICT_COLORS, names.ANNOTATOR_COLORS], ids=["verdicts", "annotators"])
-def test_colours_are_told_apart(colors):
+def test_colours_are_told_apart_also_without_one_kind_of_cone(colors):
     assert set(names.VERDICT_COLORS) == {verdict for family in FAMILIES.values() for verdict in family.verdicts}
-    colors = list(colors.values())
-    assert len(set(colors)) == len(colors)
-    # as people without one kind of cone see them (Vienot, Brettel and Mollon, 1999), in linear RGB
-    seen = {
-        "nobody lacks any": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-        "no long cones": ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)),
-        "no middle cones": ((0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)),
-    }
-    for who, matrix in seen.items():
-        for a, b in combinations([_seen(color, matrix) for color in colors], 2):
-            assert math.dist(a, b) > 0.12, (who, a, b)
-
-
-def _seen(color, matrix):
-    """A colour in sRGB (0-1) as it is seen."""
-    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    mixed = [max(0.0, min(1.0, sum(m * c for m, c in zip(row, linear, strict=True)))) for row in matrix]
-    return [12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in mixed]
+    channels = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in colors.values()]
+    linear = np.array([[c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in own] for own in channels])
+    for matrix in (  # Vienot, Brettel and Mollon (1999), in linear RGB: nobody lacks any, no long, no middle cones
+        np.eye(3),
+        [(0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)],
+        [(0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)],
+    ):
+        mixed = np.clip(linear @ np.transpose(matrix), 0, 1)
+        seen = np.where(mixed <= 0.0031308, 12.92 * mixed, 1.055 * mixed ** (1 / 2.4) - 0.055)
+        assert min(math.dist(a, b) for a, b in combinations(seen, 2)) > 0.12
 
 
 def test_labels_are_coloured_by_verdict_or_unit(computed):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, delete_decisions, undo_decisions
+from tests.dataset_io.quick_runs import compute_quickly, refused
+
+from annotator_agreement.dataset_io import apply_decisions, decide, delete_decisions, undo_decisions
 
 
 def _box(label, **attributes):
@@ -14,32 +15,19 @@ def _box(label, **attributes):
 
 
 @pytest.fixture
-def computed(private_fiftyone):
+def computed(make_dataset):
     """Make a dataset with a run in which two annotators give their labels some attributes."""
-    made = []
 
     def make(first, second, *, dynamic=True, **options):
-        dataset = fo.Dataset()
-        made.append(dataset)
-        size = fo.ImageMetadata(width=64, height=48)
-        dataset.add_samples(
-            [
-                fo.Sample(
-                    f"/images/{k}.jpg",
-                    metadata=size,
-                    ann=fo.Detections(detections=[_box("cat", **first)]),
-                    bob=fo.Detections(detections=[_box("dog", **second)]),
-                )
-                for k in range(2)
-            ],
-            dynamic=dynamic,
-        )
-        compute_agreement(dataset, ["ann", "bob"], resamples=0, **options)
+        dataset = make_dataset({})
+        for k in range(2):
+            drawn = {"ann": _box("cat", **first), "bob": _box("dog", **second)}
+            labels = {name: fo.Detections(detections=[label]) for name, label in drawn.items()}
+            dataset.add_sample(fo.Sample(f"/images/{k}.jpg", **labels), dynamic=dynamic)
+        compute_quickly(dataset, ["ann", "bob"], **options)
         return dataset
 
-    yield make
-    for dataset in made:
-        dataset.delete()
+    return make
 
 
 def _read(dataset, field, name="q"):
@@ -58,9 +46,7 @@ def test_a_copied_label_keeps_its_attributes_and_samples_stay_readable_whatever_
     dataset = computed(ann, bob)
     for annotator, given in (("ann", ann), ("bob", bob)):
         decide(dataset, choice="version", annotator=annotator, all=True, overwrite=True)
-        assert {name: _read(dataset, "agreement_gold", name) for name in given} == {
-            name: [value] * 2 for name, value in given.items()
-        }
+        assert [_read(dataset, "agreement_gold", name) for name in given] == [[value] * 2 for value in given.values()]
     undo_decisions(dataset)
     assert _read(dataset, "agreement_gold", "q0") == [PAIRS[0][0]] * 2
 
@@ -91,10 +77,10 @@ def test_a_value_that_is_declared_nowhere_is_left_out_where_it_could_not_be_read
 def test_a_label_of_ones_own_with_a_value_of_another_type_is_refused_before_anything_is_written(computed):
     dataset = computed({"q": 1}, {"q": 2})
     unit = dataset.first()["ann"].detections[0].agreement_id
-    with pytest.raises(AgreementInputError, match=r"got q = 'text', where IntField is declared"):
-        decide(dataset, choice="own", label=_box("x", q="text"), objects=unit)
+    message, own = r"got q = 'text', where IntField is declared", {"choice": "own", "objects": unit}
+    refused(message, decide, dataset, label=_box("x", q="text"), **own)
     assert dataset.get_field("agreement_gold") is None
-    decide(dataset, choice="own", label=_box("x", q=7), objects=unit)
+    decide(dataset, label=_box("x", q=7), **own)
     assert _read(dataset, "agreement_gold") == [7]
 
 
