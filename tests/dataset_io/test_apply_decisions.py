@@ -22,6 +22,7 @@ from annotator_agreement.dataset_io import (
     decide,
     decided_against,
     delete_agreement,
+    delete_decisions,
     list_decisions,
     record_own_labels,
     report_decisions,
@@ -274,14 +275,19 @@ def test_frames_of_videos(make_videos):
     labels = random_annotators(6, seed=5)
     videos = make_videos([{name: frames_of(*labels[name]) for name in ANNOTATORS}] * 2)
     compute_quickly(videos, [f"frames.{name}" for name in ANNOTATORS])
-    decide(videos, min_votes=2)
+    undecided, made = stored(videos), decide(videos, min_votes=2)
+    assert made.field == "frames.agreement_gold"
+    assert made.n_decided == videos.count("frames.agreement_gold.detections") > 10
     decide(videos, choice="none", verdict="lone")
+    assert {(each.frame_number, each.changed) for each in list_decisions(videos)} <= {(k, False) for k in range(1, 7)}
     before = stored(videos)
     made = apply_decisions(videos.limit(1), changes=EVERYTHING)
     assert (made.n_applied > 5, changed_since(videos)) == (True, 1)
     assert all(each.n_geometry > 3 for each in made.annotators)
     assert undo_applied(videos).n_objects == made.n_applied
     assert stored(videos) == before
+    delete_decisions(videos)
+    assert stored(videos) == undecided
 
 
 @pytest.mark.long

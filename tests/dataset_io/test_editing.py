@@ -33,18 +33,14 @@ def dataset(lend):
 
 def unit_of(dataset, verdict):
     """Id of the sample and match id of an object with a verdict."""
-    for sample in dataset.iter_samples():
-        for label in sample["bob"].detections if sample["bob"] else ():
-            if label.agreement == verdict:
-                return sample.id, label.agreement_id
-    raise AssertionError(verdict)
+    drawn = ((sample.id, label) for sample in dataset if sample["bob"] for label in sample["bob"].detections)
+    return next((sample_id, label.agreement_id) for sample_id, label in drawn if label.agreement == verdict)
 
 
-def edit(dataset, verdict="class_conflict", **options):
-    """Edit an object, as the panel does."""
-    labels = open_run_labels(dataset, "agreement")
+def edit(dataset, **options):
+    """Edit an object in conflict, as the panel does."""
     options = {"by": "mia", "class_names": ["dog", "cat"], **options}
-    return edit_object(labels, GOLD, *unit_of(dataset, verdict), **options)
+    return edit_object(open_run_labels(dataset, "agreement"), GOLD, *unit_of(dataset, "class_conflict"), **options)
 
 
 def set_up(dataset):
@@ -75,7 +71,6 @@ def test_the_field_of_decisions_can_be_edited_the_annotators_fields_are_shown_an
     edit(dataset)  # somebody else
     end_editing(dataset)
     assert app_state(dataset) == before
-
     (patch,) = found.view
     assert (patch.id, patch.sample_id) == (found.shown_id, found.sample_id)
     assert not patch.has_field("alice")  # the App would not offer the label of the patch beside others
