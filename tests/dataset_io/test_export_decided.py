@@ -74,10 +74,8 @@ def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(datase
     labels = dict(zip(*back.values(["filepath", "detections.detections"]), strict=True))
     back.delete()
     assert expected == {
-        f"/images/{Path(path).name}": sorted(
-            (one.label, *np.round(one.bounding_box, 6).tolist()) for one in found or []
-        )
-        for path, found in labels.items()
+        f"/images/{Path(path).name}": sorted((one.label, *np.round(one.bounding_box, 6).tolist()) for one in of or [])
+        for path, of in labels.items()
     }
     n_labels = sum(map(len, expected.values()))
     n_empty = list(expected.values()).count([])

@@ -141,9 +141,8 @@ def _both(folder):
 
 
 def test_a_folder_of_a_tool(imported, tmp_path):
-    for case, (contents, names, expected, lines) in FOLDERS.items():
-        folder = files_in(tmp_path / str(len(list(tmp_path.iterdir()))), contents)
-        dataset, summary = imported({"alice": folder}, names, size=PIXELS)
+    for number, (case, (contents, names, expected, lines)) in enumerate(FOLDERS.items()):
+        dataset, summary = imported({"alice": files_in(tmp_path / str(number), contents)}, names, size=PIXELS)
         assert boxes_of(dataset) == expected, case
         for line in lines:
             assert (line.removeprefix("no ") in said_by(summary)) == (not line.startswith("no ")), said_by(summary)
@@ -208,24 +207,21 @@ YOLO_LINES = [("0 0.5 0.5 0.5", r"line 2: a box has 4 numbers and a polygon 6 or
               ("0 0,5 0,5 0,5 0,5", r"line 2: could not convert")]  # fmt: skip
 
 
-def test_a_line_that_cannot_be_read_is_no_empty_image(imported, tmp_path):
-    options = [{}, {"no_labels": "drew_nothing"}]
-    for k, (line, why) in enumerate(YOLO_LINES):
-        files_in(tmp_path, {"sub/1.txt": f"\n{line}\n", "2.txt": f"0 0.5 0.5 0.5 0.5\n{line}\n", "3.txt": ""})
-        dataset, summary = imported({"alice": tmp_path}, ["1.jpg", "2.jpg", "3.jpg"], **options[k % 2])
-        assert boxes_of(dataset) == [None, [("0", *DOG[1:])], []], line
-        assert re.search(f"lines that cannot be read: 2 .*sub/1.txt, {why}", said_by(summary))
-
-
 VOC_OBJECTS = [(_object((14, 5, 4, 15)), "object 2: the second corner must not be left of the first or above it"),
                (_object(("a", 5, 4, 15)), "object 2: could not convert string to float: 'a'"),
                ("<object><name>x</name></object>", "object 2: there must be a `bndbox`")]  # fmt: skip
 
 
-def test_an_object_of_voc_that_cannot_be_read(imported, tmp_path):
+def test_a_line_or_an_object_that_cannot_be_read_is_no_empty_image(imported, tmp_path):
+    options = [{}, {"no_labels": "drew_nothing"}]
+    for k, (line, why) in enumerate(YOLO_LINES):
+        files_in(tmp_path / "yolo", {"sub/1.txt": f"\n{line}\n", "2.txt": f"0 0.5 0.5 0.5 0.5\n{line}\n", "3.txt": ""})
+        dataset, summary = imported({"alice": tmp_path / "yolo"}, ["1.jpg", "2.jpg", "3.jpg"], **options[k % 2])
+        assert boxes_of(dataset) == [None, [("0", *DOG[1:])], []], line
+        assert re.search(f"lines that cannot be read: 2 .*sub/1.txt, {why}", said_by(summary))
     for objects, why in VOC_OBJECTS:
-        files_in(tmp_path, {"1.xml": _voc(objects=_object((4, 5, 14, 15)) + objects), "2.xml": _voc("2.jpg")})
-        dataset, summary = imported({"alice": tmp_path}, ["1.jpg", "2.jpg"], size=PIXELS)
+        content = {"1.xml": _voc(objects=_object((4, 5, 14, 15)) + objects), "2.xml": _voc("2.jpg")}
+        dataset, summary = imported({"alice": files_in(tmp_path / "voc", content)}, ["1.jpg", "2.jpg"], size=PIXELS)
         assert (boxes_of(dataset), why in said_by(summary)) == ([[WHOLE], []], True), objects
 
 
@@ -391,18 +387,31 @@ def test_via_as_project_plain_and_csv(imported, tmp_path, variant):
     assert "caption" not in said_by(summary)
 
 
-def test_what_fiftyone_exports_is_read_as_fiftyone_reads_it(imported, tmp_path):
-    names = ["1.png", "2.png"]
+KINDS = [fo.types.YOLOv5Dataset, fo.types.VOCDetectionDataset, fo.types.KITTIDetectionDataset]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(2)
+def test_what_fiftyone_exports_is_read_with_its_importers_and_by_ours(imported, tmp_path, kind):
+    names, is_kitti = ["1.png", "2.png", "3.png"], kind is fo.types.KITTIDetectionDataset
     folder = images_in(tmp_path / "images", names)
-    source = dataset_of(names, str(folder))
-    detections = [fo.Detection(label="cat", bounding_box=[0.25, 0.25, 0.5, 0.5])]
-    source.set_values("gt", [fo.Detections(detections=detections), fo.Detections()])
-    for kind, name in ((fo.types.YOLOv5Dataset, "yolo"), (fo.types.VOCDetectionDataset, "voc")):
-        options = {"classes": ["cat"]} if name == "yolo" else {}
-        source.export(str(tmp_path / name), dataset_type=kind, label_field="gt", progress=False, **options)
-        own, _ = imported({"alice": tmp_path / name}, dataset_of(names, str(folder)))
-        theirs, _ = imported({"alice": tmp_path / name}, dataset_of(names, str(folder)), format=kind)
-        assert boxes_of(own) == boxes_of(theirs) == [[("cat", 0.25, 0.25, 0.5, 0.5)], []]
+    paths = {"ann": tmp_path / "ann", "bob": tmp_path / "bob"}
+    for path, box in zip(paths.values(), ([0.25, 0.25, 0.5, 0.5], [0.25, 0.25, 0.5, 0.25]), strict=True):
+        source = dataset_of(names[:2], str(folder))  # nobody looked at the third, and nothing is drawn on the second
+        lists = [fo.Detections(detections=[fo.Detection(label="cat", bounding_box=box)]), fo.Detections()]
+        source.set_values("gt", lists)
+        options = {"classes": ["cat"]} if kind is fo.types.YOLOv5Dataset else {}
+        source.export(str(path), dataset_type=kind, label_field="gt", progress=False, **options)
+    dataset, before = dataset_of(names, str(folder)), fo.list_datasets()
+    _, summary = imported(paths, dataset, format=kind, **({"match": "stem"} if is_kitti else {}))
+    assert set(fo.list_datasets()) - {dataset.name} == set(before) - {dataset.name}
+    assert [(each.name, each.n_images, each.n_empty) for each in summary.annotators] == [("ann", 2, 1), ("bob", 2, 1)]
+    report = run_of(dataset, summary)
+    assert (report.n_rated, report.score.mean) == (2, pytest.approx(0.5))
+    assert boxes_of(dataset, "ann") == [[("cat", 0.25, 0.25, 0.5, 0.5)], [], None]
+    if not is_kitti:  # which we do not read
+        imported(paths, dataset, prefix="own_")
+        assert [boxes_of(dataset, f"own_{name}") for name in paths] == [boxes_of(dataset, name) for name in paths]
 
 
 def test_annotators_may_have_files_of_different_tools_and_a_folder_of_several_the_one_that_is_named(imported, tmp_path):
