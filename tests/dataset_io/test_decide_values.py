@@ -13,16 +13,7 @@ from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import documents_of
 from tests.datasets import stored
 
-from annotator_agreement.dataset_io import (
-    decide,
-    decided_against,
-    delete_decisions,
-    list_decisions,
-    load_agreement,
-    record_own_labels,
-    report_decisions,
-    undo_decisions,
-)
+from annotator_agreement import dataset_io
 
 
 def _said(document):
@@ -48,9 +39,9 @@ def _majority(values):
 def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind)
     before = stored(dataset)
-    preview = decide(dataset, min_votes=2, preview=True)
+    preview = dataset_io.decide(dataset, min_votes=2, preview=True)
     assert stored(dataset) == before
-    made = decide(dataset, min_votes=2, by="mia")
+    made = dataset_io.decide(dataset, min_votes=2, by="mia")
     said = {str(document["_id"]): list(_said(document).values()) for document in documents_of(dataset)}
     most = {sample_id: _majority(values) for sample_id, values in said.items() if values}
     expected = {sample_id: value for sample_id, (value, votes) in most.items() if votes >= 2}  # of three
@@ -58,16 +49,16 @@ def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
     assert isinstance(dataset.get_field("agreement_gold"), fo.EmbeddedDocumentField)
     found = {sample.id: sample.agreement_gold.label for sample in dataset if sample.agreement_gold is not None}
     assert found == expected
-    assert {each.unit for each in list_decisions(dataset)} == set(expected)
-    assert undo_decisions(dataset) == len(expected)
-    delete_decisions(dataset)
+    assert {each.unit for each in dataset_io.list_decisions(dataset)} == set(expected)
+    assert dataset_io.undo_decisions(dataset) == len(expected)
+    dataset_io.delete_decisions(dataset)
     assert stored(dataset) == before
 
 
 @pytest.mark.parametrize("kind", ["numbers", "integers"])
 def test_the_consensus_of_numbers_is_the_median_and_right_is_who_is_within_the_tolerance(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind, tolerance=1, resamples=50)
-    made = decide(dataset, min_votes=2, objects=dataset.values("id"))
+    made = dataset_io.decide(dataset, min_votes=2, objects=dataset.values("id"))
     right = {sample.id: sample.agreement_gold for sample in dataset}
     found, n = Counter(), 0
     for document in documents_of(dataset):
@@ -82,7 +73,7 @@ def test_the_consensus_of_numbers_is_the_median_and_right_is_who_is_within_the_t
         for name, value in said.items():
             found[name, "n_right" if abs(value - gold.value) <= 1 else "n_wrong_class"] += 1
     assert made.n_decided == n > 8
-    report = report_decisions(dataset)
+    report = dataset_io.report_decisions(dataset)
     _assert_counts(report, found, "n_right", "n_wrong_class")
     assert (report.unit, report.n_decided, report.n_consensus_right) == ("image", n, n)
     assert all(each.intervals["class_errors"].low <= each.class_errors for each in report.annotators
@@ -91,10 +82,10 @@ def test_the_consensus_of_numbers_is_the_median_and_right_is_who_is_within_the_t
 
 def test_every_annotator_of_classes_is_compared_with_the_decisions(make_dataset, capsys):
     dataset = said_dataset(make_dataset, "labels")
-    decide(dataset.limit(9), choice="version", annotator="bob", objects=dataset.values("id"))
-    decide(dataset.skip(9), choice="none", objects=dataset.values("id"))
+    dataset_io.decide(dataset.limit(9), choice="version", annotator="bob", objects=dataset.values("id"))
+    dataset_io.decide(dataset.skip(9), choice="none", objects=dataset.values("id"))
     gold = {sample.id: sample.agreement_gold and sample.agreement_gold.label for sample in dataset}
-    decided = {each.sample_id for each in list_decisions(dataset)}
+    decided = {each.sample_id for each in dataset_io.list_decisions(dataset)}
     found, of_majority, against = Counter(), Counter(), set()
     for document in documents_of(dataset):
         said, sample_id = _said(document), str(document["_id"])
@@ -105,23 +96,23 @@ def test_every_annotator_of_classes_is_compared_with_the_decisions(make_dataset,
         for name, value in said.items():
             found[name, "n_right" if value == right else "n_wrong_class" if right else "n_too_many"] += 1
         against |= {sample_id} if said.get("carol", right) != right else set()
-    report = report_decisions(dataset, resamples=0)
+    report = dataset_io.report_decisions(dataset, resamples=0)
     _assert_counts(report, found, "n_right", "n_wrong_class", "n_too_many")
     found_majority = {True: report.n_consensus_right, False: report.n_consensus_wrong, None: report.n_no_majority}
     assert found_majority == {answer: of_majority[answer] for answer in (True, False, None)}
     assert all(found_majority.values())
-    view = decided_against(dataset, "carol")
+    view = dataset_io.decided_against(dataset, "carol")
     assert set(view.values("id")) == against
     assert view.count("carol") == len(against)
-    load_agreement(dataset).print_report()
+    dataset_io.load_agreement(dataset).print_report()
     assert f"{report.n_disputed_decided} of {report.n_disputed} disputed images were decided" in capsys.readouterr().out
 
 
 def test_tags_are_decided_one_by_one(make_dataset):
     dataset = said_dataset(make_dataset, "tags")
     tags = [f"{sample_id} {tag}" for sample_id in dataset.values("id") for tag in ("sun", "rain", "snow")]
-    made = decide(dataset, min_votes=2, objects=tags)
-    none = decide(dataset, choice="none", verdict="lone", objects=tags)
+    made = dataset_io.decide(dataset, min_votes=2, objects=tags)
+    none = dataset_io.decide(dataset, choice="none", verdict="lone", objects=tags)
     found, right = Counter(), {}
     for document in documents_of(dataset):
         given = {name: {tag["label"] for tag in document[name]["classifications"]} for name in ANNOTATORS
@@ -136,18 +127,18 @@ def test_tags_are_decided_one_by_one(make_dataset):
     for sample in dataset:
         tags = [] if sample.agreement_gold is None else sample.agreement_gold.classifications
         assert {tag.label for tag in tags} == right[sample.id]
-    _assert_counts(report_decisions(dataset, resamples=0), found, "n_right", "n_missed", "n_too_many")
+    _assert_counts(dataset_io.report_decisions(dataset, resamples=0), found, "n_right", "n_missed", "n_too_many")
     assert made.n_decided > 5 < none.n_decided
-    view = decided_against(dataset, "bob")
+    view = dataset_io.decided_against(dataset, "bob")
     assert view.count("bob.classifications") == found["bob", "n_too_many"]
     assert view.count("agreement_gold.classifications") == found["bob", "n_missed"]
     sample_id, tag = next((key, next(iter(tags))) for key, tags in right.items() if tags)
-    assert decide(dataset, choice="none", objects=f"{sample_id} {tag}", overwrite=True).n_decided == 1
+    assert dataset_io.decide(dataset, choice="none", objects=f"{sample_id} {tag}", overwrite=True).n_decided == 1
 
 
 def test_the_mask_of_one_annotator_is_right(make_dataset):
     dataset = said_dataset(make_dataset, "masks")
-    made = decide(dataset, choice="version", annotator="carol", objects=dataset.values("id"))
+    made = dataset_io.decide(dataset, choice="version", annotator="carol", objects=dataset.values("id"))
     same = Counter()
     for sample in dataset:
         if sample.carol is None:
@@ -157,33 +148,33 @@ def test_the_mask_of_one_annotator_is_right(make_dataset):
         for name in ANNOTATORS:
             same[name] += sample[name] is not None and bool((sample[name].mask == sample.carol.mask).all())
     assert made.n_decided == same["carol"] > 15
-    report = report_decisions(dataset, resamples=0)
+    report = dataset_io.report_decisions(dataset, resamples=0)
     assert {each.name: each.n_right for each in report.annotators} == same
     assert report.n_consensus_right is report.n_consensus_wrong is report.n_no_majority is None
     assert report.share_consensus_right is None
-    assert not any(each.changed or each.edited for each in list_decisions(dataset))
+    assert not any(each.changed or each.edited for each in dataset_io.list_decisions(dataset))
     sample = dataset.match(fo.ViewField("carol") != None).first()  # noqa: E711
     sample.carol.mask = 1 - sample.carol.mask
     sample.save()
-    assert sum(each.changed for each in list_decisions(dataset)) == 1
+    assert sum(each.changed for each in dataset_io.list_decisions(dataset)) == 1
 
 
 def test_a_class_set_by_hand_is_recorded_and_comes_back_when_undone(make_dataset):
     dataset = said_dataset(make_dataset, "labels")
     one, two, three = dataset.match(fo.ViewField("agreement_disputed") == True).limit(3)  # noqa: E712
     annotator = "bob" if one.bob and two.bob else "alice"
-    decide(dataset, choice="version", annotator=annotator, objects=[one.id, two.id])
+    dataset_io.decide(dataset, choice="version", annotator=annotator, objects=[one.id, two.id])
     for sample_id, label in ((one.id, "emu"), (two.id, None), (three.id, "emu")):
         sample = dataset[sample_id]
         sample["agreement_gold"] = None if label is None else fo.Classification(label=label)
         sample.save()
-    made = record_own_labels(dataset, by="noa")
+    made = dataset_io.record_own_labels(dataset, by="noa")
     assert made.n_decided == 3
-    found = {each.sample_id: each for each in list_decisions(dataset)}
+    found = {each.sample_id: each for each in dataset_io.list_decisions(dataset)}
     assert [found[sample.id].choice for sample in (one, two, three)] == ["own", "none", "own"]
     assert [dataset[sample.id].agreement_gold.basis for sample in (one, three)] == ["own", "own"]
-    assert undo_decisions(dataset, made.step) == 3
-    assert {each.choice for each in list_decisions(dataset)} == {"version"}
+    assert dataset_io.undo_decisions(dataset, made.step) == 3
+    assert {each.choice for each in dataset_io.list_decisions(dataset)} == {"version"}
 
 
 def test_classes_of_frames_are_decided(make_videos):
@@ -192,11 +183,11 @@ def test_classes_of_frames_are_decided(make_videos):
     videos = make_videos([classes])
     compute_quickly(videos, [f"frames.{name}" for name in ANNOTATORS])
     frames = [frame.id for frame in videos.first().frames.values()]
-    assert decide(videos, verdict="class_conflict", objects=frames).field == "frames.agreement_gold"
+    assert dataset_io.decide(videos, verdict="class_conflict", objects=frames).field == "frames.agreement_gold"
     gold = [frame.agreement_gold and frame.agreement_gold.label for frame in videos.first().frames.values()]
     assert gold == [None, "b", "b"]
-    assert {each.frame_number for each in list_decisions(videos)} == {2, 3}
-    report = report_decisions(videos, resamples=0)
+    assert {each.frame_number for each in dataset_io.list_decisions(videos)} == {2, 3}
+    report = dataset_io.report_decisions(videos, resamples=0)
     assert {each.name: each.n_right for each in report.annotators} == {"alice": 1, "bob": 1, "carol": 2}
 
 
@@ -216,4 +207,4 @@ def test_what_means_nothing_is_refused(make_dataset):
     for kind, cases in UNFIT.items():
         dataset = said_dataset(make_dataset, kind, 2)
         for options, message in cases:
-            refused(message, decide, dataset, **options)
+            refused(message, dataset_io.decide, dataset, **options)

@@ -14,21 +14,8 @@ from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly, refu
 from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
 from tests.datasets import detections, grouped_dataset, random_annotators
 
+from annotator_agreement import dataset_io
 from annotator_agreement.charts.text import counted as counted_of
-from annotator_agreement.dataset_io import (
-    apply_decisions,
-    compute_agreement,
-    decide,
-    decided_against,
-    export_decided_against,
-    list_decisions,
-    load_agreement,
-    record_own_labels,
-    report_decisions,
-    resolve_units,
-    undo_applied,
-    update_agreement,
-)
 from annotator_agreement.dataset_io.results import load
 
 
@@ -36,19 +23,19 @@ def one_by_one(samples, lists=LISTS, **options):
     """Decide on objects that are named, as somebody does who looks at them."""
     chosen = set(samples.values("id"))
     documents = [each for each in documents_of(samples._root_dataset) if str(each["_id"]) in chosen]
-    return decide(samples, objects=[unit for each in documents for unit in units_of(each, lists)], **options)
+    return dataset_io.decide(samples, objects=[unit for each in documents for unit in units_of(each, lists)], **options)
 
 
 @pytest.fixture(scope="module")
 def dataset(make_module_dataset):
     """Alice is right on half of the samples, bob on others; lone objects are none; some are skipped, the last alone."""
     dataset = make_module_dataset(random_annotators(60, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=200)
-    decide(dataset.skip(55), choice="skip", verdict="lone")
+    dataset_io.compute_agreement(dataset, ANNOTATORS, resamples=200)
+    dataset_io.decide(dataset.skip(55), choice="skip", verdict="lone")
     one_by_one(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
     one_by_one(dataset.skip(30).limit(27), choice="version", annotator="bob", min_votes=2)
     one_by_one(dataset.limit(45), choice="none", verdict="lone")
-    decide(dataset.limit(50), choice="none", verdict="lone")
+    dataset_io.decide(dataset.limit(50), choice="none", verdict="lone")
     return dataset
 
 
@@ -103,7 +90,7 @@ def counted(dataset):
 
 
 def test_the_report_is_what_loops_over_the_labels_find(dataset):
-    report = report_decisions(dataset)
+    report = dataset_io.report_decisions(dataset)
     found, by_class, total, _ = counted(dataset)
     values = report.to_dict()
     assert {name: values[name] for name in total} == dict(total)
@@ -137,7 +124,7 @@ def test_a_consensus_is_what_resolve_units_writes(make_dataset):
     annotators = ["alice", "bob", "carol", "dave"]
     dataset = make_dataset(random_annotators(20, annotators, seed=4))
     compute_quickly(dataset, annotators)
-    made, resolved = decide(dataset, all=True), resolve_units(dataset)
+    made, resolved = dataset_io.decide(dataset, all=True), dataset_io.resolve_units(dataset)
     assert (made.n_decided, made.n_no_majority) == (resolved.n_labels, resolved.n_below_quorum + resolved.n_tied)
     assert made.n_no_majority > 5
     gold, consensus = ({label.unit: (label.label, label.bounding_box)
@@ -153,16 +140,16 @@ def test_what_nobody_drew_but_who_decides_was_missed_by_all(make_dataset):
     one_by_one(dataset, choice="version", annotator="alice", classes="dog")
     for sample in dataset.iter_samples(autosave=True):
         sample["agreement_gold"].detections.append(fo.Detection(label="owl", bounding_box=[0.7, 0.7, 0.2, 0.2]))
-    assert record_own_labels(dataset, by="mia").n_decided == 3
-    report = report_decisions(dataset)
+    assert dataset_io.record_own_labels(dataset, by="mia").n_decided == 3
+    report = dataset_io.report_decisions(dataset)
     found = [(entry.n_right, entry.n_wrong_class, entry.n_missed, entry.recall) for entry in report.annotators]
     assert (report.n_decided, report.n_undrawn, found) == (3, 3, [(3, 0, 3, 0.5), (0, 3, 3, 0.5), (0, 0, 4, 0.0)])
-    assert decided_against(dataset, "alice").count("agreement_gold.detections") == 3
+    assert dataset_io.decided_against(dataset, "alice").count("agreement_gold.detections") == 3
     sample = dataset.first()
     sample["alice"].detections.append(fo.Detection(label="owl", bounding_box=[0.7, 0.7, 0.2, 0.2]))
     sample.save()
-    update_agreement(dataset)
-    report = report_decisions(dataset)
+    dataset_io.update_agreement(dataset)
+    report = dataset_io.report_decisions(dataset)
     assert (report.n_undrawn, report.n_changed, [entry.n_missed for entry in report.annotators]) == (2, 1, [2, 2, 3])
 
 
@@ -173,14 +160,19 @@ def test_what_was_decided_against_somebody_is_shown_in_every_slice_of_groups(mak
     dataset = grouped_dataset(make_dataset, slices)
     compute_quickly(dataset, ["alice", "bob"])
     one_by_one(dataset.select_group_slices("right"), {"alice": "detections"}, choice="version", annotator="alice")
-    assert decided_against(dataset, "bob").values("filepath") == dataset.select_group_slices("right").values("filepath")
+    assert dataset_io.decided_against(dataset, "bob").values("filepath") == dataset.select_group_slices("right").values(
+        "filepath"
+    )
 
 
 def test_what_was_decided_is_shown_in_a_few_lines_in_terminal_and_notebook(dataset, capsys):
-    report, decisions = report_decisions(dataset), list_decisions(dataset)
-    preview, nothing = decide(dataset, all=True, overwrite=True, preview=True), decide(dataset, min_votes=9)
-    applied = apply_decisions(dataset, annotators="bob", preview=True)
-    for shown in (report, decisions, preview, applied, undo_applied(dataset)):
+    report, decisions = dataset_io.report_decisions(dataset), dataset_io.list_decisions(dataset)
+    preview, nothing = (
+        dataset_io.decide(dataset, all=True, overwrite=True, preview=True),
+        dataset_io.decide(dataset, min_votes=9),
+    )
+    applied = dataset_io.apply_decisions(dataset, annotators="bob", preview=True)
+    for shown in (report, decisions, preview, applied, dataset_io.undo_applied(dataset)):
         assert len(repr(shown)) < 250
     assert repr(nothing) == "<Decided 0 objects>"
     assert repr(preview).startswith(f"<Would decide {preview.n_decided} objects; left out: ")
@@ -213,18 +205,18 @@ def test_what_was_decided_is_shown_in_a_few_lines_in_terminal_and_notebook(datas
 
 def test_the_view_of_what_was_decided_against_somebody_shows_just_that(dataset):
     _, _, _, against = counted(dataset)
-    view = decided_against(dataset, "bob")
+    view = dataset_io.decided_against(dataset, "bob")
     assert set(view.values("id")) == against
-    bob = next(entry for entry in report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
+    bob = next(entry for entry in dataset_io.report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
     assert view.count("bob.detections") == bob.n_wrong_class + bob.n_too_many
     assert view.count("agreement_gold.detections") == bob.n_wrong_class + bob.n_missed
     assert not view.has_field("alice")
-    refused("did you mean 'bob'", decided_against, dataset, "bop")
+    refused("did you mean 'bob'", dataset_io.decided_against, dataset, "bop")
 
 
 def test_on_a_view_the_report_is_about_its_samples(dataset):
-    parts = [report_decisions(view, resamples=0).to_dict() for view in (dataset.limit(20), dataset.skip(20))]
-    whole = report_decisions(dataset, resamples=0).to_dict()
+    parts = [dataset_io.report_decisions(view, resamples=0).to_dict() for view in (dataset.limit(20), dataset.skip(20))]
+    whole = dataset_io.report_decisions(dataset, resamples=0).to_dict()
     for name in ("n_objects", "n_disputed", "n_decided", "n_disputed_decided", "n_skipped", "n_consensus_right"):
         assert parts[0][name] + parts[1][name] == whole[name]
 
@@ -237,15 +229,15 @@ def test_objects_whose_labels_were_changed_since_count_for_nobody(make_dataset):
     sample = dataset.first()
     sample["alice"].detections[0].label = "van"
     sample.save()
-    report = report_decisions(dataset)
+    report = dataset_io.report_decisions(dataset)
     assert (report.n_decided, report.n_changed, report.n_no_majority) == (1, 1, 1)
     assert [entry.n_wrong_class + entry.n_right + entry.n_missed for entry in report.annotators] == [1, 1, 1]
 
 
 def test_the_printed_report_of_the_run_says_what_was_decided_unless_it_is_too_much(dataset, capsys, monkeypatch):
-    load_agreement(dataset).print_report()
+    dataset_io.load_agreement(dataset).print_report()
     text = capsys.readouterr().out
-    report = report_decisions(dataset, resamples=0)
+    report = dataset_io.report_decisions(dataset, resamples=0)
     n_majority = report.n_consensus_right + report.n_consensus_wrong
     recall = next(entry.recall for entry in report.annotators if entry.name == "carol")
     for said in (
@@ -257,7 +249,7 @@ def test_the_printed_report_of_the_run_says_what_was_decided_unless_it_is_too_mu
         assert said in text
     assert f"{100 * recall:.1f} %" in text.split("What was decided")[1]
     monkeypatch.setattr(load, "MOST_DECIDED", 2)
-    load_agreement(dataset).print_report()
+    dataset_io.load_agreement(dataset).print_report()
     text = capsys.readouterr().out
     assert "More than 2 images have decisions: run.decisions.report() counts them." in text
     assert "The majority was right" not in text
@@ -265,8 +257,8 @@ def test_the_printed_report_of_the_run_says_what_was_decided_unless_it_is_too_mu
 
 @pytest.mark.long
 def test_the_list_to_send_has_everything_that_was_decided_against_somebody(dataset, tmp_path):
-    bob = next(entry for entry in report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
-    path = export_decided_against(dataset, "bob", path=tmp_path / "bob.csv")
+    bob = next(entry for entry in dataset_io.report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
+    path = dataset_io.export_decided_against(dataset, "bob", path=tmp_path / "bob.csv")
     rows = list(csv.DictReader(path.read_text("utf-8-sig").splitlines()))
     kinds = Counter((bool(row["given"]), bool(row["right"])) for row in rows)
     assert kinds == {(True, True): bob.n_wrong_class, (False, True): bob.n_missed, (True, False): bob.n_too_many}
@@ -275,10 +267,10 @@ def test_the_list_to_send_has_everything_that_was_decided_against_somebody(datas
     for row in rows:
         assert row["image"] == names[row["sample_id"]]
         assert labels.get(row["label_id"], "") == row["given"]
-    refused("There is a file at", export_decided_against, dataset, "bob", path=path)
+    refused("There is a file at", dataset_io.export_decided_against, dataset, "bob", path=path)
     message = r"`path` must end in .html or .csv"
-    refused(message, export_decided_against, dataset, "bob", path=tmp_path / "bob.txt")
-    page = export_decided_against(dataset, "bob", path=tmp_path / "bob.html").read_text("utf-8")
+    refused(message, dataset_io.export_decided_against, dataset, "bob", path=tmp_path / "bob.txt")
+    page = dataset_io.export_decided_against(dataset, "bob", path=tmp_path / "bob.html").read_text("utf-8")
     n_by_rule = counted(dataset)[0]["bob", "by rule"]
     assert f"{n_by_rule} decisions of a rule, which say nothing of who was right" in page
 
@@ -287,7 +279,7 @@ def test_a_label_without_a_class_is_no_class_called_none(make_dataset, tmp_path)
     dataset = make_dataset({"alice": [[(None, (0.1, 0.1, 0.2, 0.2))]], "bob": [[]]})
     compute_quickly(dataset, ["alice", "bob"])
     one_by_one(dataset, {"alice": "detections"}, choice="none")
-    path = export_decided_against(dataset, "alice", path=tmp_path / "alice.csv")
+    path = dataset_io.export_decided_against(dataset, "alice", path=tmp_path / "alice.csv")
     assert [row["given"] for row in csv.DictReader(path.read_text("utf-8-sig").splitlines())] == ["(no label)"]
 
 
@@ -300,13 +292,13 @@ def test_the_page_to_send_shows_pictures_and_what_is_right(make_dataset, tmp_pat
     sample.save()
     compute_quickly(dataset)
     one_by_one(dataset, choice="version", annotator="bob", by="mia", remark="it has wheels & doors")
-    page = export_decided_against(dataset, "alice", path=tmp_path / "alice.html").read_text("utf-8")
+    page = dataset_io.export_decided_against(dataset, "alice", path=tmp_path / "alice.html").read_text("utf-8")
     assert "<td>&lt;b&gt;</td><td>bus</td>" in page
     assert "it has wheels &amp; doors" in page
     assert page.count("data:image/jpeg") == 1
     assert "1 object of which something else is right" in page
-    missed = export_decided_against(dataset, "carol", path=tmp_path / "carol.html").read_text("utf-8")
+    missed = dataset_io.export_decided_against(dataset, "carol", path=tmp_path / "carol.html").read_text("utf-8")
     assert "<td>–</td><td>bus</td>" in missed
-    nothing = export_decided_against(dataset, "bob", path=tmp_path / "bob.html").read_text("utf-8")
+    nothing = dataset_io.export_decided_against(dataset, "bob", path=tmp_path / "bob.html").read_text("utf-8")
     assert "Nothing was decided against them" in nothing
     assert "of a rule" not in page + nothing

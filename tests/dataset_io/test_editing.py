@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import compute_quickly, run_on
 from tests.datasets import EXAMPLE
 
 from annotator_agreement.dataset_io import decide, delete_decisions, list_decisions, record_own_labels, undo_decisions
@@ -20,15 +20,9 @@ OF_USER = {
 }
 
 
-def _made(make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_quickly(dataset)
-    return dataset
-
-
 @pytest.fixture
 def dataset(lend):
-    return lend(_made)
+    return lend(run_on())
 
 
 def unit_of(dataset, verdict):

@@ -11,16 +11,7 @@ import pandas as pd
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.annotation_samples import (
-    by,
-    coco,
-    dataset_of,
-    images_in,
-    label_studio_task,
-    ls_box,
-    said_by,
-    written,
-)
+from tests.dataset_io import annotation_samples as samples
 from tests.dataset_io.quick_runs import compute_quickly, refused
 from tests.datasets import detections
 
@@ -37,7 +28,7 @@ BOX = {"bbox": [4, 5, 10, 10], "rater_id": "ann"}
 
 @pytest.fixture(scope="module")
 def dataset(private_fiftyone):
-    return dataset_of(["1.jpg", "a/2.jpg", "b/2.jpg"])
+    return samples.dataset_of(["1.jpg", "a/2.jpg", "b/2.jpg"])
 
 
 @pytest.fixture(autouse=True)
@@ -102,18 +93,18 @@ OPTIONS = [
 
 def test_files_that_cannot_be_read_and_files_and_options_that_do_not_fit(dataset, imported, tmp_path):
     for name, (content, message) in FILES.items():
-        imported.refuses(message, written(tmp_path / name, content), dataset)
+        imported.refuses(message, samples.written(tmp_path / name, content), dataset)
     for images, drawn, message in COCO_FILES:
-        imported.refuses(message, coco(images, drawn), dataset)
+        imported.refuses(message, samples.coco(images, drawn), dataset)
     for options, message in OPTIONS:
-        imported.refuses(message, coco([IMAGE], [BOX]), dataset, **options)
+        imported.refuses(message, samples.coco([IMAGE], [BOX]), dataset, **options)
     message = r"`media_dir` must be a folder, got '/nowhere'"
-    imported.refuses(message, coco([{**IMAGE, "file_name": "new.jpg"}], [BOX]), dataset, media_dir="/nowhere")
-    imported.refuses(r"must have samples .* got none; say `media_dir=`", coco([IMAGE], [BOX]), [])
+    imported.refuses(message, samples.coco([{**IMAGE, "file_name": "new.jpg"}], [BOX]), dataset, media_dir="/nowhere")
+    imported.refuses(r"must have samples .* got none; say `media_dir=`", samples.coco([IMAGE], [BOX]), [])
 
 
 def test_sources_that_cannot_be_used_and_folders_of_very_many_files(dataset, imported, tmp_path, monkeypatch):
-    path = written(tmp_path / "c.json", coco([IMAGE], [BOX]))
+    path = samples.written(tmp_path / "c.json", samples.coco([IMAGE], [BOX]))
     (tmp_path / "folder").mkdir()
     for source, message in (
         (tmp_path / "none.json", r"which does not exist"),
@@ -130,7 +121,7 @@ def test_sources_that_cannot_be_used_and_folders_of_very_many_files(dataset, imp
     imported.refuses(r"One field holds a list of labels, got 'classes'", table, dataset, into="attribute")
     monkeypatch.setattr(image_names, "MOST_FILES", 3)
     many = tmp_path / "many"
-    path = written(many / "a" / "b" / "c.json", coco([{**IMAGE, "file_name": "new.jpg"}], []))
+    path = samples.written(many / "a" / "b" / "c.json", samples.coco([{**IMAGE, "file_name": "new.jpg"}], []))
     for k in range(4):
         (many / f"{k}.txt").touch()
     for source, options in ((many, {}), (path, {"media_dir": many})):
@@ -140,18 +131,18 @@ def test_sources_that_cannot_be_used_and_folders_of_very_many_files(dataset, imp
 
 def test_coordinates_outside_are_counted_and_clipped_on_request(imported):
     for clip, right in ((False, 1.25), (True, 1.0)):
-        dataset, summary = imported(coco([IMAGE], [{**BOX, "bbox": [30, 10, 20, 5]}, BOX]), clip=clip)
+        dataset, summary = imported(samples.coco([IMAGE], [{**BOX, "bbox": [30, 10, 20, 5]}, BOX]), clip=clip)
         x, _, width, _ = dataset.first().ann.detections[0].bounding_box
         assert x + width == right
         assert any("1 of 2 labels reach out" in note for note in summary.notes)
 
 
 def test_media_dir_makes_missing_samples_and_nothing_outside_it(imported, tmp_path):
-    folder = images_in(tmp_path / "media" / "deep", ["new.png"])
-    images_in(tmp_path / "secret", ["other.png"])
+    folder = samples.images_in(tmp_path / "media" / "deep", ["new.png"])
+    samples.images_in(tmp_path / "secret", ["other.png"])
     names = ["new.png", "../secret/other.png", str(tmp_path / "secret" / "other.png")]
     images = [{**IMAGE, "file_name": name} for name in names]
-    dataset, summary = imported(coco(images, [BOX]), [], media_dir=folder.parent)
+    dataset, summary = imported(samples.coco(images, [BOX]), [], media_dir=folder.parent)
     assert dataset.values("filepath") == [str(folder / "new.png")]
     assert (summary.n_images, summary.n_new, dataset.first().metadata.width) == (1, 1, 40)
     (line,) = summary.left_out
@@ -165,11 +156,11 @@ def test_media_dir_makes_missing_samples_and_nothing_outside_it(imported, tmp_pa
 def test_new_samples_of_another_media_type_than_the_dataset_are_refused_before_anything_is_written(
     imported, tmp_path, kind
 ):
-    folder = images_in(tmp_path / "media", ["new.png"])
-    dataset = dataset_of(["1.mp4"] if kind == "video" else [])
+    folder = samples.images_in(tmp_path / "media", ["new.png"])
+    dataset = samples.dataset_of(["1.mp4"] if kind == "video" else [])
     if kind == "group":
         dataset.add_group_field("group", default="left")
-    content, fields = coco([{**IMAGE, "file_name": "new.png"}], []), {*dataset.get_field_schema()}
+    content, fields = samples.coco([{**IMAGE, "file_name": "new.png"}], []), {*dataset.get_field_schema()}
     for preview in (True, False):
         message = f"media type of the dataset, '{kind}', got 1 that .*new.png"
         imported.refuses(message, content, dataset, media_dir=folder, preview=preview)
@@ -183,9 +174,9 @@ def test_an_import_that_fails_leaves_no_new_samples_but_those_that_somebody_edit
         sample.save()
         raise RuntimeError("full")
 
-    folder, dataset = images_in(tmp_path / "media", ["new.png", "edited.png"]), dataset_of(["1.jpg"])
+    folder, dataset = samples.images_in(tmp_path / "media", ["new.png", "edited.png"]), samples.dataset_of(["1.jpg"])
     monkeypatch.setattr(written_fields.FieldWriter, "_write_values", fails)
-    content = coco([{**IMAGE, "file_name": name} for name in ("new.png", "edited.png", "1.jpg")], [])
+    content = samples.coco([{**IMAGE, "file_name": name} for name in ("new.png", "edited.png", "1.jpg")], [])
     with pytest.raises(RuntimeError, match="full"):
         imported(content, dataset, media_dir=folder)
     assert dataset.values("filepath") == ["/images/1.jpg", str(folder / "edited.png")]
@@ -200,16 +191,17 @@ def test_two_names_of_a_file_are_not_joined_on_one_sample(dataset, imported):
 
 
 def test_annotators_may_have_the_images_in_folders_of_their_own(imported, tmp_path):
-    files = {who: written(tmp_path / f"{who}.json", coco(names, [{"bbox": BOX["bbox"]}])) for who, names in
-             {"ann": ["/home/ann/1.jpg", "x/3.jpg"], "bob": ["/home/bob/1.jpg", "data/x/3.jpg"]}.items()}  # fmt: skip
+    images = {"ann": ["/home/ann/1.jpg", "x/3.jpg"], "bob": ["/home/bob/1.jpg", "data/x/3.jpg"]}
+    files = {who: samples.written(tmp_path / f"{who}.json", samples.coco(names, [{"bbox": BOX["bbox"]}]))
+             for who, names in images.items()}  # fmt: skip
     dataset, summary = imported(files, ["x/1.jpg", "x/3.jpg"])
     assert [dataset.count(f"{who}.detections") for who in files] == [1, 1]
-    assert re.findall(r"\((.*)\); say match='path' if they are not", said_by(summary)) == [
+    assert re.findall(r"\((.*)\); say match='path' if they are not", samples.said_by(summary)) == [
         "1: /home/ann/1.jpg, /home/bob/1.jpg for /images/x/1.jpg"]  # fmt: skip
 
 
 def test_a_preview_writes_nothing_and_says_the_same(imported):
-    tasks = [label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10)))]
+    tasks = [samples.label_studio_task("1.jpg", samples.by("ann", samples.ls_box(0, 0, 10, 10)))]
     dataset, preview = imported(tasks, preview=True)
     assert "To be imported into" in str(preview)
     assert not dataset.has_field("ann")
@@ -271,7 +263,7 @@ def test_names_in_another_unicode_form_are_the_same(imported):
 @pytest.mark.long
 @pytest.mark.parametrize("of_one", [True, False])
 def test_a_run_points_out_names_that_are_spelt_alike_instead_of_blaming_the_guideline(of_one):
-    dataset, people = dataset_of([f"{k}.jpg" for k in range(30)]), ["Ann", "ann", "bob"]
+    dataset, people = samples.dataset_of([f"{k}.jpg" for k in range(30)]), ["Ann", "ann", "bob"]
     for name, period in zip(people, (2, 3, 5), strict=True):
         is_small = [name == "bob" if of_one else k % period > 0 for k in range(30)]
         labels = [detections([("car" if small else "Car", (0.1, 0.1, 0.5, 0.5))]) for small in is_small]
