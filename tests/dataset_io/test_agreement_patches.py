@@ -86,19 +86,6 @@ def test_edits_and_tags_of_the_units_label_arrive_at_the_dataset(dataset):
     assert dataset.count("agreement_units.detections") == n_units
 
 
-def test_of_one_field_with_several_annotators_all_labels_of_a_unit_are_shown(make_dataset):
-    dataset = make_dataset({})
-    place, other = [0.1, 0.1, 0.4, 0.3], [0.6, 0.6, 0.2, 0.3]
-    drawn = [("ann", "cat", place), ("bea", "dog", place), ("eva", "cat", place), ("ann", "cat", other)]
-    labels = [fo.Detection(label=label, bounding_box=of, rater=name) for name, label, of in drawn]
-    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
-    compute_quickly(dataset, "labels", annotator_attribute="rater")
-    add_units(dataset)
-    patches = [patch.labels.detections for patch in agreement_patches(dataset)]
-    shown = [sorted((label.rater, label.label) for label in labels) for labels in patches]
-    assert shown == [[("ann", "cat"), ("bea", "dog"), ("eva", "cat")], [("ann", "cat")]]
-
-
 def test_polylines_and_keypoints_are_patches_too(make_dataset):
     places, points = {"alice": (3, 2, 12, 9), "bob": (4, 2, 12, 9)}, [[0.1, 0.2], [0.2, 0.2], [0.2, 0.6]]
     polygons = {name: [polygon(rectangle(*place), label=name)] for name, place in places.items()}

@@ -151,7 +151,7 @@ def _labelled(make_dataset):
                 label["colour"] = ("red", "green", True, None)[int(rng.choice(4, p=[0.6, 0.2, 0.1, 0.1]))]
                 if name != "yolo":
                     label["score"] = int(rng.integers(0, 5))
-    dataset_io.compute_agreement(dataset, TRIO, reference="gold", models=["yolo"], resamples=100, **OPTIONS)
+    dataset_io.compute_agreement(dataset, TRIO, reference="gold", models=["yolo"], resamples=40, **OPTIONS)
     return dataset
     return dataset
 

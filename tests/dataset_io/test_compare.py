@@ -100,7 +100,7 @@ def _changes(comparison):
 @each_case
 def test_a_run_does_not_differ_from_itself_and_swapping_two_runs_negates_their_differences(case, runs):
     dataset, *_ = runs(case)
-    comparison = compare_agreement(dataset, "one", "same", resamples=100)
+    comparison = compare_agreement(dataset, "one", "same", resamples=20)
     changes = _changes(comparison)
     assert {("numbers", "score.mean"), ("numbers", "alpha.pooled")} <= set(changes)
     assert comparison.options == []
@@ -108,7 +108,7 @@ def test_a_run_does_not_differ_from_itself_and_swapping_two_runs_negates_their_d
         assert (change.a, change.interval) == (change.b, None)
         assert change.a is None or change.difference == 0.0
     assert (comparison.samples.n_better, comparison.samples.n_worse) == (0, 0)
-    forward, backward = (compare_agreement(dataset, *keys, resamples=100) for keys in (("one", "two"), ("two", "one")))
+    forward, backward = (compare_agreement(dataset, *keys, resamples=20) for keys in (("one", "two"), ("two", "one")))
     changes, swapped = _changes(forward), _changes(backward)
     assert set(changes) == set(swapped)
     for key, change in changes.items():
@@ -185,7 +185,7 @@ def test_of_videos_whole_videos_are_resampled(make_videos):
     fields = [f"frames.{name}" for name in NAMES]
     compute_quickly(dataset, fields, run_key="one")
     compute_quickly(dataset, fields, run_key="two", iou=0.85)
-    comparison = compare_agreement(dataset, "one", "two", resamples=100)
+    comparison = compare_agreement(dataset, "one", "two", resamples=20)
     assert comparison.n_clusters == 12
     assert comparison.n_samples > 20
     assert comparison.numbers["score.mean"].interval.n == 12

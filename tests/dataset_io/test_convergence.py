@@ -89,7 +89,7 @@ def run(lend):
 
 
 def test_it_shows_itself_in_a_sentence_with_its_interval_as_text_as_html_and_as_tables(run) -> None:
-    found, text = run.convergence(resamples=200), io.StringIO()
+    found, text = run.convergence(resamples=60), io.StringIO()
     interval = found.intervals["map"]
     assert interval.low < found.map < interval.high
     shown = f"reach mAP {found.map:.2f} [{interval.low:.2f}, {interval.high:.2f}] against each other"

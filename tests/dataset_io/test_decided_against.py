@@ -30,7 +30,7 @@ def one_by_one(samples, lists=LISTS, **options):
 def dataset(make_module_dataset):
     """Alice is right on half of the samples, bob on others; lone objects are none; some are skipped, the last alone."""
     dataset = make_module_dataset(random_annotators(60, seed=4))
-    dataset_io.compute_agreement(dataset, ANNOTATORS, resamples=200)
+    dataset_io.compute_agreement(dataset, ANNOTATORS, resamples=60)
     dataset_io.decide(dataset.skip(55), choice="skip", verdict="lone")
     one_by_one(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
     one_by_one(dataset.skip(30).limit(27), choice="version", annotator="bob", min_votes=2)
