@@ -377,34 +377,21 @@ READ = ("id", "label", "agreement_id", "agreement", "agreement_votes", "bounding
 
 
 def table_of(samples, fields, *, attribute=None, assigned_field=None):
-    """The labels of a dataset or view; on frames, documents are frames.
-
-    Args:
-        samples: dataset or view
-        fields: the label fields
-        attribute: attribute that names the annotator
-        assigned_field: field that lists the annotators
-    """
-    labels, assigned, read = [], set(), (*READ, *([attribute] if attribute else ()))
-    on_frames = any(field.startswith("frames.") for field in fields)
-    paths = [f"{field}.detections.{name}" for field in fields for name in read]
-    more = ["frames.frame_number"] if on_frames else [assigned_field] if assigned_field else []
-    for sample_id, *values in zip(*samples.values(["id", *more, *paths]), strict=True):
-        if not on_frames:
-            values = [[value] for value in values]  # a sample is one document
-        others = values[: len(more)] or [[None]]
-        for k, other in enumerate(others[0]):
-            document = f"{sample_id}-{other}" if on_frames else sample_id
-            assigned |= {(document, str(name)) for name in (other or () if assigned_field else ())}
-            for n, field in enumerate(fields):
-                lists = [value[k] for value in values[len(more) + n * len(read) :][: len(read)]]
-                if lists[0] is None:
-                    continue
-                own = field.removeprefix("frames.")
-                found = [Shown(document, own if attribute is None else str(entries[-1]), *entries[: len(READ)])
-                         for entries in zip(*lists, strict=True)]  # fmt: skip
-                labels += found
-                assigned |= {(document, own)} if attribute is None else {(document, each.annotator) for each in found}
+    """The labels of a dataset or view, of fields or by an attribute; on frames, documents are frames."""
+    labels, assigned, on_frames = [], set(), any(field.startswith("frames.") for field in fields)
+    for sample in samples:
+        for document in sample.frames.values() if on_frames else [sample]:
+            document_id = f"{sample.id}-{document.frame_number}" if on_frames else sample.id
+            asked = (document[assigned_field] or ()) if assigned_field else ()
+            assigned |= {(document_id, str(name)) for name in asked}
+            for own in (field.removeprefix("frames.") for field in fields):
+                if document.has_field(own) and document[own] is not None:
+                    found = [Shown(document_id, own if attribute is None else str(label[attribute]),
+                                   *(getattr(label, name, None) for name in READ))
+                             for label in document[own].detections]  # fmt: skip
+                    labels += found
+                    assigned |= {(document_id, name) for name in ([own] if attribute is None else
+                                                                  [label.annotator for label in found])}  # fmt: skip
     return Table(labels, assigned)
 
 
