@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter, namedtuple
 
@@ -64,10 +65,6 @@ def _in_an_attribute(name, *, assigned_field="raters"):
     return dataset, report, {"fields": ["labels"], "attribute": "rater", "assigned_field": assigned_field}
 
 
-def _in_an_attribute_of_everybody(name):
-    return _in_an_attribute(name, assigned_field=None)
-
-
 def _on_frames(name):
     videos = []
     for seed in range(6):
@@ -79,13 +76,15 @@ def _on_frames(name):
     return dataset, compute_quickly(dataset, fields), {"fields": fields}
 
 
-CASES = [_in_fields, _in_an_attribute, _in_an_attribute_of_everybody, _on_frames]
+CASES = {"in_fields": _in_fields, "in_an_attribute": _in_an_attribute,
+         "in_an_attribute_of_everybody": functools.partial(_in_an_attribute, assigned_field=None),
+         "on_frames": _on_frames}  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=few(CASES, 2), ids=lambda case: case.__name__.strip("_"))
+@pytest.fixture(scope="module", params=few(CASES, 2))
 def case(request, private_fiftyone):
     """A dataset that no test changes, the report on it, its labels, and where they are."""
-    dataset, report, where = request.param(f"test-views-{os.getpid()}")
+    dataset, report, where = CASES[request.param](f"test-views-{os.getpid()}")
     table = table_of(dataset, **where)
     if "attribute" in where and where["assigned_field"] is None:
         documents = {sample.id for sample in dataset}
@@ -107,7 +106,6 @@ def _shown(view, where):
 
 
 def _iou(a, b):
-    """IoU of two boxes (x, y, width, height)."""
     width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
     height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
     shared = max(width, 0) * max(height, 0)
@@ -364,11 +362,9 @@ class Table:
             self.units.setdefault((label.document, label.unit), []).append(label)
 
     def unit_of(self, label):
-        """The members of a label's unit."""
         return [] if label.unit is None else self.units[label.document, label.unit]
 
     def where(self, condition):
-        """Keys of the labels that fulfil a condition on them and the members of their unit."""
         return {label[:3] for label in self.labels if condition(label, self.unit_of(label))}
 
 
@@ -396,5 +392,4 @@ def table_of(samples, fields, *, attribute=None, assigned_field=None):
 
 
 def keys(table):
-    """Keys of all labels of a table."""
     return {label[:3] for label in table.labels}

@@ -195,10 +195,8 @@ def test_what_the_user_changes_meanwhile_stays(computed):
     entry = {"colorByAttribute": "agreement", "valueColors": colors}
     assert computed.app_config.color_scheme.fields == [{"path": name, **entry} for name in ANNOTATORS]
     assert computed.app_config.color_scheme.color_by == "value"
-    ours, primitives = (
-        next(group for group in computed.app_config.sidebar_groups if group.name == name)
-        for name in ("agreement", "primitives")
-    )
+    groups = {group.name: group for group in computed.app_config.sidebar_groups}
+    ours, primitives = groups["agreement"], groups["primitives"]
     ours.paths.append("weather")
     primitives.paths.remove("weather")
     primitives.expanded = False

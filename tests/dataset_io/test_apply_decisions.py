@@ -92,9 +92,8 @@ def test_labels_become_what_was_decided_as_a_loop_over_them_says_and_are_again_w
     assert (made.annotators, made.n_applied, made.n_right) == (preview.annotators, preview.n_applied, preview.n_right)
     assert made.n_changed == made.n_edited == made.n_unfit == made.n_meanwhile == 0
     kinds = ("n_class", "n_geometry", "n_deleted", "n_added")
-    assert {(each.name, kind): getattr(each, kind) for each in made.annotators for kind in kinds} == {
-        (name, kind): done[name, kind] for name in ANNOTATORS for kind in kinds
-    }
+    found = {(each.name, kind): getattr(each, kind) for each in made.annotators for kind in kinds}
+    assert found == {(name, kind): done[name, kind] for name in ANNOTATORS for kind in kinds}
     assert min(sum(done[name, kind] for name in ANNOTATORS) for kind in kinds) > 2
     for document in documents_of(dataset):
         assert labels_of(document, expected[document["_id"]]) == expected[document["_id"]]
@@ -272,9 +271,8 @@ def test_frames_of_videos(make_videos):
     assert made.field == "frames.agreement_gold"
     assert made.n_decided == videos.count("frames.agreement_gold.detections") > 10
     dataset_io.decide(videos, choice="none", verdict="lone")
-    assert {(each.frame_number, each.changed) for each in dataset_io.list_decisions(videos)} <= {
-        (k, False) for k in range(1, 7)
-    }
+    found = {(each.frame_number, each.changed) for each in dataset_io.list_decisions(videos)}
+    assert found <= {(k, False) for k in range(1, 7)}
     before = stored(videos)
     made = dataset_io.apply_decisions(videos.limit(1), changes=EVERYTHING)
     assert (made.n_applied > 5, dataset_io.changed_since(videos)) == (True, 1)
@@ -306,7 +304,6 @@ def test_what_nobody_drew_is_added_for_all_who_were_assigned(make_dataset):
 
 
 def _bob_is_right(make_dataset, n, carol=None):
-    """Samples with one object, which is a bus and not a car, as was decided."""
     place = (0.1, 0.2, 0.4, 0.3)
     dataset = make_dataset({"alice": [[("car", place)]] * n, "bob": [[("bus", place)]] * n, "carol": [carol] * n})
     compute_quickly(dataset)

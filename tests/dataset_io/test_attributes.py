@@ -49,9 +49,8 @@ VALUES = [
 
 @pytest.mark.long
 def test_values_that_were_given_must_be_equal(make_dataset):
-    dataset = shapes_dataset(
-        make_dataset, *({name: [box(4, 3, 20, 10), box(30, 1, 5, 5)] for name in TRIO} for _ in VALUES)
-    )
+    samples = [{name: [box(4, 3, 20, 10), box(30, 1, 5, 5)] for name in TRIO} for _ in VALUES]
+    dataset = shapes_dataset(make_dataset, *samples)
     ids = dataset.values("id")
     for sample_id, (values, *_) in zip(dataset.values("_id"), VALUES, strict=True):
         stored_as = {f"{name}.detections.1.state": "x" for name in TRIO}
@@ -158,7 +157,6 @@ def _labelled(make_dataset):
 
 @pytest.fixture
 def labelled(lend):
-    """With a run that has a reference and a model."""
     return lend(_labelled)
 
 

@@ -45,7 +45,6 @@ def _run_document(dataset):
 
 @pytest.fixture
 def small(make_dataset):
-    """Two samples, without a run."""
     return make_dataset(random_annotators(2, seed=4))
 
 
@@ -123,9 +122,7 @@ def test_changed_decisions_are_one_sentence_and_can_be_deleted(small):
         assert stored(small) == before, change
 
 
-def test_maps_that_cannot_be_removed_do_not_keep_a_run_and_folders_that_cannot_be_are_a_sentence(
-    make_dataset, tmp_path, caplog
-):
+def test_maps_that_cannot_be_removed_do_not_keep_a_run_and_folders_are_refused(make_dataset, tmp_path, caplog):
     dataset, folder = masked_dataset(make_dataset, random_masks(3, gaps=False)), tmp_path / "maps"
     before = stored(dataset)
     for bad in ("a\x00b", "x" * 5_000, "y/" * 3_000, "~nobody-here/x", b"maps", 5, "", "\udcff"):

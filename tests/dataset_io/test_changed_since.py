@@ -60,10 +60,11 @@ def test_edited_added_and_deleted_samples_are_counted_once(dataset):
 def test_nothing_that_we_write_counts_and_it_hides_no_change(dataset):
     _earlier(dataset)
     compute_quickly(dataset)
+    late = datetime.now(timezone.utc) - timedelta(seconds=5)
     _edit(dataset, 2)
     compute_quickly(dataset, run_key="second")
     assert (changed_since(dataset), changed_since(dataset, "second")) == (1, 0)
-    _set_stamp(dataset, 5, datetime.now(timezone.utc) - timedelta(seconds=5))  # edited by a machine whose clock is slow
+    _set_stamp(dataset, 5, late)  # edited by a machine whose clock is slow
     for write in (
         lambda: add_units(dataset),
         lambda: configure_agreement_app(dataset, sidebar=True),

@@ -194,7 +194,6 @@ def test_the_labels_behind_a_failure_are_a_view(run):
 
 
 def test_annotators_are_judged_against_the_reference_and_with_a_model(run):
-    """The numbers of the report, of all objects and a class; carol is the reference."""
     options = {"run_key": "roles", "resamples": 50}
     against = aa.compute(run.dataset, ["alice", "bob"], reference="carol", **options)
     of_all = {each.of: each for each in _all(against, number="reference.f1", annotator="each", at_least=1)}

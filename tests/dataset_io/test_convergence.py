@@ -28,8 +28,6 @@ CASES = [
 
 @pytest.fixture
 def run_of(make_dataset):
-    """A run on labels of annotators, by field."""
-
     def make(labels, **options):
         annotators = sorted(labels.keys() - {options.get("reference"), *options.get("models", ())})
         return aa.compute(make_dataset(labels), annotators, **{"resamples": 0, **options})
@@ -84,7 +82,6 @@ def _of_three(make_dataset):
 
 @pytest.fixture
 def run(lend):
-    """The run on what three annotators drew."""
     return aa.load(lend(_of_three))
 
 

@@ -59,7 +59,6 @@ def dataset(lend):
 
 
 def one(dataset, verdict):
-    """The id of the first object with a verdict."""
     units = all_units(dataset).items()
     return next(unit for unit, (members, _) in units if {each["agreement"] for each in members.values()} == {verdict})
 
@@ -155,7 +154,6 @@ def test_decisions_outlive_runs_and_tell_when_labels_were_changed(dataset):
 
 
 def as_stored(dataset):
-    """The samples as stored, without time stamps."""
     return [{name: each[name] for name in each if name != "last_modified_at"} for each in documents_of(dataset)]
 
 

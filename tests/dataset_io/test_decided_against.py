@@ -39,83 +39,65 @@ def dataset(make_module_dataset):
     return dataset
 
 
-def counted(dataset):
-    """What annotators did on decided objects, by annotator and class, and other counts; and those against bob."""
-    found, by_class, total, against = Counter(), Counter(), Counter(), set()
+def answered(dataset):
+    """Who gave what on objects decided by hand, what is right, and where; counts; and labels on objects of rules."""
+    rows, total, of_rules = [], Counter(), Counter()
     for document in documents_of(dataset):
-        gold = {label["_id"]: label for label in (document.get("agreement_gold") or {}).get("detections", [])}
+        gold = {label["_id"]: label["label"] for label in (document.get("agreement_gold") or {}).get("detections", [])}
         decisions = {each["unit"]: each for each in current_decisions(document)}
         assigned = [name for name in ANNOTATORS if document.get(name) is not None]
         for unit_id, members in units_of(document, LISTS).items():
-            disputed = next(iter(members.values()))["agreement"] not in ("agreed", None)
-            total["n_objects"] += len(assigned) > 0
-            total["n_disputed"] += disputed
-            if unit_id not in decisions:
+            disputed, decision = (
+                next(iter(members.values()))["agreement"] not in ("agreed", None),
+                decisions.get(unit_id),
+            )
+            total += Counter(n_objects=1, n_disputed=disputed)
+            if decision is None or decision["choice"] == "skip":
+                total["n_skipped"] += decision is not None
                 continue
-            if decisions[unit_id]["choice"] == "skip":
-                total["n_skipped"] += 1
+            total += Counter(n_decided=1, n_disputed_decided=disputed, n_by_rule=decision["by_rule"])
+            if decision["by_rule"]:
+                of_rules.update([*members])
                 continue
-            total["n_decided"] += 1
-            total["n_disputed_decided"] += disputed
-            by_rule = decisions[unit_id]["by_rule"]
-            total["n_by_rule"] += by_rule
-            label = gold.get(decisions[unit_id]["gold_id"])
+            right = gold.get(decision["gold_id"])
             votes = Counter(member["label"] for member in members.values()).most_common()
-            said = None
-            if 2 * len(members) >= len(assigned):
-                is_tied = 2 * len(members) == len(assigned) or (len(votes) > 1 and votes[0][1] == votes[1][1])
-                said = "tie" if is_tied else votes[0][0]
-            is_right = said == (label and label["label"])
-            if by_rule:  # of lone objects, all of which are none
-                found["decided by a rule", "n_too_many"] += len(members)
-                found[next(iter(members)), "by rule"] += 1
-                continue
-            of_majority = "n_no_majority" if said == "tie" else "n_consensus_right" if is_right else "n_consensus_wrong"
-            total[of_majority] += len(assigned) > 1
-            for name in assigned:
-                given, right = (members[name]["label"] if name in members else None), label and label["label"]
-                what = (
-                    "n_right" if given and given == right else "n_wrong_class" if given and right
-                    else "n_too_many" if given else "n_missed" if right else ""
-                )  # fmt: skip
-                found[name, what] += 1
-                by_class[name, "labels", given] += 1
-                by_class[name, "labels of objects", given] += right is not None
-                by_class[name, "objects", right] += 1
-                by_class[name, "drawn", right] += given is not None
-                by_class[name, "wrong", right] += given is not None and given != right
-                if name == "bob" and what not in ("", "n_right"):
-                    against.add(str(document["_id"]))
-    return found, by_class, total, against
+            is_tied = 2 * len(members) == len(assigned) or (len(votes) > 1 and votes[0][1] == votes[1][1])
+            said = None if 2 * len(members) < len(assigned) else "tie" if is_tied else votes[0][0]
+            what = "n_no_majority" if said == "tie" else "n_consensus_right" if said == right else "n_consensus_wrong"
+            total[what] += len(assigned) > 1
+            rows += [(name, members.get(name, {}).get("label"), right, str(document["_id"])) for name in assigned]
+    return rows, total, of_rules
 
 
 def test_the_report_is_what_loops_over_the_labels_find(dataset):
-    report = dataset_io.report_decisions(dataset)
-    found, by_class, total, _ = counted(dataset)
+    report, (rows, total, of_rules) = dataset_io.report_decisions(dataset), answered(dataset)
     values = report.to_dict()
     assert {name: values[name] for name in total} == dict(total)
     assert values["n_changed"] == 0
     assert total["n_skipped"] > 0 < total["n_by_rule"]
     by_rule = report.by_rule
-    assert (by_rule.name, by_rule.n_too_many) == ("decided by a rule", found["decided by a rule", "n_too_many"])
+    assert (by_rule.name, by_rule.n_too_many) == ("decided by a rule", of_rules.total())  # lone objects, which are none
     assert by_rule.n_right == by_rule.n_wrong_class == by_rule.n_missed == 0
     assert by_rule.precision is by_rule.recall is by_rule.class_errors is None
     assert report.share_decided == pytest.approx(total["n_disputed_decided"] / total["n_disputed"])
     for entry in report.annotators:
-        counts = {what: found[entry.name, what] for what in ("n_right", "n_wrong_class", "n_missed", "n_too_many")}
-        assert {what: getattr(entry, what) for what in counts} == counts
-        drawn = counts["n_right"] + counts["n_wrong_class"]
-        assert entry.precision == pytest.approx(drawn / (drawn + counts["n_too_many"]))
-        assert entry.recall == pytest.approx(drawn / (drawn + counts["n_missed"]))
-        assert entry.class_errors == pytest.approx(counts["n_wrong_class"] / drawn)
+        own = [(given, right) for name, given, right, _ in rows if name == entry.name]
+        n_right, n_drawn = sum(a == b is not None for a, b in own), sum(None not in pair for pair in own)
+        n_missed, n_too_many = (sum(pair[k] is None is not pair[1 - k] for pair in own) for k in (0, 1))
+        assert (entry.n_right, entry.n_wrong_class) == (n_right, n_drawn - n_right)
+        assert (entry.n_missed, entry.n_too_many) == (n_missed, n_too_many)
+        assert entry.precision == pytest.approx(n_drawn / (n_drawn + n_too_many))
+        assert entry.recall == pytest.approx(n_drawn / (n_drawn + n_missed))
+        assert entry.class_errors == pytest.approx(1 - n_right / n_drawn)
         assert entry.intervals["recall"].low <= entry.recall <= entry.intervals["recall"].high
         for each in entry.classes:
-            of = {name: by_class[entry.name, name, each.name] for name in ("labels", "labels of objects", "objects")}
-            assert (each.n_labels, each.n_objects) == (of["labels"], of["objects"])
-            assert each.precision == pytest.approx(of["labels of objects"] / of["labels"])
-            drawn = by_class[entry.name, "drawn", each.name]
-            assert each.recall == pytest.approx(drawn / of["objects"])
-            assert each.class_errors == pytest.approx(by_class[entry.name, "wrong", each.name] / drawn)
+            where_given = [right for given, right in own if given == each.name]
+            where_right = [given for given, right in own if right == each.name]
+            drawn = [given for given in where_right if given is not None]
+            assert (each.n_labels, each.n_objects) == (len(where_given), len(where_right))
+            assert each.precision == pytest.approx(1 - where_given.count(None) / len(where_given))
+            assert each.recall == pytest.approx(len(drawn) / len(where_right))
+            assert each.class_errors == pytest.approx(1 - drawn.count(each.name) / len(drawn))
     assert {entry.recall for entry in report.annotators} != {1.0}
 
 
@@ -160,17 +142,14 @@ def test_what_was_decided_against_somebody_is_shown_in_every_slice_of_groups(mak
     dataset = grouped_dataset(make_dataset, slices)
     compute_quickly(dataset, ["alice", "bob"])
     one_by_one(dataset.select_group_slices("right"), {"alice": "detections"}, choice="version", annotator="alice")
-    assert dataset_io.decided_against(dataset, "bob").values("filepath") == dataset.select_group_slices("right").values(
-        "filepath"
-    )
+    view = dataset_io.decided_against(dataset, "bob")
+    assert view.values("filepath") == dataset.select_group_slices("right").values("filepath")
 
 
 def test_what_was_decided_is_shown_in_a_few_lines_in_terminal_and_notebook(dataset, capsys):
     report, decisions = dataset_io.report_decisions(dataset), dataset_io.list_decisions(dataset)
-    preview, nothing = (
-        dataset_io.decide(dataset, all=True, overwrite=True, preview=True),
-        dataset_io.decide(dataset, min_votes=9),
-    )
+    preview = dataset_io.decide(dataset, all=True, overwrite=True, preview=True)
+    nothing = dataset_io.decide(dataset, min_votes=9)
     applied = dataset_io.apply_decisions(dataset, annotators="bob", preview=True)
     for shown in (report, decisions, preview, applied, dataset_io.undo_applied(dataset)):
         assert len(repr(shown)) < 250
@@ -204,9 +183,9 @@ def test_what_was_decided_is_shown_in_a_few_lines_in_terminal_and_notebook(datas
 
 
 def test_the_view_of_what_was_decided_against_somebody_shows_just_that(dataset):
-    _, _, _, against = counted(dataset)
     view = dataset_io.decided_against(dataset, "bob")
-    assert set(view.values("id")) == against
+    rows, *_ = answered(dataset)
+    assert set(view.values("id")) == {where for name, given, right, where in rows if name == "bob" and given != right}
     bob = next(entry for entry in dataset_io.report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
     assert view.count("bob.detections") == bob.n_wrong_class + bob.n_too_many
     assert view.count("agreement_gold.detections") == bob.n_wrong_class + bob.n_missed
@@ -270,11 +249,9 @@ def test_the_list_to_send_has_everything_that_was_decided_against_somebody(datas
     refused("There is a file at", dataset_io.export_decided_against, dataset, "bob", path=path)
     message = r"`path` must end in .html or .csv"
     refused(message, dataset_io.export_decided_against, dataset, "bob", path=tmp_path / "bob.txt")
-    found, *_ = counted(dataset)
-    who = max(ANNOTATORS, key=lambda name: found[name, "by rule"])
+    ((who, n_by_rule),) = answered(dataset)[-1].most_common(1)
     page = dataset_io.export_decided_against(dataset, who, path=tmp_path / "page.html").read_text("utf-8")
-    by_rule = counted_of(found[who, "by rule"], "decision")
-    assert f"{by_rule} of a rule, which say nothing of who was right, are not listed" in page
+    assert f"{counted_of(n_by_rule, 'decision')} of a rule, which say nothing of who was right, are not listed" in page
 
 
 def test_a_label_without_a_class_is_no_class_called_none(make_dataset, tmp_path):

@@ -26,25 +26,21 @@ def dataset(lend):
 
 
 def unit_of(dataset, verdict):
-    """Id of the sample and match id of an object with a verdict."""
     drawn = ((sample.id, label) for sample in dataset if sample["bob"] for label in sample["bob"].detections)
     return next((sample_id, label.agreement_id) for sample_id, label in drawn if label.agreement == verdict)
 
 
 def edit(dataset, **options):
-    """Edit an object in conflict, as the panel does."""
     options = {"by": "mia", "class_names": ["dog", "cat"], **options}
     return edit_object(open_run_labels(dataset, "agreement"), GOLD, *unit_of(dataset, "class_conflict"), **options)
 
 
 def set_up(dataset):
-    """The user has set up labels and a field to be edited."""
     dataset.set_label_schemas(OF_USER)
     dataset.activate_label_schemas(["filepath", "alice"])
 
 
 def app_state(dataset):
-    """What the App offers to edit."""
     dataset.reload()
     return dataset.label_schemas, dataset.active_label_schemas, dict(dataset.app_config.plugins)
 
@@ -119,7 +115,6 @@ def test_a_label_that_was_edited_is_as_it_was_written_after_undo(dataset):
 
 @pytest.fixture
 def of_two(make_dataset):
-    """An object that two annotators call differently."""
     dataset = make_dataset({name: EXAMPLE[name][1:2] for name in ("alice", "bob")})
     compute_quickly(dataset, ["alice", "bob"])
     return dataset

@@ -273,9 +273,8 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
     area = fo.Polyline(label="lake", points=[[(0.1, 0.1), (0.9, 0.9), (0.1, 0.9)]], closed=True, tags=["sure"])
     dataset = _made([(fo.Polylines(polylines=[line, area]), fo.Polylines(), None)] * 3)
     summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "x.json")
-    assert summary.left_out == (
-        "open lines, which COCO does not have: 3 (/images/1.jpg, /images/a/2.jpg, /images/b/2.jpg)",
-    )
+    said = "open lines, which COCO does not have: 3 (/images/1.jpg, /images/a/2.jpg, /images/b/2.jpg)"
+    assert summary.left_out == (said,)
     assert [line.partition(": ")[0] for line in summary.changed] == [
         f"labels with another `{name}`, or without" for name in ("filled", "tags")]  # fmt: skip
     counts = [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators]

@@ -52,7 +52,6 @@ def _disputed(make_dataset, names, owners, **more) -> fo.Dataset:
 
 
 def test_no_cell_of_a_table_is_a_formula_and_the_page_asks_for_nothing_and_runs_nothing(make_dataset, tmp_path) -> None:
-    """Where classes and annotators have hostile names."""
     named = _disputed(make_dataset, HOSTILE, lambda k: ("=alice", "@bob", "-carol"))
     compute_quickly(named, "all", annotator_attribute="who", resamples=10)
     path = export_agreement(named, path=tmp_path / "tables.zip")
@@ -87,7 +86,6 @@ STEERING = (
 
 
 def is_harmless(text: str) -> bool:
-    """True if a text leaves a terminal and a CI system as they are."""
     lines = text.split("\n")
     kinds = {(unicodedata.category(sign), unicodedata.name(sign, "")) for sign in text if sign != "\n"}
     steers = any(kind in ("Cc", "Zl", "Zp") or (kind == "Cf" and OF_DIRECTION.search(name)) for kind, name in kinds)
@@ -203,7 +201,6 @@ def test_messages_are_one_line_of_at_most_2_kb(make_dataset) -> None:
 
 
 def _message(call: Callable[..., object], *arguments: Any, **options: Any) -> str:
-    """The sentence by which a call is refused."""
     with pytest.raises(AgreementInputError) as refused:
         call(*arguments, **options)
     assert len(str(refused.value).encode()) <= 2_000

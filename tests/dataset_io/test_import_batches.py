@@ -114,7 +114,6 @@ def while_it_writes(monkeypatch):
 
 
 def drawn(label, **more):
-    """A box that somebody draws."""
     return fo.Detections(detections=[fo.Detection(label=label, bounding_box=[0, 0, 0.5, 0.5], **more)])
 
 
@@ -132,10 +131,9 @@ def test_labels_that_somebody_saves_while_an_import_writes_stay_and_are_said(imp
     dataset, summary = imported(batch(BOTH), NAMES)
     assert classes(dataset, "ann") == [["dog"], [], ["cat"], None]
     assert classes(dataset, "bob") == [["cat"], None, ["dog"], None]
-    assert summary.left_out == (
-        "images of an annotator on which labels were saved while the import wrote (these stay; "
-        "overwrite=True replaces them): 2 (ann on 0.jpg, ann on 1.jpg)",
-    )
+    (line,) = summary.left_out
+    assert line.startswith("images of an annotator on which labels were saved while the import wrote (these stay; ove")
+    assert line.endswith("overwrite=True replaces them): 2 (ann on 0.jpg, ann on 1.jpg)")
     assert not any(name.startswith("agreement_import") for row in dataset._sample_collection.find() for name in row)
     _, again = imported(batch(BOTH), dataset, overwrite=True)
     assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["cat"], None]

@@ -79,18 +79,15 @@ FOLDERS = {
     "YOLO of LabelImg: classes.txt among the labels, Windows line ends": (
         {"classes.txt": "cat\r\ndog\r\n", "1.txt": b"1 0.500000 0.500000 0.500000 0.500000\r\n", "2.txt": b"",
          "3.txt": "\ufeff\n0 0.1 0.2 0.2 0.4 0.75\n"},
-        ["1.jpg", "2.png", "3.jpg", "4.jpg"], [[DOG], [], [("cat", 0, 0, 0.2, 0.4)], None], [],
-    ),
+        ["1.jpg", "2.png", "3.jpg", "4.jpg"], [[DOG], [], [("cat", 0, 0, 0.2, 0.4)], None], []),
     "YOLO of CVAT: obj.names, and lists beside the labels": (
         {"obj.names": "cat\ndog\n", "obj.data": "classes = 2\nnames = data/obj.names\n", "obj_train_data/2.txt": "",
          "train.txt": "data/obj_train_data/cam/1.jpg\n", "obj_train_data/cam/1.txt": "1 0.5 0.5 0.5 0.5"},
-        ["cam/1.jpg", "2.jpg"], [[DOG], []], [],
-    ),
+        ["cam/1.jpg", "2.jpg"], [[DOG], []], []),
     "YOLO of Label Studio: notes.json": (
         {"notes.json": {"categories": [{"id": 0, "name": "cat"}]}, "classes.txt": "cat\ndog",
          "labels/1.txt": "1 0.5 0.5 0.5 0.5"},
-        ["cam/1.jpg", "2.jpg"], [[DOG], None], [],
-    ),
+        ["cam/1.jpg", "2.jpg"], [[DOG], None], []),
     "YOLO without names": ({"1.txt": "3 0.5 0.5 0.5 0.5"}, ["1.jpg"], [[("3", *DOG[1:])]],
                            ["Classes are called by their numbers"]),
     "names in another Unicode form": ({unicodedata.normalize("NFD", "größe.txt"): "0 0.5 0.5 0.5 0.5"},
@@ -98,37 +95,31 @@ FOLDERS = {
     "VOC anywhere below, with lists beside": (
         {"Annotations/deep/1.xml": _voc(objects=_object((4, 5, 14, 15))), "2.xml": _voc("2.jpg"),
          "ImageSets/Main/train.txt": "1\n2\n", "labelmap.txt": "# label:color_rgb:parts:actions\ncat:128,0,0::\n"},
-        ["1.jpg", "2.jpg", "3.jpg"], [[WHOLE], [], None], ["no which are not read", "no Not used"],
-    ),
+        ["1.jpg", "2.jpg", "3.jpg"], [[WHOLE], [], None], ["no which are not read", "no Not used"]),
     "VOC of CVAT, with decimals and attributes": (
         {"1.xml": "\ufeff" + _voc(objects=_object((4.0, 5.0, 14.0, 15.0), more=COLOR), size=(0, 0))},
-        ["1.jpg"], [[WHOLE]], ["no which are not read", "no Not used"],
-    ),
+        ["1.jpg"], [[WHOLE]], ["no which are not read", "no Not used"]),
     "VOC with parts, polygons and deleted objects": (
         {"1.xml": _voc(objects=_object((4, 5, 14, 15), more=PART + "<polygon><x1>4</x1></polygon>")
                        + "<object><deleted>1</deleted></object>")},
         ["1.jpg"], [[WHOLE]],
-        ["Not used of objects: part (1), polygon (1)", "objects that are marked as deleted: 1 (1.xml)"],
-    ),
+        ["Not used of objects: part (1), polygon (1)", "objects that are marked as deleted: 1 (1.xml)"]),
     "VOC with rotated boxes and polygons alone": (
         {"1.xml": _voc(objects="<object><robndbox><cx>3</cx></robndbox></object>"),
          "2.xml": _voc("2.jpg", "<object><polygon><x1>4</x1></polygon></object>")},
         ["1.jpg", "2.jpg"], [None, None],
         ["rotated boxes (`robndbox`), which are not read: 1 (1.xml, object 1)",
-         "polygons without a `bndbox`, which are not read: 1 (2.xml, object 1)"],
-    ),
+         "polygons without a `bndbox`, which are not read: 1 (2.xml, object 1)"]),
     "LabelMe with shapes that are not read": (
         {"1.json": _labelme(_shape("rectangle", (0, 0), (5, 5)), _shape("mask", (0, 0), (5, 5))),
          "2.json": _labelme(_shape("polygon", (0, 0), (5, 5)), name="2.jpg"),
          "3.json": _labelme(name="3.jpg", checked=True)},
         ["1.jpg", "2.jpg", "3.jpg"], [[("cat", 0, 0, 0.125, 0.25)], None, []],
         ["masks of LabelMe (`mask`), which are not read: 1 (1.json, shape 2)", "Not used of files: checked (1)",
-         "shapes that cannot be read: 1 (2.json, shape 1: a shape of the type 'polygon' with 2 points)"],
-    ),
+         "shapes that cannot be read: 1 (2.json, shape 1: a shape of the type 'polygon' with 2 points)"]),
     "VIA with a shape that is not read": (
         {"via.json": _via([_region({"name": "cube"}, name="cat")])}, ["1.jpg", "2.jpg"], [None, []],
-        ["regions that cannot be read: 1 (1.jpg, region 1: a shape of the type 'cube')"],
-    ),
+        ["regions that cannot be read: 1 (1.jpg, region 1: a shape of the type 'cube')"]),
 }  # fmt: skip
 
 
@@ -136,7 +127,6 @@ PIXELS = (40, 20)
 
 
 def _both(folder):
-    """The folders of two annotators."""
     return {name: folder / name for name in ("alice", "bob")}
 
 
