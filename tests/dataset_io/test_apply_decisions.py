@@ -325,26 +325,21 @@ def test_objects_whose_labels_or_decisions_were_edited_are_left_out(make_dataset
 
 
 @pytest.mark.long
-def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, monkeypatch):
+def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, before_each_write):
     dataset = _bob_is_right(make_dataset, 2)
-    written, ids = changing.swap, dataset.values("id")
-    edits = [lambda: edit(0, label="van")]
+    ids, edits = dataset.values("_id"), [(0, "label", "van")]
 
-    def edit(k, **values):
-        of_label = {f"alice.detections.0.{name}": value for name, value in values.items()}
-        dataset._sample_collection.update_one({"_id": bson.ObjectId(ids[k])}, {"$set": of_label})
+    def edit_first(writes):
+        for k, name, value in [edits.pop()] if edits else ():
+            change = {"$set": {f"alice.detections.0.{name}": value}}
+            dataset._sample_collection.update_one({"_id": ids[k]}, change)
 
-    def edit_first(*arguments):
-        if edits:
-            edits.pop()()
-        return written(*arguments)
-
-    monkeypatch.setattr(changing, "swap", edit_first)
+    before_each_write(edit_first)
     made = dataset_io.apply_decisions(dataset)
     assert (made.n_applied, made.n_changed, made.n_meanwhile) == (1, 1, 0)
     dataset.reload()
     assert [sample["alice"].detections[0].label for sample in dataset] == ["van", "bus"]
-    edits += [lambda k=k: edit(1, index=k) for k in range(9)]
+    edits += [(1, "index", k) for k in range(9)]
     assert dataset_io.undo_applied(dataset).n_meanwhile == 1
     edits.clear()
     assert dataset_io.undo_applied(dataset).n_objects == 1

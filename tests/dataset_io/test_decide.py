@@ -27,7 +27,6 @@ from annotator_agreement.dataset_io import (
     undo_applied,
     undo_decisions,
 )
-from annotator_agreement.dataset_io.units import changing
 
 GOLD = ["agreement_gold"]
 
@@ -367,15 +366,10 @@ def test_half_of_a_field_of_decisions_is_named_and_can_be_deleted(dataset, capsy
 
 
 @pytest.mark.long
-def test_the_field_is_deleted_while_somebody_decides(dataset, monkeypatch):
+def test_the_field_is_deleted_while_somebody_decides(dataset, before_each_write):
     decide(dataset, verdict="agreed")
-    before, written = stored(dataset), changing.swap
-
-    def delete_first(*arguments):
-        delete_decisions(fo.load_dataset(dataset.name))
-        return written(*arguments)
-
-    monkeypatch.setattr(changing, "swap", delete_first)
+    before = stored(dataset)
+    before_each_write(lambda writes: delete_decisions(fo.load_dataset(dataset.name)))
     refused("was deleted meanwhile; nothing was decided", decide, dataset, verdict="missed")
     assert stored(dataset)["samples"] != before["samples"]
     assert not {"agreement_gold", "agreement_gold_decisions"} & {*chain(*user_values(dataset, []))}

@@ -34,17 +34,6 @@ def dataset(lend):
     return lend(_made)
 
 
-def _read_back(path, **options):
-    """The dataset that FiftyOne makes of a COCO file and its images."""
-    folder = path.parent / "images"
-    folder.mkdir()
-    for image in json.loads(path.read_text())["images"]:
-        (folder / image["file_name"]).touch()
-    return fo.Dataset.from_dir(
-        dataset_type=fot.COCODetectionDataset, data_path=str(folder), labels_path=str(path), **options
-    )
-
-
 def _decided_documents(dataset):
     """The documents with decisions that are none for later."""
     documents = dataset._sample_collection.find({})
@@ -70,7 +59,12 @@ def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(datase
                                  if label["_id"] in decided_ids)
         for each in documents
     }  # fmt: skip
-    back = _read_back(Path(done.path))
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for image in json.loads((tmp_path / "gold.json").read_text())["images"]:
+        (folder / image["file_name"]).touch()
+    of_coco = {"dataset_type": fot.COCODetectionDataset, "data_path": str(folder), "labels_path": done.path}
+    back = fo.Dataset.from_dir(**of_coco)  # as FiftyOne reads it
     labels = dict(zip(*back.values(["filepath", "detections.detections"]), strict=True))
     back.delete()
     assert expected == {
