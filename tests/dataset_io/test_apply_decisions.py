@@ -165,14 +165,11 @@ def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(dataset):
 
 
 def test_one_annotator_some_changes_and_the_samples_of_a_view(dataset):
-    of_class = dataset_io.apply_decisions(
-        dataset, preview=True
-    ).annotators  # boxes stay as they were drawn unless asked
-    assert sum(each.n_geometry for each in of_class) == 0 < sum(each.n_class for each in of_class)
+    by_default = dataset_io.apply_decisions(dataset, preview=True).annotators
+    assert sum(each.n_geometry for each in by_default) == 0 < sum(each.n_class for each in by_default)
     before = {document["_id"]: document for document in documents_of(dataset)}
-    (bob,) = (
-        made := dataset_io.apply_decisions(dataset.limit(8), annotators="bob", changes=["class", "add"])
-    ).annotators
+    made = dataset_io.apply_decisions(dataset.limit(8), annotators="bob", changes=["class", "add"])
+    (bob,) = made.annotators
     assert (bob.name, bob.n_geometry, bob.n_deleted) == ("bob", 0, 0)
     assert bob.n_class > 0 < bob.n_added
     found = {document["_id"]: document for document in documents_of(dataset)}
