@@ -160,18 +160,6 @@ def labelled(lend):
     return lend(_labelled)
 
 
-def _pairs(dataset, name, of="gold"):
-    """The matched labels of an annotator and of a role, found by running the two alone."""
-    compute_quickly(dataset, [name, of], run_key="two", classes="ignore", overwrite=True)
-    dataset.reload()
-    found = []
-    for own, true in zip(dataset.values(name), dataset.values(of), strict=True):
-        if own is not None and true is not None:
-            by_unit = {label["two_id"]: label for label in own.detections}
-            found += [(by_unit[b["two_id"]], b) for b in true.detections if b["two_id"] in by_unit]
-    return found
-
-
 def _colour(label):
     return getattr(label, "colour", None)
 
@@ -182,7 +170,14 @@ def test_attributes_and_classes_are_those_of_scikit_learn_and_labels_say_what_is
     table = aa.load(labelled).labels()
     listed = table[table["reference"] == "wrong_attribute"]["annotator"].value_counts().to_dict()
     for entry in report.reference.annotators:
-        of_one = _pairs(labelled, entry.name)
+        # the matched labels of the annotator and the reference, found by running the two alone
+        compute_quickly(labelled, [entry.name, "gold"], run_key="two", classes="ignore", overwrite=True)
+        labelled.reload()
+        of_one = []
+        for own, true in zip(labelled.values(entry.name), labelled.values("gold"), strict=True):
+            if own is not None and true is not None:
+                by_unit = {label["two_id"]: label for label in own.detections}
+                of_one += [(by_unit[b["two_id"]], b) for b in true.detections if b["two_id"] in by_unit]
         assert len(of_one) == entry.n_matched > 30
         own, true = zip(*((a.label, b.label) for a, b in of_one), strict=True)
         assert entry.kappa == pytest.approx(cohen_kappa_score(own, true))

@@ -138,16 +138,6 @@ def test_a_folder_of_a_tool(imported, tmp_path):
             assert (line.removeprefix("no ") in said_by(summary)) == (not line.startswith("no ")), said_by(summary)
 
 
-def test_attributes_and_confidences_of_files_for_each_image(imported, tmp_path):
-    voc, yolo = _voc(objects=_object((4, 5, 14, 15), more=COLOR)), "0 0.5 0.5 1 1 0.75"
-    files_in(tmp_path, {"alice/1.xml": voc, "bob/1.txt": yolo})
-    dataset, summary = imported(_both(tmp_path), ["1.jpg", "2.jpg"], size=PIXELS)
-    assert summary.format == "Pascal VOC and YOLO"
-    (box,) = dataset.first().alice.detections
-    assert (box.color, box.difficult, box.truncated) == ("red", True, False)
-    assert dataset.first().bob.detections[0].confidence == 0.75
-
-
 def test_who_has_no_file_did_not_look_and_an_empty_file_is_an_empty_list(imported, tmp_path):
     files_in(tmp_path, {"alice/1.txt": "1 0.5 0.5 0.5 0.5", "alice/2.txt": "", "alice/3.txt": "",
                         "bob/1.txt": "0 0.25 0.5 0.5 1", "bob/2.txt": "", "classes.txt": "cat\ndog"})  # fmt: skip
@@ -405,11 +395,14 @@ def test_what_fiftyone_exports_is_read_with_its_importers_and_by_ours(imported, 
 
 
 def test_annotators_may_have_files_of_different_tools_and_a_folder_of_several_the_one_that_is_named(imported, tmp_path):
-    files_in(tmp_path, {"alice/1.xml": _voc(objects=_object((4, 5, 14, 15))), "alice/1.txt": "0 0.5 0.5 0.5 0.5",
-                        "bob/1.json": _labelme(_shape("rectangle", (4, 5), (14, 15)))})  # fmt: skip
+    voc, yolo = _voc(objects=_object((4, 5, 14, 15), more=COLOR)), "0 0.5 0.5 0.5 0.5 0.75"
+    labelme = _labelme(_shape("rectangle", (4, 5), (14, 15)))
+    files_in(tmp_path, {"alice/1.xml": voc, "alice/1.txt": yolo, "bob/1.json": labelme})
     dataset, alice = sized(["1.jpg"]), {"alice": tmp_path / "alice"}
     for format in ("voc", "yolo"):
         imported(alice, dataset, format=format, prefix=f"{format}_")
+    box, other = (dataset.first()[f"{format}_alice"].detections[0] for format in ("voc", "yolo"))
+    assert (box.color, box.difficult, box.truncated, other.confidence) == ("red", True, False, 0.75)
     assert boxes_of(dataset, "voc_alice") == [[WHOLE]]
     assert boxes_of(dataset, "yolo_alice") == [[("0", *DOG[1:])]]
     (tmp_path / "alice" / "1.txt").unlink()
