@@ -29,42 +29,32 @@ def dataset(lend):
     return lend(_made)
 
 
-def _expected(dataset):
-    """``(verdict, share of votes, mean IoU, unit, members)`` of every unit."""
-    found = []
-    for document in documents_of(dataset):
-        n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
-        for unit_id, members in units_of(document, LISTS).items():
-            facts = facts_of(members, n_assigned)
-            found.append((facts["verdict"], facts["votes"] / n_assigned, facts["mean_iou"], unit_id, members))
-    return found
-
-
 def _shown(patch):
     return {name: [label.id for label in patch[name].detections] for name in ANNOTATORS
             if patch[name] is not None and patch[name].detections}  # fmt: skip
 
 
-def test_every_disputed_unit_is_a_patch_with_its_own_labels_and_no_others(dataset):
-    disputed = [entry for entry in _expected(dataset) if entry[0] in DISPUTED]
-    view = agreement_patches(dataset)
-    assert len(view) == len(disputed) > 20
-    members = {unit_id: {name: [str(label["_id"])] for name, label in of.items()} for *_, unit_id, of in disputed}
-    for patch in view:
-        assert _shown(patch) == members.pop(patch.agreement_units.unit)
-    assert not members
+def _ids(members):
+    return {name: [str(label["_id"])] for name, label in members.items()}
 
 
-def test_the_worst_come_first_and_units_are_shown_by_verdict(dataset):
-    rank, every = {verdict: k for k, verdict in enumerate(DISPUTED)}, _expected(dataset)
-    disputed = [entry for entry in every if entry[0] in DISPUTED]
-    expected = sorted(disputed, key=lambda entry: (rank[entry[0]], entry[1], entry[2] or 0.0, entry[3]))
-    view = agreement_patches(dataset)
-    assert view.values("agreement_units.unit") == [entry[3] for entry in expected]
-    assert view.values("agreement_units.verdict")[0] == "class_conflict"
-    first = agreement_patches(dataset, max_units=7)
-    assert first.values("agreement_units.unit") == [entry[3] for entry in expected[:7]]
-    counted = Counter(entry[0] for entry in every)
+def test_every_disputed_unit_is_a_patch_with_its_own_labels_alone_the_worst_first_also_as_a_saved_view(dataset):
+    rank, every = {verdict: k for k, verdict in enumerate(DISPUTED)}, []
+    for document in documents_of(dataset):
+        n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
+        for unit_id, members in units_of(document, LISTS).items():
+            facts = facts_of(members, n_assigned)
+            every.append((facts["verdict"], facts["votes"] / n_assigned, facts["mean_iou"] or 0.0, unit_id, members))
+    disputed = sorted((each for each in every if each[0] in DISPUTED), key=lambda each: (rank[each[0]], *each[1:4]))
+    assert (len(disputed) > 20, disputed[0][0]) == (True, "class_conflict")
+    worst = agreement_patches(dataset, max_units=9)
+    dataset.save_view("worst", worst)
+    saved = fo.load_dataset(dataset.name).load_saved_view("worst")
+    again = fo.DatasetView._build(dataset, worst._serialize())
+    for view, n in ((agreement_patches(dataset), None), (worst, 9), (saved, 9), (again, 9)):
+        found = [(patch.agreement_units.unit, _shown(patch)) for patch in view]
+        assert found == [(unit_id, _ids(members)) for *_, unit_id, members in disputed[:n]]
+    counted = Counter(each[0] for each in every)
     for verdict in ("agreed", "missed", ["lone", "class_conflict"]):
         wanted = [verdict] if isinstance(verdict, str) else verdict
         found = agreement_patches(dataset, verdict=verdict).count_values("agreement_units.verdict")
@@ -76,50 +66,24 @@ def test_a_view_shows_the_units_of_its_samples(dataset):
     part = dataset.limit(5)
     view = agreement_patches(part)
     assert set(view.values("sample_id")) <= set(part.values("id"))
-    assert len(view) == sum(verdict in DISPUTED for verdict in part.values("agreement_units.detections.verdict",
-                                                                           unwind=True))  # fmt: skip
+    verdicts = part.values("agreement_units.detections.verdict", unwind=True)
+    assert len(view) == sum(verdict in DISPUTED for verdict in verdicts)
     hidden = agreement_patches(dataset.filter_labels("alice", fo.ViewField("label") == "cat", only_matches=False))
     assert len(hidden) == len(agreement_patches(dataset))
     assert set(hidden.distinct("alice.detections.label")) == {"cat"}
 
 
-@pytest.mark.long
-def test_the_view_can_be_saved_and_built_again_from_its_stages(dataset):
-    view = agreement_patches(dataset, max_units=9)
-    again = fo.DatasetView._build(dataset, view._serialize())
-    assert again.values("agreement_units.unit") == view.values("agreement_units.unit")
-    dataset.save_view("worst", view)
-    loaded = fo.load_dataset(dataset.name).load_saved_view("worst")
-    assert loaded.values("agreement_units.unit") == view.values("agreement_units.unit")
-    assert [_shown(patch) for patch in loaded] == [_shown(patch) for patch in view]
-
-
 def test_edits_and_tags_of_the_units_label_arrive_at_the_dataset(dataset):
-    n_units = dataset.count("agreement_units.detections")
-    view = agreement_patches(dataset)
+    n_units, view = dataset.count("agreement_units.detections"), agreement_patches(dataset)
     patch = view.first()
-    unit_id = patch.agreement_units.unit
     patch.agreement_units.label = "decided"
     patch.save()
     view.limit(1).tag_labels("settled", label_fields="agreement_units")
     dataset.reload()
     found = dataset.filter_labels("agreement_units", fo.ViewField("label") == "decided")
-    assert found.values("agreement_units.detections.unit") == [[unit_id]]
+    assert found.values("agreement_units.detections.unit") == [[patch.agreement_units.unit]]
     assert dataset.count_label_tags("agreement_units") == {"settled": 1}
     assert dataset.count("agreement_units.detections") == n_units
-
-
-def test_of_one_field_with_several_annotators_all_labels_of_a_unit_are_shown(make_dataset):
-    dataset = make_dataset({})
-    place, other = [0.1, 0.1, 0.4, 0.3], [0.6, 0.6, 0.2, 0.3]
-    drawn = [("ann", "cat", place), ("bea", "dog", place), ("eva", "cat", place), ("ann", "cat", other)]
-    labels = [fo.Detection(label=label, bounding_box=of, rater=name) for name, label, of in drawn]
-    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
-    compute_quickly(dataset, "labels", annotator_attribute="rater")
-    add_units(dataset)
-    patches = [patch.labels.detections for patch in agreement_patches(dataset)]
-    shown = [sorted((label.rater, label.label) for label in labels) for labels in patches]
-    assert shown == [[("ann", "cat"), ("bea", "dog"), ("eva", "cat")], [("ann", "cat")]]
 
 
 def test_polylines_and_keypoints_are_patches_too(make_dataset):
@@ -142,9 +106,8 @@ def test_units_of_temporal_detections_are_clips(make_videos):
     sample = dataset.first()
     spans = {"alice": [("run", [3, 20]), ("sit", [40, 60])], "bob": [("jump", [4, 23])], "carol": [("run", [3, 21])]}
     for name, of in spans.items():
-        sample[name] = fo.TemporalDetections(
-            detections=[fo.TemporalDetection(label=label, support=support) for label, support in of]
-        )
+        labels = [fo.TemporalDetection(label=label, support=support) for label, support in of]
+        sample[name] = fo.TemporalDetections(detections=labels)
     sample.save()
     compute_quickly(dataset, ANNOTATORS)
     add_units(dataset)
@@ -169,7 +132,7 @@ def test_units_of_frames_are_patches_of_frames(make_videos):
     for document in dataset._frame_collection.find({}):
         for unit_id, members in units_of(document, LISTS).items():
             if facts_of(members, 3)["verdict"] in DISPUTED:
-                expected[unit_id] = {name: [str(label["_id"])] for name, label in members.items()}
+                expected[unit_id] = _ids(members)
     view = agreement_patches(dataset)
     assert {patch.agreement_units.unit: _shown(patch) for patch in view} == expected
     patch = view.first()
@@ -179,7 +142,7 @@ def test_units_of_frames_are_patches_of_frames(make_videos):
     assert dataset.count_values("frames.agreement_units.detections.label")["decided"] == 1
 
 
-def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
+def test_units_must_be_made_first_and_arguments_that_cannot_be_used_are_refused(make_dataset):
     dataset = make_dataset()
     compute_quickly(dataset, ANNOTATORS)
     before = stored(dataset)
@@ -187,26 +150,19 @@ def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
     assert stored(dataset) == before
     add_units(dataset)
     run.Run(dataset, "agreement").update(derived_fields={"_units": {"status": "running"}})
-    message = "must be complete, got the status 'running'; write them again"
-    refused(message, agreement_patches, dataset)
+    refused("must be complete, got the status 'running'; write them again", agreement_patches, dataset)
     add_units(dataset)
     assert len(agreement_patches(dataset)) == 3
     message = "The view must have the field `agreement_units`"
     refused(message, agreement_patches, dataset.exclude_fields("agreement_units"))
-
-
-UNUSABLE = [
-    ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*, got 'wrong'"),
-    ({"verdict": []}, r"`verdict` must be a verdict, or a list of them, got \[\]"),
-    ({"verdict": 3}, "`verdict` must be a verdict, or a list of them, got 3"),
-    ({"max_units": 0}, "`max_units` must be None or at least 1, got 0"),
-    ({"max_units": True}, "`max_units` must be None or at least 1, got True"),
-    ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
-]
-
-
-def test_unusable_arguments_are_refused_and_nothing_disputed_is_an_empty_view(dataset, make_dataset):
-    for options, message in UNUSABLE:
+    for options, message in (
+        ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*, got 'wrong'"),
+        ({"verdict": []}, r"`verdict` must be a verdict, or a list of them, got \[\]"),
+        ({"verdict": 3}, "`verdict` must be a verdict, or a list of them, got 3"),
+        ({"max_units": 0}, "`max_units` must be None or at least 1, got 0"),
+        ({"max_units": True}, "`max_units` must be None or at least 1, got True"),
+        ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+    ):
         refused(message, agreement_patches, dataset, **options)
     alike = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
     compute_quickly(alike)

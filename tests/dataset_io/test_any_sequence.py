@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -28,11 +26,12 @@ class Adjudication(RuleBasedStateMachine):
 
     def __init__(self, make_dataset, kind):
         super().__init__()
-        self._make, self.kind, self.history = functools.partial(_adjudicated, make_dataset, kind), kind, []
+        self._make, self.kind, self.history = make_dataset, kind, []
 
     @initialize()
     def begin(self):
-        self.dataset = self._make()
+        is_boxes = self.kind == "boxes"
+        self.dataset = self._make(random_annotators(4, seed=4)) if is_boxes else said_dataset(self._make, self.kind, 4)
         self.run = compute(self.dataset, ANNOTATORS, resamples=0, overwrite=True)
         self.labels = self._state()[0]
 
@@ -95,12 +94,6 @@ class Adjudication(RuleBasedStateMachine):
     def teardown(self):
         while self.history:
             self.take_back()
-
-
-def _adjudicated(make_dataset, kind):
-    if kind == "boxes":
-        return make_dataset(random_annotators(4, seed=4))
-    return said_dataset(make_dataset, kind, 4)
 
 
 def _right(label):

@@ -6,22 +6,16 @@ import math
 from itertools import combinations
 
 import fiftyone as fo
+import numpy as np
 import pytest
 
 from tests.dataset_io.app_state import EVERYTHING, sidebar_groups
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, run_on
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import names
+from annotator_agreement import dataset_io, names
 from annotator_agreement.agreement.families import FAMILIES
-from annotator_agreement.dataset_io import (
-    add_units,
-    configure_agreement_app,
-    delete_agreement,
-    rename_agreement,
-    resolve_units,
-)
 from annotator_agreement.dataset_io.app import AppSettings, annotator_colors, app_settings_of, color_names
 from annotator_agreement.dataset_io.app import settings as app_settings
 from annotator_agreement.dataset_io.record import open_run_labels, run
@@ -33,12 +27,6 @@ def _made(make_dataset):
     return make_dataset(random_annotators(4))
 
 
-def _made_with_a_run(make_dataset):
-    dataset = _made(make_dataset)
-    compute_quickly(dataset)
-    return dataset
-
-
 @pytest.fixture
 def dataset(lend):
     return lend(_made)
@@ -46,8 +34,7 @@ def dataset(lend):
 
 @pytest.fixture
 def computed(lend):
-    """The dataset with a run."""
-    return lend(_made_with_a_run)
+    return lend(run_on(4))
 
 
 def _without_run(dataset):
@@ -62,37 +49,27 @@ def _settings(dataset):
     return sidebar_groups(dataset), dataset.list_indexes(), scheme and (scheme.color_by, scheme.opacity, scheme.fields)
 
 
-# ---- undoing ----
-
-
 @pytest.mark.long
-def test_every_setting_is_undone_with_the_run_also_where_it_was_made_twice(dataset):
+def test_every_setting_is_undone_with_the_run_and_where_it_is_not_asked_for_any_more(dataset):
     before = stored(dataset)
     for setting in (*({name: value} for name, value in EVERYTHING.items()), EVERYTHING):
         compute_quickly(dataset)
         computed = _without_run(dataset)
-        configure_agreement_app(dataset, **setting)
+        dataset_io.configure_agreement_app(dataset, **setting)
         once = _settings(dataset)
         assert _without_run(dataset) != computed
         assert app_settings_of(dataset, "agreement") == AppSettings(**setting)
-        configure_agreement_app(dataset, **setting)
+        dataset_io.configure_agreement_app(dataset, **setting)
         assert _settings(dataset) == once
-        delete_agreement(dataset)
+        for fewer in ({"sidebar": True}, {}):
+            dataset_io.configure_agreement_app(dataset, **fewer)
+            assert dataset.app_config.color_scheme is None
+            assert "agreement_score" not in dataset.list_indexes()
+            assert app_settings_of(dataset, "agreement") == AppSettings(**fewer)
+        assert _without_run(dataset) == computed
+        dataset_io.configure_agreement_app(dataset, **setting)
+        dataset_io.delete_agreement(dataset)
         assert stored(dataset) == before, setting
-
-
-@pytest.mark.long
-def test_settings_that_are_not_asked_for_any_more_are_undone(computed):
-    before = _without_run(computed)
-    configure_agreement_app(computed, **EVERYTHING)
-    configure_agreement_app(computed, sidebar=True)
-    assert computed.app_config.color_scheme is None
-    assert "agreement" in sidebar_groups(computed)
-    assert "agreement_score" not in computed.list_indexes()
-    assert app_settings_of(computed, "agreement") == AppSettings(sidebar=True)
-    configure_agreement_app(computed)
-    assert _without_run(computed) == before
-    assert app_settings_of(computed, "agreement") == AppSettings()
 
 
 @pytest.mark.long
@@ -110,8 +87,8 @@ def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(data
         with monkeypatch.context() as patch:
             patch.setattr(app_settings, step, die)
             with pytest.raises(Died):
-                configure_agreement_app(dataset, **EVERYTHING)
-        delete_agreement(dataset)
+                dataset_io.configure_agreement_app(dataset, **EVERYTHING)
+        dataset_io.delete_agreement(dataset)
         assert stored(dataset) == before, step
 
 
@@ -119,14 +96,14 @@ def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(data
 def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     before = stored(dataset)
     compute_quickly(dataset)
-    configure_agreement_app(dataset, **{**EVERYTHING, "color_by": "id"})
-    rename_agreement(dataset, "agreement", "renamed")
+    dataset_io.configure_agreement_app(dataset, **{**EVERYTHING, "color_by": "id"})
+    dataset_io.rename_agreement(dataset, "agreement", "renamed")
     assert "agreement" not in sidebar_groups(dataset)
     assert sidebar_groups(dataset)["renamed"][0] == "renamed_score"
     assert "renamed_score" in dataset.list_indexes()
     assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"renamed_id"}
     assert app_settings_of(dataset, "renamed") == AppSettings(True, True, "id")
-    delete_agreement(dataset, "renamed")
+    dataset_io.delete_agreement(dataset, "renamed")
     assert stored(dataset) == before
 
 
@@ -134,33 +111,35 @@ def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
 def test_a_run_that_fiftyone_deleted_leaves_its_own_settings_but_not_those_of_the_user(dataset):
     before = stored(dataset)
     compute_quickly(dataset)
-    add_units(dataset)
-    configure_agreement_app(dataset, **EVERYTHING)
+    dataset_io.add_units(dataset)
+    dataset_io.configure_agreement_app(dataset, **EVERYTHING)
     dataset.delete_run("agreement")
-    delete_agreement(dataset)
+    dataset_io.delete_agreement(dataset)
     assert stored(dataset) == before
-    compute_quickly(dataset)
     dataset.add_sample_field("weather", fo.StringField)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
-    mine = fo.SidebarGroupDocument(name="agreement", paths=["weather"])
-    dataset.app_config.sidebar_groups = [*groups, mine]
-    entry = {"path": "bob", "fieldColor": "#ff00ff"}
-    dataset.app_config.color_scheme = fo.ColorScheme(opacity=0.5, fields=[entry])
+    groups.append(fo.SidebarGroupDocument(name="agreement", paths=["weather"], expanded=False))
+    groups[3].paths.remove("weather")
+    dataset.app_config.sidebar_groups = groups
+    dataset.app_config.color_scheme = fo.ColorScheme(opacity=0.5, fields=[{"path": "bob", "fieldColor": "#ff00ff"}])
     dataset.save()
-    configure_agreement_app(dataset, sidebar=True, color_by="id")
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert sidebar_groups(dataset)["agreement"] == ["weather"]
-    assert "agreement (2)" not in sidebar_groups(dataset)
-    scheme = dataset.app_config.color_scheme
-    assert (scheme.opacity, scheme.color_by, scheme.fields) == (0.5, None, [entry])
+    before = stored(dataset)
+    for by_fiftyone in (False, True):
+        compute_quickly(dataset)
+        dataset_io.configure_agreement_app(dataset, sidebar=True, color_by="id")
+        groups = sidebar_groups(dataset)
+        assert (groups["agreement (2)"], groups["agreement"]) == (FIELDS, ["weather"])
+        if by_fiftyone:
+            dataset.delete_run("agreement")
+        dataset_io.delete_agreement(dataset)
+        assert stored(dataset) == before, by_fiftyone
 
 
 @pytest.mark.parametrize("edited", ["a text", {"runs": "a text"}, {"runs": [{"run_key": "agreement"}, "a text"]}])
 def test_a_run_is_deleted_whatever_somebody_wrote_into_the_settings(computed, edited):
     computed.app_config.plugins[names.RUN_METHOD] = edited
     computed.save()
-    delete_agreement(computed)
+    dataset_io.delete_agreement(computed)
     assert not computed.has_run("agreement")
 
 
@@ -174,68 +153,50 @@ def test_the_settings_of_two_runs_are_undone_in_any_order_and_the_users_scheme_c
     before = stored(dataset)
     for key, color_by in (("first", "verdict"), ("second", "id")):
         compute_quickly(dataset, run_key=key)
-        configure_agreement_app(dataset, key, sidebar=True, color_by=color_by)
+        dataset_io.configure_agreement_app(dataset, key, sidebar=True, color_by=color_by)
     scheme = dataset.app_config.color_scheme
     assert (scheme.color_by, scheme.opacity) == ("value", 0.5)
     assert next(entry for entry in scheme.fields if entry["path"] == "bob")["fieldColor"] == "#ff00ff"
     if order[0] == "first":
         dataset.delete_run("first")  # takes no settings of the other along
-    delete_agreement(dataset, order[0])
+    dataset_io.delete_agreement(dataset, order[0])
     scheme = dataset.app_config.color_scheme
     assert scheme.color_by == "value"
     other = {"first": "second_id", "second": "first"}[order[0]]
     assert {entry["colorByAttribute"] for entry in scheme.fields} == {other}
     assert order[1] in sidebar_groups(dataset)
     assert order[0] not in sidebar_groups(dataset)
-    delete_agreement(dataset, order[1])
+    dataset_io.delete_agreement(dataset, order[1])
     assert stored(dataset) == before
-
-
-# ---- the sidebar and indexes ----
 
 
 @pytest.mark.long
 def test_the_fields_of_a_run_have_a_group_of_their_own_and_later_ones_join_it(dataset):
     before = stored(dataset)
     compute_quickly(dataset)
-    add_units(dataset)
+    dataset_io.add_units(dataset)
     assert "agreement" not in sidebar_groups(dataset), "nobody asked for a group"
-    configure_agreement_app(dataset, sidebar=True)
-    resolve_units(dataset)
-    add_units(dataset, overwrite=True)
+    dataset_io.configure_agreement_app(dataset, sidebar=True)
+    dataset_io.resolve_units(dataset)
+    dataset_io.add_units(dataset, overwrite=True)
     groups = sidebar_groups(dataset)
     assert list(groups) == ["tags", "metadata", "labels", "agreement", "primitives"]
     assert groups["agreement"] == [*FIELDS, "agreement_units", "agreement_consensus"]
     assert groups["labels"] == ANNOTATORS
     assert groups["primitives"] == ["id", "filepath", "created_at", "last_modified_at"]
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
-    dataset.add_sample_field("weather", fo.StringField)
-    groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
-    groups.append(fo.SidebarGroupDocument(name="agreement", paths=["weather"], expanded=False))
-    groups[3].paths.remove("weather")
-    dataset.app_config.sidebar_groups = groups
-    dataset.save()
-    before = stored(dataset)
-    compute_quickly(dataset)
-    configure_agreement_app(dataset, sidebar=True)
-    assert sidebar_groups(dataset)["agreement (2)"] == FIELDS
-    assert sidebar_groups(dataset)["agreement"] == ["weather"]
-    delete_agreement(dataset)
+    dataset_io.delete_agreement(dataset)
     assert stored(dataset) == before
 
 
 def test_what_the_user_changes_meanwhile_stays(computed):
     computed.add_sample_field("weather", fo.StringField)
-    configure_agreement_app(computed, sidebar=True, color_by="verdict")
-    ours, primitives = (
-        next(group for group in computed.app_config.sidebar_groups if group.name == name)
-        for name in ("agreement", "primitives")
-    )
+    dataset_io.configure_agreement_app(computed, sidebar=True, color_by="verdict")
+    colors = [{"value": verdict, "color": color} for verdict, color in names.VERDICT_COLORS.items()]
+    entry = {"colorByAttribute": "agreement", "valueColors": colors}
+    assert computed.app_config.color_scheme.fields == [{"path": name, **entry} for name in ANNOTATORS]
+    assert computed.app_config.color_scheme.color_by == "value"
+    groups = {group.name: group for group in computed.app_config.sidebar_groups}
+    ours, primitives = groups["agreement"], groups["primitives"]
     ours.paths.append("weather")
     primitives.paths.remove("weather")
     primitives.expanded = False
@@ -245,7 +206,7 @@ def test_what_the_user_changes_meanwhile_stays(computed):
     scheme.fields[1] = {"path": "bob", "colorByAttribute": "label"}
     scheme.color_by, scheme.opacity = "field", 0.7
     computed.save()
-    delete_agreement(computed)
+    dataset_io.delete_agreement(computed)
     groups = {group.name: (list(group.paths), group.expanded) for group in computed.app_config.sidebar_groups}
     assert groups["agreement"] == (["weather"], None)
     assert groups["primitives"] == (["id", "filepath", "created_at", "last_modified_at"], False)
@@ -263,65 +224,42 @@ def test_fields_go_back_to_where_they_stood(computed):
     computed.app_config.sidebar_groups = groups
     computed.save()
     before = _without_run(computed)
-    configure_agreement_app(computed, sidebar=True)
+    dataset_io.configure_agreement_app(computed, sidebar=True)
     assert sidebar_groups(computed)["mine"] == []
-    configure_agreement_app(computed, sidebar=False)
+    dataset_io.configure_agreement_app(computed, sidebar=False)
     assert _without_run(computed) == before
     # fields that come later do not make the default groups the user's
     computed.app_config.sidebar_groups = None
     computed.save()
-    configure_agreement_app(computed, sidebar=True)
+    dataset_io.configure_agreement_app(computed, sidebar=True)
     computed.add_sample_field("weather", fo.StringField)
-    delete_agreement(computed)
+    dataset_io.delete_agreement(computed)
     assert computed.app_config.sidebar_groups is None
 
 
 def test_fields_of_samples_get_indexes_but_for_those_that_have_one(computed):
     computed.create_index("agreement_alpha")
     before = _without_run(computed)
-    configure_agreement_app(computed, indexes=True)
+    dataset_io.configure_agreement_app(computed, indexes=True)
     assert set(FIELDS) <= set(computed.list_indexes())
     computed.drop_index("agreement_iou")
-    configure_agreement_app(computed)
+    dataset_io.configure_agreement_app(computed)
     assert _without_run(computed) == before
 
 
-# ---- colours ----
-
-
 @pytest.mark.parametrize("colors", [names.VERDICT_COLORS, names.ANNOTATOR_COLORS], ids=["verdicts", "annotators"])
-def test_colours_are_told_apart(colors):
+def test_colours_are_told_apart_also_without_one_kind_of_cone(colors):
     assert set(names.VERDICT_COLORS) == {verdict for family in FAMILIES.values() for verdict in family.verdicts}
-    colors = list(colors.values())
-    assert len(set(colors)) == len(colors)
-    # as people without one kind of cone see them (Vienot, Brettel and Mollon, 1999), in linear RGB
-    seen = {
-        "nobody lacks any": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-        "no long cones": ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)),
-        "no middle cones": ((0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)),
-    }
-    for who, matrix in seen.items():
-        for a, b in combinations([_seen(color, matrix) for color in colors], 2):
-            assert math.dist(a, b) > 0.12, (who, a, b)
-
-
-def _seen(color, matrix):
-    """A colour in sRGB (0-1) as it is seen."""
-    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    mixed = [max(0.0, min(1.0, sum(m * c for m, c in zip(row, linear, strict=True)))) for row in matrix]
-    return [12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in mixed]
-
-
-def test_labels_are_coloured_by_verdict_or_unit(computed):
-    colors = [{"value": verdict, "color": color} for verdict, color in names.VERDICT_COLORS.items()]
-    for color_by, entry in (
-        ("verdict", {"colorByAttribute": "agreement", "valueColors": colors}),
-        ("id", {"colorByAttribute": "agreement_id"}),
+    channels = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in colors.values()]
+    linear = np.array([[c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in own] for own in channels])
+    for matrix in (  # Vienot, Brettel and Mollon (1999), in linear RGB: nobody lacks any, no long, no middle cones
+        np.eye(3),
+        [(0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)],
+        [(0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)],
     ):
-        configure_agreement_app(computed, color_by=color_by)
-        scheme = computed.app_config.color_scheme
-        assert (scheme.color_by, scheme.fields) == ("value", [{"path": name, **entry} for name in ANNOTATORS])
+        mixed = np.clip(linear @ np.transpose(matrix), 0, 1)
+        seen = np.where(mixed <= 0.0031308, 12.92 * mixed, 1.055 * mixed ** (1 / 2.4) - 0.055)
+        assert min(math.dist(a, b) for a, b in combinations(seen, 2)) > 0.12
 
 
 def test_annotators_in_one_field_have_colours_and_these_have_names(make_dataset):
@@ -329,13 +267,13 @@ def test_annotators_in_one_field_have_colours_and_these_have_names(make_dataset)
     dataset.set_values("labels.detections.rater", [["ann", "bea"]], dynamic=True)
     compute_quickly(dataset, "labels", annotator_attribute="rater")
     assert color_names(open_run_labels(dataset, "agreement")) == {}
-    configure_agreement_app(dataset, color_by="annotator")
+    dataset_io.configure_agreement_app(dataset, color_by="annotator")
     (orange, blue, *_), values = names.ANNOTATOR_COLORS, list(names.ANNOTATOR_COLORS.values())
     colors = [{"value": "ann", "color": values[0]}, {"value": "bea", "color": values[1]}]
     expected = {"path": "labels", "colorByAttribute": "rater", "valueColors": colors}
     assert dataset.app_config.color_scheme.fields == [expected]
     assert color_names(open_run_labels(dataset, "agreement")) == {"ann": orange, "bea": blue}
-    delete_agreement(dataset)
+    dataset_io.delete_agreement(dataset)
     assert dataset.app_config.color_scheme is None
 
 
@@ -344,24 +282,24 @@ def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(compu
     computed.app_config.color_scheme = fo.ColorScheme(color_by="value", opacity=0.5, fields=[mine])
     computed.save()
     before = computed.app_config.color_scheme.to_dict()
-    configure_agreement_app(computed, color_by="annotator")
+    dataset_io.configure_agreement_app(computed, color_by="annotator")
     scheme, colors = computed.app_config.color_scheme, list(names.ANNOTATOR_COLORS.values())
     assert (scheme.color_by, scheme.opacity) == ("field", 0.5)
     expected = {"alice": colors[0], "bob": "#ff00ff", "carol": colors[2]}
     assert {each["path"]: each["fieldColor"] for each in scheme.fields} == expected
     assert annotator_colors(open_run_labels(computed, "agreement")) == expected
     assert color_names(open_run_labels(computed, "agreement")) == {}
-    configure_agreement_app(computed, color_by="id")
-    configure_agreement_app(computed, color_by="annotator")
-    delete_agreement(computed)
+    dataset_io.configure_agreement_app(computed, color_by="id")
+    dataset_io.configure_agreement_app(computed, color_by="annotator")
+    dataset_io.delete_agreement(computed)
     assert computed.app_config.color_scheme.to_dict() == before
     fields = [f"rater_{k}" for k in range(len(names.ANNOTATOR_COLORS) + 1)]  # of more than there are, FiftyOne chooses
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.2, 0.4))]] for name in fields})
     for used, has_colours in ((fields[:-1], True), (fields, False)):
         compute_quickly(dataset, used, overwrite=True)
-        configure_agreement_app(dataset, color_by="annotator")
+        dataset_io.configure_agreement_app(dataset, color_by="annotator")
         assert (dataset.app_config.color_scheme is not None) == has_colours
-        configure_agreement_app(dataset)
+        dataset_io.configure_agreement_app(dataset)
 
 
 def test_what_is_not_usable_is_named(computed, make_dataset):
@@ -372,12 +310,12 @@ def test_what_is_not_usable_is_named(computed, make_dataset):
         ({"color_by": "label"}, "`color_by` must be one of annotator, verdict, id, None, got 'label'"),
         ({"run_key": "other"}, "`run_key` must be an agreement run of .*, got 'other'"),
     ):
-        refused(message, configure_agreement_app, computed, **options)
+        refused(message, dataset_io.configure_agreement_app, computed, **options)
     assert stored(computed) == before
     masks = masked_dataset(make_dataset, random_masks(3, ["a", "b"]))
     compute_quickly(masks, ["a", "b"])
     message = "`color_by` must be an attribute that the run writes on labels, got 'id'"
-    refused(message, configure_agreement_app, masks, color_by="id")
+    refused(message, dataset_io.configure_agreement_app, masks, color_by="id")
     run.Run(computed, "agreement").update(status=run.RUNNING)
     message = "must be completed, got the status 'running'"
-    refused(message, configure_agreement_app, computed, sidebar=True)
+    refused(message, dataset_io.configure_agreement_app, computed, sidebar=True)

@@ -8,16 +8,10 @@ import fiftyone as fo
 import pytest
 
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
-from tests.datasets import detections, random_annotators
+from tests.datasets import detections, grouped_dataset, random_annotators
 
-from annotator_agreement.dataset_io import (
-    add_units,
-    changed_since,
-    configure_agreement_app,
-    delete_agreement,
-    load_agreement,
-    rename_agreement,
-)
+from annotator_agreement import dataset_io
+from annotator_agreement.dataset_io import add_units, changed_since, configure_agreement_app, delete_agreement
 from annotator_agreement.dataset_io.record import Run
 
 BOXES = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
@@ -33,12 +27,15 @@ def _edit(dataset, *positions):
     dataset.set_values("alice", {ids[position]: detections(BOXES) for position in positions}, key_field="id")
 
 
-def _earlier(dataset, seconds=60):
-    """Let the dataset be as if everything so far had happened before."""
-    for collection in (dataset._sample_collection, dataset._frame_collection):
-        if collection is not None:
-            before = {"$dateSubtract": {"startDate": "$last_modified_at", "unit": "second", "amount": seconds}}
-            collection.update_many({}, [{"$set": {"last_modified_at": before}}])
+def _earlier(dataset):
+    """Let the dataset be as if everything so far had happened a minute before."""
+    before = {"$dateSubtract": {"startDate": "$last_modified_at", "unit": "second", "amount": 60}}
+    dataset._sample_collection.update_many({}, [{"$set": {"last_modified_at": before}}])
+
+
+def _set_stamp(dataset, position, stamp):
+    one = {"_id": dataset.values("_id")[position]}
+    dataset._sample_collection.update_one(one, {"$set": {"last_modified_at": stamp}})
 
 
 @pytest.mark.long
@@ -63,20 +60,21 @@ def test_edited_added_and_deleted_samples_are_counted_once(dataset):
 def test_nothing_that_we_write_counts_and_it_hides_no_change(dataset):
     _earlier(dataset)
     compute_quickly(dataset)
+    late = datetime.now(timezone.utc) - timedelta(seconds=5)
     _edit(dataset, 2)
     compute_quickly(dataset, run_key="second")
     assert (changed_since(dataset), changed_since(dataset, "second")) == (1, 0)
-    _edit(dataset, 5)
+    _set_stamp(dataset, 5, late)  # edited by a machine whose clock is slow
     for write in (
         lambda: add_units(dataset),
         lambda: configure_agreement_app(dataset, sidebar=True),
         lambda: configure_agreement_app(dataset),
         lambda: delete_agreement(dataset, "second"),
-        lambda: rename_agreement(dataset, "agreement", "other"),
+        lambda: dataset_io.rename_agreement(dataset, "agreement", "other"),
     ):
         write()
         assert changed_since(dataset, "agreement" if Run(dataset, "agreement").exists else "other") == 2
-    assert load_agreement(dataset, "other").samples.n_changed() == 2
+    assert dataset_io.load_agreement(dataset, "other").samples.n_changed() == 2
 
 
 def test_edits_during_a_run_after_their_sample_was_written_count(dataset, before_each_write, monkeypatch):
@@ -97,16 +95,6 @@ def test_edits_during_a_run_after_their_sample_was_written_count(dataset, before
     assert 1 <= changed_since(dataset) <= 2
     _edit(dataset, 0, 11)
     assert changed_since(dataset) == 2
-
-
-def test_an_edit_by_a_machine_whose_clock_is_slow_counts(dataset):
-    _earlier(dataset)
-    compute_quickly(dataset)
-    late = datetime.now(timezone.utc) - timedelta(seconds=5)
-    dataset._sample_collection.update_one({}, {"$set": {"last_modified_at": late}})
-    assert changed_since(dataset) == 1
-    add_units(dataset)
-    assert changed_since(dataset) == 1
 
 
 def test_of_a_view_those_count_that_were_compared_or_are_in_it_now(dataset):
@@ -137,7 +125,7 @@ def test_of_runs_on_frames_the_videos_count(make_videos):
         sample.frames[number]["bob"] = detections([])
         sample.save()
     assert changed_since(dataset) == 1
-    assert load_agreement(dataset).samples.n_changed() == 1
+    assert dataset_io.load_agreement(dataset).samples.n_changed() == 1
     dataset.delete_frames(dataset[dataset.values("id")[1]].frames[2].id)
     assert changed_since(dataset) == 2
     dataset.delete_samples(dataset.values("id")[-1:])
@@ -145,13 +133,9 @@ def test_of_runs_on_frames_the_videos_count(make_videos):
 
 
 def test_all_slices_of_groups_count(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_group_field("group", default="left")
-    for k in range(4):
-        group = fo.Group()
-        for name in ("left", "right"):
-            boxes = {annotator: detections(BOXES) for annotator in ANNOTATORS}
-            dataset.add_sample(fo.Sample(f"/images/{name}{k}.jpg", group=group.element(name), **boxes))
+    slices = {side: [fo.Sample(f"/images/{side}{k}.jpg", **{name: detections(BOXES) for name in ANNOTATORS})
+                     for k in range(4)] for side in ("left", "right")}  # fmt: skip
+    dataset = grouped_dataset(make_dataset, slices)
     compute_quickly(dataset)
     assert changed_since(dataset) == 0
     right = next(iter(dataset.select_group_slices("right")))
@@ -165,27 +149,21 @@ def test_samples_imported_just_before_a_run_are_told_from_those_edited_at_the_sa
     compute_quickly(dataset)
     stamp = dataset.values("last_modified_at")[3]
     # an edit within the ten seconds by which clocks may differ, on a sample that the run read with a later stamp
-    _set_stamp(dataset, 3, stamp - timedelta(milliseconds=1))
-    assert changed_since(dataset) == 1
-    _set_stamp(dataset, 3, stamp)
-    assert changed_since(dataset) == 0
-
-
-def _set_stamp(dataset, position, stamp):
-    one = {"_id": dataset.values("_id")[position]}
-    dataset._sample_collection.update_one(one, {"$set": {"last_modified_at": stamp}})
+    for earlier, n in ((1, 1), (0, 0)):
+        _set_stamp(dataset, 3, stamp - timedelta(milliseconds=earlier))
+        assert changed_since(dataset) == n
 
 
 def test_the_printed_report_says_it_when_it_is_printed_and_of_clones_it_is_not_known(dataset, capsys):
     report = compute_quickly(dataset)
     clone = dataset.clone()
     assert changed_since(clone) is None
-    assert load_agreement(clone).samples.n_changed() is None
+    assert dataset_io.load_agreement(clone).samples.n_changed() is None
     clone.delete()
     report.print_report()
     assert "since this run" not in capsys.readouterr().out
     _edit(dataset, 1)
-    for shown in (report, load_agreement(dataset)):
+    for shown in (report, dataset_io.load_agreement(dataset)):
         shown.print_report()
         assert "\n1 sample saved or deleted since this run" in capsys.readouterr().out
     delete_agreement(dataset)

@@ -28,8 +28,6 @@ CASES = [
 
 @pytest.fixture
 def run_of(make_dataset):
-    """A run on labels of annotators, by field."""
-
     def make(labels, **options):
         annotators = sorted(labels.keys() - {options.get("reference"), *options.get("models", ())})
         return aa.compute(make_dataset(labels), annotators, **{"resamples": 0, **options})
@@ -84,12 +82,11 @@ def _of_three(make_dataset):
 
 @pytest.fixture
 def run(lend):
-    """The run on what three annotators drew."""
     return aa.load(lend(_of_three))
 
 
 def test_it_shows_itself_in_a_sentence_with_its_interval_as_text_as_html_and_as_tables(run) -> None:
-    found, text = run.convergence(resamples=200), io.StringIO()
+    found, text = run.convergence(resamples=60), io.StringIO()
     interval = found.intervals["map"]
     assert interval.low < found.map < interval.high
     shown = f"reach mAP {found.map:.2f} [{interval.low:.2f}, {interval.high:.2f}] against each other"
@@ -121,28 +118,30 @@ NAMES = ("alice", "bob", "carol", "gold", "yolo")
 def _in_one_field(dataset) -> None:
     """Predictions with a confidence; all labels in one field, too, with who was asked."""
     rng = np.random.default_rng(3)
-    for sample in dataset:
-        asked = [name for name in NAMES if sample[name] is not None]
+    for sample in dataset.iter_samples(autosave=True):
+        sample["asked"] = asked = [name for name in NAMES if sample[name] is not None]
         for each in sample.yolo.detections if "yolo" in asked else ():
             each.confidence = float(rng.random())
         copies = [(each.copy(), name) for name in asked for each in sample[name].detections]
         for each, name in copies:
             each["rater"] = name
         sample["labels"] = fo.Detections(detections=[each for each, _ in copies])
-        sample["asked"] = asked
         sample["metadata"] = fo.ImageMetadata(width=640, height=480)
-        sample.save()
 
 
-@pytest.mark.parametrize(
-    "roles", [{"reference": "gold", "models": ["yolo"]}, {"annotators": ["alice", "bob", "carol"]}]
-)
+OF_VALUES = {"annotator_attribute": "rater", "run_key": "other", "resamples": 0}
+
+
+ROLES = [{"reference": "gold", "models": ["yolo"]}, {"annotators": ["alice", "bob", "carol"]}]
+
+
+@pytest.mark.parametrize("roles", ROLES)
 @pytest.mark.long
 def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run_of, roles) -> None:
     of_fields = run_of(random_annotators(20, NAMES), reference="gold", models=["yolo"], resamples=20)
     _in_one_field(of_fields.dataset)
-    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 20, **roles}
-    of_values = aa.compute(of_fields.dataset, "labels", run_key="other", **options)
+    options = {**OF_VALUES, "assigned_field": "asked", "resamples": 20, **roles}
+    of_values = aa.compute(of_fields.dataset, "labels", **options)
     expected, found = (each.convergence(model="yolo").to_dict() for each in (of_fields, of_values))
     assert expected.pop("run_key") != found.pop("run_key")
     assert found == expected
@@ -153,26 +152,18 @@ def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run
 
 
 @pytest.mark.long
-def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label(run_of) -> None:
+def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label_and_others_are_refused(run_of) -> None:
     labels = {"alice": [[CAT], [CAT]], "bob": [[CAT], [CAT]], "carol": [[CAT], []]}
     run = run_of({**labels, "gold": [[], []], "yolo": [[CAT], []]}, reference="gold", models=["yolo"])
     _in_one_field(run.dataset)
-    options = {"annotator_attribute": "rater", "run_key": "other", "resamples": 0, "models": ["yolo"]}
-    pairs = aa.compute(run.dataset, "labels", **options).convergence(model="yolo").model.pairs
+    of_values = aa.compute(run.dataset, "labels", **OF_VALUES, models=["yolo"])
+    pairs = of_values.convergence(model="yolo").model.pairs
     assert {pair.reference: pair.map for pair in pairs} == {"alice": 1.0, "bob": 1.0, "carol": 1.0}
+    said = "or a value of 'rater', got 'yola'; did you mean 'yolo'.*; such values are yolo$"
+    refused(said, of_values.convergence, model="yola")
     run.dataset.set_values("yolo", [detections([CAT]), None])
     run.dataset.set_values("yolo.detections.confidence", [[0.5], None])
     assert [pair.map for pair in run.convergence(model="yolo").model.pairs] == [1.0] * 3
-
-
-@pytest.mark.long
-def test_what_is_no_value_of_the_attribute_and_no_field_is_refused(run_of) -> None:
-    run = run_of(random_annotators(6, NAMES))
-    _in_one_field(run.dataset)
-    options = {"annotator_attribute": "rater", "run_key": "other", "resamples": 0, "models": ["yolo"]}
-    of_values = aa.compute(run.dataset, "labels", **options)
-    said = "or a value of 'rater', got 'yola'; did you mean 'yolo'.*; such values are yolo$"
-    refused(said, of_values.convergence, model="yola")
     run.dataset.delete_sample_field("alice")  # a value, but of an annotator
     refused("got 'alice'", of_values.convergence, model="alice")
 

@@ -18,7 +18,6 @@ CROWD = {"iscrowd": 1}
 
 
 def _region(**attributes):
-    """A region of 20 x 10 pixels from (4, 2) on."""
     return box(4, 2, 20, 10, **attributes)
 
 
@@ -46,13 +45,10 @@ def test_values_of_the_attribute_are_read_as_people_mean_them_and_it_can_be_anot
 
 
 @pytest.mark.long
-def test_regions_of_samples_that_are_not_rated_have_no_verdict_and_annotators_of_an_attribute_may_draw_them(
-    make_dataset,
-):
+def test_regions_of_samples_that_are_not_rated_have_no_verdict_and_people_in_one_field_may_draw_them(make_dataset):
     region = _region(**CROWD)
-    dataset = shapes_dataset(
-        make_dataset, {"alice": None, "bob": [region.copy()]}, {"alice": [box(6, 4, 3, 3)], "bob": [region]}
-    )
+    samples = {"alice": None, "bob": [region.copy()]}, {"alice": [box(6, 4, 3, 3)], "bob": [region]}
+    dataset = shapes_dataset(make_dataset, *samples)
     before = stored(dataset)
     report = compute_quickly(dataset, PAIR)
     assert (dataset.values("bob.detections.agreement"), report.n_rated) == ([[None], ["crowd"]], 1)
@@ -67,19 +63,11 @@ def test_regions_of_samples_that_are_not_rated_have_no_verdict_and_annotators_of
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
 def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
-    """Without them, everything that is reported is the same."""
     rng = np.random.default_rng(12)
     # the right half has crowd regions of bob and carol with objects of alice, the left half objects of all
-    samples = [
-        {
-            field: [
-                box(x, y, *rng.integers(3, 6, 2).tolist(), str(rng.choice(["cat", "dog"])))
-                for x, y in rng.integers(0, (14, 14), (int(rng.integers(1, 4)), 2)).tolist()
-            ]
-            for field in TRIO
-        }
-        for _ in range(6)
-    ]
+    samples = [{field: [box(x, y, *rng.integers(3, 6, 2).tolist(), str(rng.choice(["cat", "dog"])))
+                        for x, y in rng.integers(0, (14, 14), (int(rng.integers(1, 4)), 2)).tolist()]
+                for field in TRIO} for _ in range(6)]  # fmt: skip
     plain = shapes_dataset(make_dataset, *samples)
     right = {"alice": lambda: box(26, 3, 4, 4), **dict.fromkeys(TRIO[1:], lambda: box(22, 1, 15, 15, **CROWD))}
     extra = [{name: [*(label.copy() for label in sample[name]), right[name]()] for name in TRIO} for sample in samples]
@@ -98,7 +86,6 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
 
 
 def _lies_in(label, region):
-    """Intersection over the smaller area of two boxes."""
     (x, y, w, h), (left, top, width, height) = label.bounding_box, region.bounding_box
     shared = max(min(x + w, left + width) - max(x, left), 0) * max(min(y + h, top + height) - max(y, top), 0)
     return shared / min(w * h, width * height)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.quick_runs import compute_quickly, run_on
 from tests.datasets import EXAMPLE
 
 from annotator_agreement.dataset_io import decide, delete_decisions, list_decisions, record_own_labels, undo_decisions
@@ -20,41 +20,27 @@ OF_USER = {
 }
 
 
-def _made(make_dataset):
-    dataset = make_dataset(EXAMPLE)
-    compute_quickly(dataset)
-    return dataset
-
-
 @pytest.fixture
 def dataset(lend):
-    return lend(_made)
+    return lend(run_on())
 
 
 def unit_of(dataset, verdict):
-    """Id of the sample and match id of an object with a verdict."""
-    for sample in dataset.iter_samples():
-        for label in sample["bob"].detections if sample["bob"] else ():
-            if label.agreement == verdict:
-                return sample.id, label.agreement_id
-    raise AssertionError(verdict)
+    drawn = ((sample.id, label) for sample in dataset if sample["bob"] for label in sample["bob"].detections)
+    return next((sample_id, label.agreement_id) for sample_id, label in drawn if label.agreement == verdict)
 
 
-def edit(dataset, verdict="class_conflict", **options):
-    """Edit an object, as the panel does."""
-    labels = open_run_labels(dataset, "agreement")
+def edit(dataset, **options):
     options = {"by": "mia", "class_names": ["dog", "cat"], **options}
-    return edit_object(labels, GOLD, *unit_of(dataset, verdict), **options)
+    return edit_object(open_run_labels(dataset, "agreement"), GOLD, *unit_of(dataset, "class_conflict"), **options)
 
 
 def set_up(dataset):
-    """The user has set up labels and a field to be edited."""
     dataset.set_label_schemas(OF_USER)
     dataset.activate_label_schemas(["filepath", "alice"])
 
 
 def app_state(dataset):
-    """What the App offers to edit."""
     dataset.reload()
     return dataset.label_schemas, dataset.active_label_schemas, dict(dataset.app_config.plugins)
 
@@ -75,7 +61,6 @@ def test_the_field_of_decisions_can_be_edited_the_annotators_fields_are_shown_an
     edit(dataset)  # somebody else
     end_editing(dataset)
     assert app_state(dataset) == before
-
     (patch,) = found.view
     assert (patch.id, patch.sample_id) == (found.shown_id, found.sample_id)
     assert not patch.has_field("alice")  # the App would not offer the label of the patch beside others
@@ -130,7 +115,6 @@ def test_a_label_that_was_edited_is_as_it_was_written_after_undo(dataset):
 
 @pytest.fixture
 def of_two(make_dataset):
-    """An object that two annotators call differently."""
     dataset = make_dataset({name: EXAMPLE[name][1:2] for name in ("alice", "bob")})
     compute_quickly(dataset, ["alice", "bob"])
     return dataset

@@ -48,9 +48,8 @@ def _box(draw):
 def _masked(draw):
     left, top = draw(st.integers(0, WIDTH - 1)), draw(st.integers(0, HEIGHT - 1))
     width, height = draw(st.integers(1, WIDTH - left)), draw(st.integers(1, HEIGHT - top))
-    mask = np.random.default_rng(draw(st.integers(0, 99))).random((height, width)) < draw(
-        st.sampled_from([0.1, 0.5, 1])
-    )
+    share, rng = draw(st.sampled_from([0.1, 0.5, 1])), np.random.default_rng(draw(st.integers(0, 99)))
+    mask = rng.random((height, width)) < share
     mask[0, :] = mask[-1, :] = mask[:, 0] = mask[:, -1] = True  # the box is that of the pixels
     box = [left / WIDTH, top / HEIGHT, width / WIDTH, height / HEIGHT]
     return fo.Detection(label=draw(_classes), bounding_box=box, mask=mask, **draw(_attributes))
@@ -59,10 +58,8 @@ def _masked(draw):
 @st.composite
 def _polygon(draw):
     rings = draw(st.lists(st.lists(_point, min_size=3, max_size=5), min_size=1, max_size=3))
-    rings = [
-        [((k + x) / len(rings), y) for x, y in ring] for k, ring in enumerate(rings)
-    ]  # none covers another in part
-    return fo.Polyline(label=draw(_classes), points=rings, closed=True, filled=True, **draw(_attributes))
+    apart = [[((k + x) / len(rings), y) for x, y in ring] for k, ring in enumerate(rings)]
+    return fo.Polyline(label=draw(_classes), points=apart, closed=True, filled=True, **draw(_attributes))
 
 
 @st.composite
@@ -72,19 +69,18 @@ def _pose(draw):
     return fo.Keypoint(label=draw(_classes), points=points, **draw(_attributes))
 
 
-KINDS = {"boxes": (fo.Detections, "detections", _box()), "masks": (fo.Detections, "detections", _masked()),
-         "polygons": (fo.Polylines, "polylines", _polygon()),
-         "keypoints": (fo.Keypoints, "keypoints", _pose())}  # fmt: skip
+KINDS = {"boxes": (fo.Detections, _box()), "masks": (fo.Detections, _masked()),
+         "polygons": (fo.Polylines, _polygon()), "keypoints": (fo.Keypoints, _pose())}  # fmt: skip
 
 
 def _values(kind):
     """What three annotators have on three images: not assigned, nothing drawn, or labels."""
-    stored, name, label = KINDS[kind]
-    of_image = st.none() | st.lists(label, max_size=2).map(lambda labels: stored(**{name: labels}))
-    return st.lists(st.tuples(*[of_image] * 3), min_size=3, max_size=3)
+    stored, label = KINDS[kind]
+    lists = st.lists(label, max_size=2).map(lambda labels: stored(**{stored._LABEL_LIST_FIELD: labels}))
+    return st.lists(st.tuples(*[st.none() | lists] * 3), min_size=3, max_size=3)
 
 
-def _made(rows, **fields):
+def _made(rows):
     dataset = sized(IMAGES, size=(WIDTH, HEIGHT))
     for k, name in enumerate(NAMES):
         values = [row[k] for row in rows]
@@ -133,9 +129,8 @@ def _lists(dataset, field):
 @pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
 # without shrinking, which would make hundreds of datasets
-@settings(
-    max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
-)
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True,
+          phases=[Phase.generate])  # fmt: skip
 @given(data=st.data())
 def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, format, data):
     dataset = _made(data.draw(_values(kind)))
@@ -278,13 +273,10 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
     area = fo.Polyline(label="lake", points=[[(0.1, 0.1), (0.9, 0.9), (0.1, 0.9)]], closed=True, tags=["sure"])
     dataset = _made([(fo.Polylines(polylines=[line, area]), fo.Polylines(), None)] * 3)
     summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "x.json")
-    assert summary.left_out == (
-        "open lines, which COCO does not have: 3 (/images/1.jpg, /images/a/2.jpg, /images/b/2.jpg)",
-    )
+    said = "open lines, which COCO does not have: 3 (/images/1.jpg, /images/a/2.jpg, /images/b/2.jpg)"
+    assert summary.left_out == (said,)
     assert [line.partition(": ")[0] for line in summary.changed] == [
-        "labels with another `filled`, or without",
-        "labels with another `tags`, or without",
-    ]
+        f"labels with another `{name}`, or without" for name in ("filled", "tags")]  # fmt: skip
     counts = [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators]
     assert counts == [("ann", 3, 0), ("bob", 3, 3)]
     assert "Not the same when imported again" in str(summary)
@@ -298,11 +290,8 @@ def test_one_field_with_an_attribute(tmp_path):
     box = fo.Detection(label="cat", bounding_box=[0.1, 0.2, 0.3, 0.4])
     dataset = _made([(fo.Detections(detections=[box]), fo.Detections(), None), (None,) * 3, (None,) * 3])
     join_fields(dataset, ["ann", "bob"], "both")
-    dataset.set_values("both.detections.annotator", [["ann"], None, None])
-    summary = export_annotations(
-        dataset, "both", tmp_path / "x.json", annotator_attribute="annotator", assigned_field="both_assigned"
-    )
-    copy = _again(dataset, summary)
+    options = {"annotator_attribute": "annotator", "assigned_field": "both_assigned"}
+    copy = _again(dataset, export_annotations(dataset, "both", tmp_path / "x.json", **options))
     assert copy.values("both_assigned") == [["ann", "bob"], None, None]
     assert _lists(copy, "both") == _lists(dataset, "both")
 

@@ -34,17 +34,6 @@ def dataset(lend):
     return lend(_made)
 
 
-def _read_back(path, **options):
-    """The dataset that FiftyOne makes of a COCO file and its images."""
-    folder = path.parent / "images"
-    folder.mkdir()
-    for image in json.loads(path.read_text())["images"]:
-        (folder / image["file_name"]).touch()
-    return fo.Dataset.from_dir(
-        dataset_type=fot.COCODetectionDataset, data_path=str(folder), labels_path=str(path), **options
-    )
-
-
 def _decided_documents(dataset):
     """The documents with decisions that are none for later."""
     documents = dataset._sample_collection.find({})
@@ -65,22 +54,23 @@ def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(datase
     documents = _decided_documents(dataset)
     decided_ids = {one["gold_id"] for each in documents for one in each["agreement_gold_decisions"]}
     expected = {
-        each["filepath"]: sorted(
-            (label["label"], *np.round(label["bounding_box"], 6).tolist())
-            for label in (each.get("agreement_gold") or {}).get("detections", [])
-            if label["_id"] in decided_ids
-        )
+        each["filepath"]: sorted((label["label"], *np.round(label["bounding_box"], 6).tolist())
+                                 for label in (each.get("agreement_gold") or {}).get("detections", [])
+                                 if label["_id"] in decided_ids)
         for each in documents
-    }
-    back = _read_back(Path(done.path))
+    }  # fmt: skip
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for image in json.loads((tmp_path / "gold.json").read_text())["images"]:
+        (folder / image["file_name"]).touch()
+    of_coco = {"dataset_type": fot.COCODetectionDataset, "data_path": str(folder), "labels_path": done.path}
+    back = fo.Dataset.from_dir(**of_coco)  # as FiftyOne reads it
     labels = dict(zip(*back.values(["filepath", "detections.detections"]), strict=True))
     back.delete()
-    assert {
-        f"/images/{Path(path).name}": sorted(
-            (one.label, *np.round(one.bounding_box, 6).tolist()) for one in found or []
-        )
-        for path, found in labels.items()
-    } == expected
+    assert expected == {
+        f"/images/{Path(path).name}": sorted((one.label, *np.round(one.bounding_box, 6).tolist()) for one in of or [])
+        for path, of in labels.items()
+    }
     n_labels = sum(map(len, expected.values()))
     n_empty = list(expected.values()).count([])
     assert (done.n_labels, done.n_images, done.n_empty, done.n_of) == (n_labels, len(expected), n_empty, 30)
@@ -92,34 +82,24 @@ def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(datase
     assert repr(done).startswith(f"<{told}; left out")
 
 
-def test_a_view_is_exported_alone_and_a_file_is_not_replaced_unasked(dataset, tmp_path):
+def test_a_view_is_exported_alone_a_file_is_not_replaced_unasked_and_images_of_one_name_stay_apart(dataset, tmp_path):
     path = tmp_path / "gold.json"
-    done = export_decided(dataset.limit(3), path)
-    assert done.n_of == 3
-    assert {each["file_name"] for each in json.loads(path.read_text())["images"]} <= {"0.jpg", "1.jpg", "2.jpg"}
+
+    def exported():
+        return {f"/images/{each['file_name']}" for each in json.loads(path.read_text())["images"]}
+
+    assert export_decided(dataset.limit(3), path).n_of == 3
+    assert exported() <= {"/images/0.jpg", "/images/1.jpg", "/images/2.jpg"}
+    dataset.set_values("filepath", [f"/images/{k % 2}/{k // 2}.jpg" for k in range(len(dataset))])
     refused("say overwrite=True", export_decided, dataset, path)
-    assert export_decided(dataset, path, overwrite=True).n_images > 3
+    assert export_decided(dataset, path, overwrite=True).n_images > 5
+    assert exported() == {each["filepath"] for each in _decided_documents(dataset)}
     assert [each.name for each in tmp_path.iterdir()] == ["gold.json"]
 
 
-def test_images_of_the_same_name_in_several_folders_stay_apart(dataset, tmp_path):
-    dataset.set_values("filepath", [f"/images/{k % 2}/{k // 2}.jpg" for k in range(len(dataset))])
-    path = tmp_path / "gold.json"
-    done = export_decided(dataset, path)
-    assert {f"/images/{each['file_name']}" for each in json.loads(path.read_text())["images"]} == {
-        each["filepath"] for each in _decided_documents(dataset)
-    }
-    assert done.n_images > 5
-
-
-@pytest.mark.parametrize(("kind", "dataset_type"), [
-    ("labels", fot.FiftyOneImageClassificationDataset),
-    ("texts", fot.FiftyOneImageClassificationDataset),
-    ("tags", fot.FiftyOneImageClassificationDataset),
-    ("numbers", fot.CSVDataset),
-])  # fmt: skip
+@pytest.mark.parametrize("kind", ["labels", "texts", "tags", "numbers"])
 @pytest.mark.few(2)
-def test_what_was_said_of_images_comes_back(make_dataset, tmp_path, kind, dataset_type):
+def test_what_was_said_of_images_is_in_the_file(make_dataset, tmp_path, kind):
     dataset = said_dataset(make_dataset, kind)
     decide(dataset.limit(10), min_votes=2)
     decide(dataset.skip(20), choice="none", all=True)

@@ -6,10 +6,8 @@ import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region, written
+from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region
 
-from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import import_annotations
 from annotator_agreement.dataset_io.annotation_files import written_fields
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
@@ -22,18 +20,10 @@ def batch(boxes, raters=("ann", "bob"), **more):
     """A COCO file with boxes, ``{image: {rater: [class, …]}}``; everybody looked at its images."""
     images = [{"file_name": name, "rater_list": [rater for rater in raters if rater in of_raters]}
               for name, of_raters in boxes.items()]  # fmt: skip
-    entries = [
-        {**BOX, "image_id": k, "rater_id": rater, "category_id": {"cat": 1, "dog": 2}[name], **more}
-        for k, of_raters in enumerate(boxes.values())
-        for rater, names in of_raters.items()
-        for name in names
-    ]
+    entries = [{**BOX, "image_id": k, "rater_id": rater, "category_id": {"cat": 1, "dog": 2}[name], **more}
+               for k, of_raters in enumerate(boxes.values())
+               for rater, names in of_raters.items() for name in names]  # fmt: skip
     return coco(images, entries)
-
-
-def file_of(folder, boxes, **options):
-    """The path of such a file."""
-    return written(folder / "c.json", batch(boxes, **options))
 
 
 def classes(dataset, field):
@@ -53,30 +43,27 @@ def dataset(imported):
     return imported(FIRST, NAMES)[0]
 
 
-def test_a_second_batch_adds_labels_on_other_images(dataset, imported):
+def test_a_second_batch_adds_labels_and_replaces_those_of_its_images_or_all_only_if_asked_for(dataset, imported):
     _, preview = imported(batch(OTHER_IMAGES), dataset, preview=True)
     counts = [(c.field, c.n_labels, c.n_labels_kept, c.n_images_kept) for c in preview.changes]
-    assert counts == [("ann", 2, 3, 2), ("bob", 1, 1, 2)]
-    assert preview.lost == ""
+    assert (counts, preview.lost) == ([("ann", 2, 3, 2), ("bob", 1, 1, 2)], "")
     assert "3 labels on 2 images" in str(preview)
     imported(batch(OTHER_IMAGES), dataset)
     assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["dog", "dog"], None]
     assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]
     assert len(set(dataset.values(F("ann.detections.id"), unwind=True))) == 5
 
-
-def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_others_stay(dataset, imported):
     dataset.add_sample_field("ann_being_imported", fo.StringField)  # of the user, though it looks like ours
     dataset.set_values("ann_being_imported", ["mine"] * 4)
     fields = set(dataset.get_field_schema(flat=True))
     raw = list(dataset._sample_collection.find({"filepath": "/images/3.jpg"}))
-    imported.refuses(r"got 'ann' \(1 labels on 1 images\); say overwrite=True", SECOND, dataset)
+    imported.refuses(r"got 'ann' \(3 labels on 2 images\), 'bob' \(1 labels.*; say overwrite=True", SECOND, dataset)
     of_bob = batch({"0.jpg": {"bob": ["dog"]}})
     imported.refuses(r"got 'bob' \(0 labels on 1 images\); say overwrite=True", of_bob, dataset)  # somebody looked
     _, preview = imported(SECOND, dataset, overwrite=True, preview=True)
-    assert preview.lost == "1 label on images of the file will be replaced; this cannot be undone"
+    assert preview.lost == "4 labels on images of the file will be replaced; this cannot be undone"
     assert [(c.n_images_replaced, c.n_labels_replaced, c.n_images_kept, c.n_labels_kept)
-            for c in preview.changes] == [(1, 1, 1, 2), (0, 0, 2, 1)]  # fmt: skip
+            for c in preview.changes] == [(2, 3, 1, 2), (1, 1, 2, 1)]  # fmt: skip
     imported(SECOND, dataset, overwrite=True)
     assert classes(dataset, "ann") == [["cat", "cat"], ["dog"], ["dog", "dog"], None]
     assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]  # bob did not look at 1.jpg in the second file
@@ -84,14 +71,10 @@ def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_other
     assert dataset.values("ann_being_imported") == ["mine"] * 4
     assert set(dataset.get_field_schema(flat=True)) == fields
 
-
-def test_the_rest_is_removed_only_if_asked_for_and_is_counted(dataset, imported):
     imported.refuses("`remove_others` must come with overwrite=True", SECOND, dataset, remove_others=True)
     _, summary = imported(SECOND, dataset, overwrite=True, remove_others=True)
-    assert summary.lost == (
-        "1 label on images of the file were replaced and 3 other labels were removed; this cannot be undone"
-    )
-    assert summary.lost in str(summary)
+    said = "4 labels on images of the file were replaced and 3 other labels were removed; this cannot be undone"
+    assert (summary.lost, said in str(summary)) == (said, True)
     assert classes(dataset, "ann") == [None, ["dog"], ["dog", "dog"], None]
     assert classes(dataset, "bob") == [None, None, ["dog"], None]
 
@@ -131,45 +114,41 @@ def while_it_writes(monkeypatch):
 
 
 def drawn(label, **more):
-    """A box that somebody draws."""
     return fo.Detections(detections=[fo.Detection(label=label, bounding_box=[0, 0, 0.5, 0.5], **more)])
 
 
 BOTH = {"0.jpg": {"ann": ["cat", "cat"], "bob": ["cat"]}, "1.jpg": {"ann": ["cat"]}, "2.jpg": {"ann": ["cat"]}}
 
 
-def test_labels_that_somebody_saves_while_an_import_writes_stay_and_are_said(tmp_path, while_it_writes):
+def test_labels_that_somebody_saves_while_an_import_writes_stay_and_are_said(imported, while_it_writes):
     def save(dataset):
         first, second, third = dataset.limit(3)
         first["ann"], second["ann"], third["bob"] = drawn("dog"), fo.Detections(), drawn("dog")
         for sample in (first, second, third):
             sample.save()
 
-    dataset = dataset_of(NAMES)
     while_it_writes(save)
-    summary = import_annotations(dataset, file_of(tmp_path, BOTH))
+    dataset, summary = imported(batch(BOTH), NAMES)
     assert classes(dataset, "ann") == [["dog"], [], ["cat"], None]
     assert classes(dataset, "bob") == [["cat"], None, ["dog"], None]
-    assert summary.left_out == (
-        "images of an annotator on which labels were saved while the import wrote (these stay; "
-        "overwrite=True replaces them): 2 (ann on 0.jpg, ann on 1.jpg)",
-    )
+    (line,) = summary.left_out
+    assert line.startswith("images of an annotator on which labels were saved while the import wrote (these stay; ove")
+    assert line.endswith("overwrite=True replaces them): 2 (ann on 0.jpg, ann on 1.jpg)")
     assert not any(name.startswith("agreement_import") for row in dataset._sample_collection.find() for name in row)
-    again = import_annotations(dataset, file_of(tmp_path, BOTH), overwrite=True)
+    _, again = imported(batch(BOTH), dataset, overwrite=True)
     assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["cat"], None]
     assert again.left_out == ()
 
 
-def test_in_one_field_for_all_labels_of_the_same_annotator_stay_and_of_others_come(tmp_path, while_it_writes):
+def test_in_one_field_for_all_labels_of_the_same_annotator_stay_and_of_others_come(imported, while_it_writes):
     def save(dataset):
         first, second = dataset.limit(2)
         first["all"], second["all"] = drawn("dog", annotator="ann"), drawn("dog", annotator="eve")
         first.save()
         second.save()
 
-    dataset = dataset_of(NAMES)
     while_it_writes(save)
-    summary = import_annotations(dataset, file_of(tmp_path, BOTH), into="attribute", field="all")
+    dataset, summary = imported(batch(BOTH), NAMES, into="attribute", field="all")
     assert classes(dataset, "all") == [["dog", "cat"], ["dog", "cat"], ["cat"], None]
     assert dataset.values("all.detections.annotator") == [["ann", "bob"], ["eve", "ann"], ["ann"], None]
     assert dataset.values("all_assigned")[:2] == [["ann", "bob"], ["ann"]]
@@ -177,15 +156,14 @@ def test_in_one_field_for_all_labels_of_the_same_annotator_stay_and_of_others_co
     assert line.endswith("overwrite=True replaces them): 1 (all on 0.jpg)")
 
 
-def test_labels_whose_annotator_is_a_number_are_those_of_the_annotator_of_that_name(tmp_path):
+def test_labels_whose_annotator_is_a_number_are_those_of_the_annotator_of_that_name(imported):
     dataset = dataset_of(NAMES)
     labels = [drawn("cat", annotator=number).detections[0] for number in (1, 2, True)]
     dataset.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     dataset.set_values("all", [fo.Detections(detections=labels)] + [None] * 3)
-    path, options = file_of(tmp_path, {"0.jpg": {"1": ["dog"]}}, raters=["1"]), {"into": "attribute", "field": "all"}
-    with pytest.raises(AgreementInputError, match=r"got 'all' \(1 labels on 1 images\); say overwrite=True"):
-        import_annotations(dataset, path, **options)
-    (change,) = import_annotations(dataset, path, **options, overwrite=True).changes
+    content, options = batch({"0.jpg": {"1": ["dog"]}}, raters=["1"]), {"into": "attribute", "field": "all"}
+    imported.refuses(r"got 'all' \(1 labels on 1 images\); say overwrite=True", content, dataset, **options)
+    (change,) = imported(content, dataset, **options, overwrite=True)[1].changes
     assert (change.n_labels_replaced, change.n_labels_kept) == (1, 2)
     assert [label["annotator"] for label in dataset.first()["all"].detections] == [2, True, "1"]
 
@@ -199,19 +177,19 @@ def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(impor
     assert dataset.values("ann_weather.label") == [None, "rain", "rain", None]
 
 
+WHOLE = {"label_types": "polylines", "overwrite": True, "remove_others": True}
+
+
 def test_a_field_of_another_type_is_replaced_only_as_a_whole(dataset, imported):
     content, lines = batch({"2.jpg": {"ann": ["cat"]}}), {"label_types": "polylines"}
     for options in (lines, {**lines, "overwrite": True}):
         imported.refuses(r"'ann' must be of the type .* got Detections.* remove", content, dataset, **options)
-    imported(content, dataset, **lines, overwrite=True, remove_others=True)
+    imported(content, dataset, **WHOLE)
     dataset.reload()
     assert [value and len(value.polylines) for value in dataset.values("ann")] == [None, None, 1, None]
 
 
-def test_an_import_stopped_before_it_declares_another_type_is_mended_by_the_next_one(tmp_path, monkeypatch):
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, written(tmp_path / "c.json", FIRST))
-    path = file_of(tmp_path, {"2.jpg": {"ann": ["cat"], "bob": ["cat"]}})
+def test_an_import_stopped_before_it_declares_another_type_is_mended_by_the_next_one(dataset, imported, monkeypatch):
     redeclare = written_fields.redeclare
 
     def stopped(dataset, fields):
@@ -222,23 +200,20 @@ def test_an_import_stopped_before_it_declares_another_type_is_mended_by_the_next
     with monkeypatch.context() as patch:
         patch.setattr(written_fields, "redeclare", stopped)  # also when it wants to clean up: it is as if killed
         with pytest.raises(KeyboardInterrupt):
-            import_annotations(dataset, path, label_types="polylines", overwrite=True, remove_others=True)
-    import_annotations(dataset, file_of(tmp_path, {"0.jpg": {"eve": ["cat"]}}, raters=["eve"]))
+            imported(batch({"2.jpg": {"ann": ["cat"], "bob": ["cat"]}}), dataset, **WHOLE)
+    imported(batch({"0.jpg": {"eve": ["cat"]}}, raters=["eve"]), dataset)
     assert {dataset.get_field(name).document_type for name in ("ann", "bob")} == {fo.Polylines}
     assert [sample.ann and len(sample.ann.polylines) for sample in dataset] == [None, None, 1, None]
     assert not any(name.startswith("agreement_import") for name in dataset.get_field_schema())
 
 
-def test_an_import_stopped_before_it_moves_labels_of_another_type_leaves_the_type(tmp_path, while_it_writes):
+def test_an_import_stopped_before_it_moves_labels_of_another_type_leaves_the_type(dataset, imported, while_it_writes):
     def stop(dataset):
         raise KeyboardInterrupt
 
-    dataset = dataset_of(NAMES)
-    import_annotations(dataset, written(tmp_path / "c.json", FIRST))
     while_it_writes(stop)
-    options = {"label_types": "polylines", "overwrite": True, "remove_others": True}
     with pytest.raises(KeyboardInterrupt):
-        import_annotations(dataset, written(tmp_path / "c.json", SECOND), **options)
+        imported(SECOND, dataset, **WHOLE)
     assert dataset.get_field("ann").document_type is fo.Detections
     assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], None, None]
 

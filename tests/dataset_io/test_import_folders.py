@@ -79,18 +79,15 @@ FOLDERS = {
     "YOLO of LabelImg: classes.txt among the labels, Windows line ends": (
         {"classes.txt": "cat\r\ndog\r\n", "1.txt": b"1 0.500000 0.500000 0.500000 0.500000\r\n", "2.txt": b"",
          "3.txt": "\ufeff\n0 0.1 0.2 0.2 0.4 0.75\n"},
-        ["1.jpg", "2.png", "3.jpg", "4.jpg"], [[DOG], [], [("cat", 0, 0, 0.2, 0.4)], None], [],
-    ),
+        ["1.jpg", "2.png", "3.jpg", "4.jpg"], [[DOG], [], [("cat", 0, 0, 0.2, 0.4)], None], []),
     "YOLO of CVAT: obj.names, and lists beside the labels": (
         {"obj.names": "cat\ndog\n", "obj.data": "classes = 2\nnames = data/obj.names\n", "obj_train_data/2.txt": "",
          "train.txt": "data/obj_train_data/cam/1.jpg\n", "obj_train_data/cam/1.txt": "1 0.5 0.5 0.5 0.5"},
-        ["cam/1.jpg", "2.jpg"], [[DOG], []], [],
-    ),
+        ["cam/1.jpg", "2.jpg"], [[DOG], []], []),
     "YOLO of Label Studio: notes.json": (
         {"notes.json": {"categories": [{"id": 0, "name": "cat"}]}, "classes.txt": "cat\ndog",
          "labels/1.txt": "1 0.5 0.5 0.5 0.5"},
-        ["cam/1.jpg", "2.jpg"], [[DOG], None], [],
-    ),
+        ["cam/1.jpg", "2.jpg"], [[DOG], None], []),
     "YOLO without names": ({"1.txt": "3 0.5 0.5 0.5 0.5"}, ["1.jpg"], [[("3", *DOG[1:])]],
                            ["Classes are called by their numbers"]),
     "names in another Unicode form": ({unicodedata.normalize("NFD", "größe.txt"): "0 0.5 0.5 0.5 0.5"},
@@ -98,37 +95,31 @@ FOLDERS = {
     "VOC anywhere below, with lists beside": (
         {"Annotations/deep/1.xml": _voc(objects=_object((4, 5, 14, 15))), "2.xml": _voc("2.jpg"),
          "ImageSets/Main/train.txt": "1\n2\n", "labelmap.txt": "# label:color_rgb:parts:actions\ncat:128,0,0::\n"},
-        ["1.jpg", "2.jpg", "3.jpg"], [[WHOLE], [], None], ["no which are not read", "no Not used"],
-    ),
+        ["1.jpg", "2.jpg", "3.jpg"], [[WHOLE], [], None], ["no which are not read", "no Not used"]),
     "VOC of CVAT, with decimals and attributes": (
         {"1.xml": "\ufeff" + _voc(objects=_object((4.0, 5.0, 14.0, 15.0), more=COLOR), size=(0, 0))},
-        ["1.jpg"], [[WHOLE]], ["no which are not read", "no Not used"],
-    ),
+        ["1.jpg"], [[WHOLE]], ["no which are not read", "no Not used"]),
     "VOC with parts, polygons and deleted objects": (
         {"1.xml": _voc(objects=_object((4, 5, 14, 15), more=PART + "<polygon><x1>4</x1></polygon>")
                        + "<object><deleted>1</deleted></object>")},
         ["1.jpg"], [[WHOLE]],
-        ["Not used of objects: part (1), polygon (1)", "objects that are marked as deleted: 1 (1.xml)"],
-    ),
+        ["Not used of objects: part (1), polygon (1)", "objects that are marked as deleted: 1 (1.xml)"]),
     "VOC with rotated boxes and polygons alone": (
         {"1.xml": _voc(objects="<object><robndbox><cx>3</cx></robndbox></object>"),
          "2.xml": _voc("2.jpg", "<object><polygon><x1>4</x1></polygon></object>")},
         ["1.jpg", "2.jpg"], [None, None],
         ["rotated boxes (`robndbox`), which are not read: 1 (1.xml, object 1)",
-         "polygons without a `bndbox`, which are not read: 1 (2.xml, object 1)"],
-    ),
+         "polygons without a `bndbox`, which are not read: 1 (2.xml, object 1)"]),
     "LabelMe with shapes that are not read": (
         {"1.json": _labelme(_shape("rectangle", (0, 0), (5, 5)), _shape("mask", (0, 0), (5, 5))),
          "2.json": _labelme(_shape("polygon", (0, 0), (5, 5)), name="2.jpg"),
          "3.json": _labelme(name="3.jpg", checked=True)},
         ["1.jpg", "2.jpg", "3.jpg"], [[("cat", 0, 0, 0.125, 0.25)], None, []],
         ["masks of LabelMe (`mask`), which are not read: 1 (1.json, shape 2)", "Not used of files: checked (1)",
-         "shapes that cannot be read: 1 (2.json, shape 1: a shape of the type 'polygon' with 2 points)"],
-    ),
+         "shapes that cannot be read: 1 (2.json, shape 1: a shape of the type 'polygon' with 2 points)"]),
     "VIA with a shape that is not read": (
         {"via.json": _via([_region({"name": "cube"}, name="cat")])}, ["1.jpg", "2.jpg"], [None, []],
-        ["regions that cannot be read: 1 (1.jpg, region 1: a shape of the type 'cube')"],
-    ),
+        ["regions that cannot be read: 1 (1.jpg, region 1: a shape of the type 'cube')"]),
 }  # fmt: skip
 
 
@@ -136,27 +127,15 @@ PIXELS = (40, 20)
 
 
 def _both(folder):
-    """The folders of two annotators."""
     return {name: folder / name for name in ("alice", "bob")}
 
 
 def test_a_folder_of_a_tool(imported, tmp_path):
-    for case, (contents, names, expected, lines) in FOLDERS.items():
-        folder = files_in(tmp_path / str(len(list(tmp_path.iterdir()))), contents)
-        dataset, summary = imported({"alice": folder}, names, size=PIXELS)
+    for number, (case, (contents, names, expected, lines)) in enumerate(FOLDERS.items()):
+        dataset, summary = imported({"alice": files_in(tmp_path / str(number), contents)}, names, size=PIXELS)
         assert boxes_of(dataset) == expected, case
         for line in lines:
             assert (line.removeprefix("no ") in said_by(summary)) == (not line.startswith("no ")), said_by(summary)
-
-
-def test_attributes_and_confidences_of_files_for_each_image(imported, tmp_path):
-    voc, yolo = _voc(objects=_object((4, 5, 14, 15), more=COLOR)), "0 0.5 0.5 1 1 0.75"
-    files_in(tmp_path, {"alice/1.xml": voc, "bob/1.txt": yolo})
-    dataset, summary = imported(_both(tmp_path), ["1.jpg", "2.jpg"], size=PIXELS)
-    assert summary.format == "Pascal VOC and YOLO"
-    (box,) = dataset.first().alice.detections
-    assert (box.color, box.difficult, box.truncated) == ("red", True, False)
-    assert dataset.first().bob.detections[0].confidence == 0.75
 
 
 def test_who_has_no_file_did_not_look_and_an_empty_file_is_an_empty_list(imported, tmp_path):
@@ -208,24 +187,21 @@ YOLO_LINES = [("0 0.5 0.5 0.5", r"line 2: a box has 4 numbers and a polygon 6 or
               ("0 0,5 0,5 0,5 0,5", r"line 2: could not convert")]  # fmt: skip
 
 
-def test_a_line_that_cannot_be_read_is_no_empty_image(imported, tmp_path):
-    options = [{}, {"no_labels": "drew_nothing"}]
-    for k, (line, why) in enumerate(YOLO_LINES):
-        files_in(tmp_path, {"sub/1.txt": f"\n{line}\n", "2.txt": f"0 0.5 0.5 0.5 0.5\n{line}\n", "3.txt": ""})
-        dataset, summary = imported({"alice": tmp_path}, ["1.jpg", "2.jpg", "3.jpg"], **options[k % 2])
-        assert boxes_of(dataset) == [None, [("0", *DOG[1:])], []], line
-        assert re.search(f"lines that cannot be read: 2 .*sub/1.txt, {why}", said_by(summary))
-
-
 VOC_OBJECTS = [(_object((14, 5, 4, 15)), "object 2: the second corner must not be left of the first or above it"),
                (_object(("a", 5, 4, 15)), "object 2: could not convert string to float: 'a'"),
                ("<object><name>x</name></object>", "object 2: there must be a `bndbox`")]  # fmt: skip
 
 
-def test_an_object_of_voc_that_cannot_be_read(imported, tmp_path):
+def test_a_line_or_an_object_that_cannot_be_read_is_no_empty_image(imported, tmp_path):
+    options = [{}, {"no_labels": "drew_nothing"}]
+    for k, (line, why) in enumerate(YOLO_LINES):
+        files_in(tmp_path / "yolo", {"sub/1.txt": f"\n{line}\n", "2.txt": f"0 0.5 0.5 0.5 0.5\n{line}\n", "3.txt": ""})
+        dataset, summary = imported({"alice": tmp_path / "yolo"}, ["1.jpg", "2.jpg", "3.jpg"], **options[k % 2])
+        assert boxes_of(dataset) == [None, [("0", *DOG[1:])], []], line
+        assert re.search(f"lines that cannot be read: 2 .*sub/1.txt, {why}", said_by(summary))
     for objects, why in VOC_OBJECTS:
-        files_in(tmp_path, {"1.xml": _voc(objects=_object((4, 5, 14, 15)) + objects), "2.xml": _voc("2.jpg")})
-        dataset, summary = imported({"alice": tmp_path}, ["1.jpg", "2.jpg"], size=PIXELS)
+        content = {"1.xml": _voc(objects=_object((4, 5, 14, 15)) + objects), "2.xml": _voc("2.jpg")}
+        dataset, summary = imported({"alice": files_in(tmp_path / "voc", content)}, ["1.jpg", "2.jpg"], size=PIXELS)
         assert (boxes_of(dataset), why in said_by(summary)) == ([[WHOLE], []], True), objects
 
 
@@ -391,26 +367,42 @@ def test_via_as_project_plain_and_csv(imported, tmp_path, variant):
     assert "caption" not in said_by(summary)
 
 
-def test_what_fiftyone_exports_is_read_as_fiftyone_reads_it(imported, tmp_path):
-    names = ["1.png", "2.png"]
+KINDS = [fo.types.YOLOv5Dataset, fo.types.VOCDetectionDataset, fo.types.KITTIDetectionDataset]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(2)
+def test_what_fiftyone_exports_is_read_with_its_importers_and_by_ours(imported, tmp_path, kind):
+    names, is_kitti = ["1.png", "2.png", "3.png"], kind is fo.types.KITTIDetectionDataset
     folder = images_in(tmp_path / "images", names)
-    source = dataset_of(names, str(folder))
-    detections = [fo.Detection(label="cat", bounding_box=[0.25, 0.25, 0.5, 0.5])]
-    source.set_values("gt", [fo.Detections(detections=detections), fo.Detections()])
-    for kind, name in ((fo.types.YOLOv5Dataset, "yolo"), (fo.types.VOCDetectionDataset, "voc")):
-        options = {"classes": ["cat"]} if name == "yolo" else {}
-        source.export(str(tmp_path / name), dataset_type=kind, label_field="gt", progress=False, **options)
-        own, _ = imported({"alice": tmp_path / name}, dataset_of(names, str(folder)))
-        theirs, _ = imported({"alice": tmp_path / name}, dataset_of(names, str(folder)), format=kind)
-        assert boxes_of(own) == boxes_of(theirs) == [[("cat", 0.25, 0.25, 0.5, 0.5)], []]
+    paths = {"ann": tmp_path / "ann", "bob": tmp_path / "bob"}
+    for path, box in zip(paths.values(), ([0.25, 0.25, 0.5, 0.5], [0.25, 0.25, 0.5, 0.25]), strict=True):
+        source = dataset_of(names[:2], str(folder))  # nobody looked at the third, and nothing is drawn on the second
+        lists = [fo.Detections(detections=[fo.Detection(label="cat", bounding_box=box)]), fo.Detections()]
+        source.set_values("gt", lists)
+        options = {"classes": ["cat"]} if kind is fo.types.YOLOv5Dataset else {}
+        source.export(str(path), dataset_type=kind, label_field="gt", progress=False, **options)
+    dataset, before = dataset_of(names, str(folder)), fo.list_datasets()
+    _, summary = imported(paths, dataset, format=kind, **({"match": "stem"} if is_kitti else {}))
+    assert set(fo.list_datasets()) - {dataset.name} == set(before) - {dataset.name}
+    assert [(each.name, each.n_images, each.n_empty) for each in summary.annotators] == [("ann", 2, 1), ("bob", 2, 1)]
+    report = run_of(dataset, summary)
+    assert (report.n_rated, report.score.mean) == (2, pytest.approx(0.5))
+    assert boxes_of(dataset, "ann") == [[("cat", 0.25, 0.25, 0.5, 0.5)], [], None]
+    if not is_kitti:  # which we do not read
+        imported(paths, dataset, prefix="own_")
+        assert [boxes_of(dataset, f"own_{name}") for name in paths] == [boxes_of(dataset, name) for name in paths]
 
 
 def test_annotators_may_have_files_of_different_tools_and_a_folder_of_several_the_one_that_is_named(imported, tmp_path):
-    files_in(tmp_path, {"alice/1.xml": _voc(objects=_object((4, 5, 14, 15))), "alice/1.txt": "0 0.5 0.5 0.5 0.5",
-                        "bob/1.json": _labelme(_shape("rectangle", (4, 5), (14, 15)))})  # fmt: skip
+    voc, yolo = _voc(objects=_object((4, 5, 14, 15), more=COLOR)), "0 0.5 0.5 0.5 0.5 0.75"
+    labelme = _labelme(_shape("rectangle", (4, 5), (14, 15)))
+    files_in(tmp_path, {"alice/1.xml": voc, "alice/1.txt": yolo, "bob/1.json": labelme})
     dataset, alice = sized(["1.jpg"]), {"alice": tmp_path / "alice"}
     for format in ("voc", "yolo"):
         imported(alice, dataset, format=format, prefix=f"{format}_")
+    box, other = (dataset.first()[f"{format}_alice"].detections[0] for format in ("voc", "yolo"))
+    assert (box.color, box.difficult, box.truncated, other.confidence) == ("red", True, False, 0.75)
     assert boxes_of(dataset, "voc_alice") == [[WHOLE]]
     assert boxes_of(dataset, "yolo_alice") == [[("0", *DOG[1:])]]
     (tmp_path / "alice" / "1.txt").unlink()

@@ -365,43 +365,41 @@ def _answer(*boxes):
 LEFT, RIGHT = ("cat", 0.1, 0.25, 0.25, 0.5), ("cat", 0.2, 0.25, 0.25, 0.5)
 
 
-def test_the_request_for_consolidation_of_sagemaker(imported):
-    def said(who, *boxes):
-        return {"workerId": who, "annotationData": {"content": json.dumps(_answer(*boxes))}}
+def _request(*answers):
+    """A request for consolidation: what workers say of every image."""
+    return [
+        {"datasetObjectId": str(k), "dataObject": {"s3Uri": f"s3://bucket/in/{k}.jpg"}, "annotations": [
+            {"workerId": who, "annotationData": {"content": json.dumps(said)}} for who, said in own]}
+        for k, own in enumerate(answers, 1)
+    ]  # fmt: skip
 
-    answers, names = [[said("w1", 4), said("w2")], [said("w1", 4, 8)]], ["1.jpg", "2.jpg"]
-    content = [{"datasetObjectId": str(k), "dataObject": {"s3Uri": f"s3://bucket/in/{k + 1}.jpg"}, "annotations": own}
-               for k, own in enumerate(answers)]  # fmt: skip
-    dataset, summary = imported(content, names)
+
+def test_the_request_for_consolidation_of_sagemaker(imported):
+    content = _request([("w1", _answer(4)), ("w2", _answer())], [("w1", _answer(4, 8))])
+    dataset, summary = imported(content, ["1.jpg", "2.jpg"])
     assert summary.format == "SageMaker Ground Truth"
     assert (boxes_of(dataset, "w1"), boxes_of(dataset, "w2")) == ([[LEFT], [LEFT, RIGHT]], [[], None])
-    answers[0][0]["annotationData"]["content"] = "no JSON"
-    other, summary = imported(content, names)
+    content[0]["annotations"][0]["annotationData"]["content"] = "no JSON"
+    other, summary = imported(content, ["1.jpg", "2.jpg"])
     assert other.values("w1")[0] is None
     assert "answers without a content that can be read: 1" in said_by(summary)
 
 
 def test_a_question_with_any_number_of_answers_may_have_none(imported, tmp_path):
-    def said(who, *chosen):
-        return {"workerId": who, "annotationData": {"content": json.dumps({"defects": {"labels": chosen}})}}
+    def asked(first, second):
+        return _request(*([("w1", {"defects": one}), ("w2", {"defects": two})] for one, two in (first, second)))
 
-    answers, names = [[said("w1", "scratch"), said("w2")], [said("w1", "dent"), said("w2", "dent")]], ["1.jpg", "2.jpg"]
-    content = [{"datasetObjectId": str(k), "dataObject": {"s3Uri": f"s3://bucket/{k + 1}.jpg"}, "annotations": own}
-               for k, own in enumerate(answers)]  # fmt: skip
-    dataset, summary = imported(content, names)
+    names, none = ["1.jpg", "2.jpg"], {"labels": []}
+    dent, scratch = {"labels": ["dent"]}, {"labels": ["scratch"]}
+    dataset, summary = imported(asked((scratch, none), (dent, dent)), names)
     assert [None if each is None else len(each.classifications) for each in dataset.values("w2")] == [0, 1]
     assert run_of(dataset, summary).n_rated == 2
-    for name, entry in zip(("a", "b"), content, strict=True):  # of files with an image each, only the second has none
-        entry["annotations"] = [said("w1", "dent"), said("w2", *["dent"] * (name == "a"))]
-        for each in entry["annotations"]:
-            ticked = json.loads(each["annotationData"]["content"])["defects"]["labels"]
-            each["annotationData"]["content"] = json.dumps({"defects": {"dent": bool(ticked), "scratch": False}})
-        written(tmp_path / "request" / f"{name}.json", [entry])
+    ticked, not_ticked = ({"dent": value, "scratch": False} for value in (True, False))
+    for k, entry in enumerate(asked((ticked, ticked), (ticked, not_ticked))):  # of files, only the second has none
+        written(tmp_path / "request" / f"{k}.json", [entry])
     dataset, _ = imported(tmp_path / "request", names)
     assert [len(each.classifications) for each in dataset.values("w2")] == [1, 0]
-    for entry in content:
-        entry["annotations"] = [said("w1"), said("w2")]
-    dataset, _ = imported(content, names)
+    dataset, _ = imported(asked((none, none), (none, none)), names)
     assert [len(each.classifications) for who in ("w1", "w2") for each in dataset.values(who)] == [0] * 4
 
 
