@@ -91,9 +91,7 @@ def _areas(dataset, field):
     return areas
 
 
-def test_parts_of_a_coco_polygon_are_a_union_a_ring_in_another_a_hole_and_even_odd_is_exported_as_it_is(
-    imported, tmp_path
-):
+def test_parts_of_a_coco_polygon_are_a_union_and_a_ring_in_another_is_a_hole(imported, tmp_path):
     shapes = [SQUARES, [SQUARES[0], SQUARES[0]], HOLE, [*SQUARES, [70, 20, 100, 20, 100, 50, 70, 50]],
               [*SQUARES, [150, 0, 170, 0, 170, 120, 150, 120]]]  # fmt: skip
     image = {"file_name": "1.jpg", "width": 200, "height": 120}

@@ -142,8 +142,7 @@ def test_masks_at_the_borders_have_the_pixels_that_fiftyone_paints_and_empty_one
     boxes = np.array([*empty, inside, inside])
     given = [mask] * 3 + [np.zeros((0, 5), np.bool_), np.zeros((0, 0), np.bool_)]
     masks = placed_masks(given, boxes, np.full((5, 2), (64.0, 16.0)))
-    assert masks.area.tolist() == [0] * 5
-    assert (masks.width * masks.height)[:3].tolist() == [0, 0, 0]
+    assert (masks.area.tolist(), (masks.width * masks.height)[:3].tolist()) == ([0] * 5, [0, 0, 0])
     assert len(placed_masks([], np.empty((0, 4)), np.empty((0, 2)))) == 0
 
 

@@ -38,30 +38,12 @@ def _dataset(make_dataset, *samples, size=(WIDTH, HEIGHT)):
     return dataset
 
 
-def _oks(a, b, sigmas):
-    """OKS in plain Python, in pixels: the area is the mean of those of the boxes around the labelled points."""
-
-    def labelled(points):
-        return [(x * WIDTH, y * HEIGHT) for x, y in points if x == x and y == y]
-
-    def area(points):
-        sides = [max(values) - min(values) for values in zip(*labelled(points), strict=True)]
-        return max(sides) * max(min(sides), max(sides) / 10)
-
-    scale = (area(a) + area(b)) / 2
-    terms = []
-    for (xa, ya), (xb, yb), sigma in zip(a, b, sigmas, strict=True):
-        if not any(map(math.isnan, (xa, ya, xb, yb))):
-            squared = ((xa - xb) * WIDTH) ** 2 + ((ya - yb) * HEIGHT) ** 2
-            terms.append(math.exp(-squared / (2 * scale * (2 * sigma) ** 2)))
-    return sum(terms) / len(terms)
-
-
 def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
     for sigmas, of_points in ((None, [0.05] * 3), (0.1, [0.1] * 3), ([0.02, 0.1, 0.3], [0.02, 0.1, 0.3])):
         report = compute_quickly(dataset, PAIR, iou=0.1, sigmas=sigmas, overwrite=True)
-        expected = _oks(POINTS, MOVED, of_points)
+        # 4 pixels apart, in boxes of 40 x 40 pixels
+        expected = sum(math.exp(-(4**2) / (2 * 40 * 40 * (2 * sigma) ** 2)) for sigma in of_points) / 3
         assert 0.1 < expected < 0.9
         sample = dataset.first()
         assert sample.alice.keypoints[0].agreement == "agreed"
@@ -119,18 +101,17 @@ def test_points_that_only_one_labelled_do_not_move_an_object_and_are_counted(mak
 
 def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
     half = [POINTS[0], POINTS[1], NO]
-    dataset = _dataset(
-        make_dataset,
-        {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS), "carol": _keypoints(half)},
-        {"alice": _keypoints(POINTS), "bob": _keypoints([[x + 0.5, y] for x, y in POINTS]), "carol": None},
-    )
+    first = {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS), "carol": _keypoints(half)}
+    far = _keypoints([[x + 0.5, y] for x, y in POINTS])
+    dataset = _dataset(make_dataset, first, {"alice": _keypoints(POINTS), "bob": far, "carol": None})
     report = compute_quickly(dataset, ["alice", "bob", "carol"])
     of_pairs = {(pair.a, pair.b): pair.visibility for pair in report.pairs}
     assert of_pairs == pytest.approx({("alice", "bob"): 1.0, ("alice", "carol"): 2 / 3, ("bob", "carol"): 2 / 3})
     assert report.localisation.visibility == pytest.approx((1 + 2 / 3 + 2 / 3) / 3, rel=0, abs=1e-15)
 
 
-UNUSABLE = [[], [NO], [[0.1, NAN]], [[0.1, math.inf]], [[0.1]], [[0.1, 0.2, 0.3]], [["a", 0.2]], [[True, 0.1]], None]
+UNUSABLE = [[], [NO], [[0.1, NAN]], [[0.1, math.inf]], [[0.1]], [[0.1, 0.2, 0.3]], [["a", 0.2]], [[True, 0.1]], None,
+            [[1.01e9, 0.1]], [[0.1, -1.7e308]]]  # fmt: skip
 
 
 def test_unusable_points_are_refused_before_anything_is_written_or_left_out(make_dataset):
@@ -167,8 +148,7 @@ def test_single_points_are_compared_by_circles_in_pixels_or_shares_of_the_longer
         found = [label.agreement_iou for label in sample.bob.keypoints]
         assert found == [pytest.approx(iou, abs=1e-6) if iou >= 0.4 else None for iou in expected]
         assert sample.agreement_score == pytest.approx(sum(iou for iou in expected if iou >= 0.4) / 2, abs=1e-6)
-        assert report.localisation.measure == "IoU of circles"
-        assert report.n_points == 0
+        assert (report.localisation.measure, report.n_points) == ("IoU of circles", 0)
 
 
 def test_consensus_a_view_decisions_and_agreement_as_map_know_the_radius(make_dataset):

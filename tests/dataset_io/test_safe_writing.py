@@ -85,12 +85,8 @@ def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_the_fi
         dataset.delete_samples([gone])
 
     done = before_the_first_write(edit)
-    view = (
-        dataset.filter_labels("bob", fo.ViewField("label") != "owl", only_matches=False)
-        if kind == "delete"
-        else dataset
-    )
-    report = compute_quickly(view, ANNOTATORS)
+    view = dataset.filter_labels("bob", fo.ViewField("label") != "owl", only_matches=False)
+    report = compute_quickly(view if kind == "delete" else dataset)
     assert done
     assert (report.run.n_changed, report.n_samples) == (1, 4)
     _assert_consistent(dataset, "agreement")
@@ -238,9 +234,7 @@ def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
     _assert_consistent(dataset, "last")
 
 
-def test_a_run_that_is_deleted_or_replaced_while_it_runs_stops_and_leaves_nothing(
-    make_dataset, before_each_write, monkeypatch
-):
+def test_a_run_deleted_or_replaced_meanwhile_stops_and_leaves_nothing(make_dataset, before_each_write, monkeypatch):
     dataset = make_dataset(random_annotators(16))
     before, batches, replaced = stored(dataset), [], []
     monkeypatch.setattr(read, "BATCH_SAMPLES", 4)

@@ -37,11 +37,9 @@ def in_an_attribute(make_dataset):
 
 def numbers(report) -> list[tuple]:
     """What does not depend on names."""
-    return [
-        (report.alpha, report.score, report.existence.f1, report.n_units),
-        *((pair.n_matched, pair.alpha, pair.score, pair.f1) for pair in report.pairs),
-        *((entry.n_objects, entry.n_missed, entry.verdicts) for entry in report.annotators),
-    ]
+    of_annotators = [(entry.n_objects, entry.n_missed, entry.verdicts) for entry in report.annotators]
+    of_pairs = [(pair.n_matched, pair.alpha, pair.score, pair.f1) for pair in report.pairs]
+    return [report.alpha, report.score, report.existence.f1, report.n_units, *of_annotators, *of_pairs]
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import random
@@ -34,48 +33,21 @@ def test_the_shape_is_compared_where_there_is_one_and_the_box_where_it_is_asked_
 
 
 def test_a_label_without_a_shape_is_a_box_or_unusable(make_dataset):
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [cut_out(image_with(2, 2, 10, 8)), box(20, 10, 10, 8)], "bob": [polygon(rectangle(20, 10, 10, 8))]},
-    )
+    alice = [cut_out(image_with(2, 2, 10, 8)), box(20, 10, 10, 8)]
+    dataset = shapes_dataset(make_dataset, {"alice": alice, "bob": [polygon(rectangle(20, 10, 10, 8))]})
     report = compute_quickly(dataset, PAIR)
-    assert dataset.values("alice.detections.agreement") == [["lone", "agreed"]]
-    assert report.n_objects == 3
+    assert (dataset.values("alice.detections.agreement"), report.n_objects) == ([["lone", "agreed"]], 3)
     message = r'masks \(needed with geometry="shape"\).* got 1 that are not'
     refused_run(message, dataset, PAIR, geometry="shape", run_key="s")
     assert compute_quickly(dataset, PAIR, geometry="shape", run_key="s", invalid="skip").run.n_invalid == 1
 
 
-KINDS = {
-    "box": lambda x: box(x, 2, 10, 8),
-    "mask": lambda x: cut_out(image_with(x, 2, 10, 8)),
-    "polygon": lambda x: polygon(rectangle(x, 2, 10, 8)),
-}
-
-
-@pytest.mark.long
-def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset):
-    pairs = list(itertools.product(KINDS, repeat=2))
-    rows = [{"alice": [KINDS[a](3)], "bob": [KINDS[b](x)]} for a, b in pairs for x in (5, 3)]
-    for types in ({"box", "mask"}, {"polygon"}):  # a field has lists of one type
-        for others in ({"box", "mask"}, {"polygon"}):
-            chosen = [row for row, (a, b) in zip(rows, (p for p in pairs for _ in "ab"), strict=True)
-                      if a in types and b in others]  # fmt: skip
-            dataset = shapes_dataset(make_dataset, *chosen)
-            compute_quickly(dataset, PAIR, iou=1e-6)
-            ious = dataset.values("agreement_iou")
-            assert ious == pytest.approx([8 / 12, 1.0] * (len(chosen) // 2), rel=1e-12), (types, others)
-
-
 def test_the_parts_of_a_polygon_are_one_object_and_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
     parts = [rectangle(2, 2, 6, 4), rectangle(20, 10, 8, 3)]
     bow_tie = [(0, 0), (8, 12), (8, 0), (0, 12)]
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [polygon(*parts)], "bob": [polygon(parts[1])]},
-        {"alice": [polygon(bow_tie)], "bob": [polygon(rectangle(0, 0, 8, 12))]},
-        {"alice": [polygon(bow_tie), polygon(rectangle(20, 0, 4, 4))], "bob": []},
-    )
+    drawn = [([polygon(*parts)], [polygon(parts[1])]), ([polygon(bow_tie)], [polygon(rectangle(0, 0, 8, 12))]),
+             ([polygon(bow_tie), polygon(rectangle(20, 0, 4, 4))], [])]  # fmt: skip
+    dataset = shapes_dataset(make_dataset, *({"alice": alice, "bob": bob} for alice, bob in drawn))
     report = compute_quickly(dataset, PAIR, iou=0.3)
     assert dataset.values("agreement_iou") == [pytest.approx(24 / 48, rel=1e-12), pytest.approx(48 / 96), None]
     assert report.n_repaired == 2
@@ -113,12 +85,8 @@ def test_open_lines_are_refused_or_compared_within_a_tolerance(make_dataset):
 @pytest.mark.long
 def test_masks_need_image_sizes(make_dataset):
     mask = cut_out(image_with(2, 2, 10, 8))
-    labels = [
-        {"alice": [mask], "bob": [mask.copy()]},
-        {"alice": [box(1, 1, 5, 5)], "bob": []},
-        {"alice": [], "bob": []},
-    ]
-    dataset = shapes_dataset(make_dataset, *labels, size=[SIZE, None, None])
+    labels = [{"alice": [mask], "bob": [mask.copy()]}, {"alice": [box(1, 1, 5, 5)], "bob": []}]
+    dataset = shapes_dataset(make_dataset, *labels, size=[SIZE, None])
     second = dataset.values("id")[1]
     refused_run(rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", dataset, PAIR)
     assert compute_quickly(dataset, PAIR, geometry="box").n_objects == 3
@@ -127,9 +95,7 @@ def test_masks_need_image_sizes(make_dataset):
 
 
 @pytest.mark.long
-def test_files_of_masks_that_do_not_exist_are_named_with_their_samples_but_for_others_annotators(
-    make_dataset, tmp_path
-):
+def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_dataset, tmp_path):
     mask = np.ones((4, 4), bool)
     there, gone = str(tmp_path / "there.png"), str(tmp_path / "gone.png")
     cv2.imwrite(there, mask.astype(np.uint8) * 255)
@@ -142,10 +108,6 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples_but_for_o
     refused_run(message, dataset, PAIR)
     report = compute_quickly(dataset, PAIR, invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
-    labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea"), box(1, 1, 4, 4, rater="zoe", mask_path=gone)]
-    dataset, options = shapes_dataset(make_dataset, {"labels": labels}), {"annotator_attribute": "rater"}
-    assert compute_quickly(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
-    refused_run("Files of masks must exist, got 1", dataset, "labels", run_key="all_of_them", **options)
 
 
 @pytest.mark.long
@@ -230,9 +192,7 @@ def test_the_database_the_check_and_the_reader_find_the_same_labels_unusable(pri
 
 
 @pytest.mark.long
-def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the_list_but_none_outside_the_view(
-    make_dataset,
-):
+def test_the_label_with_the_larger_id_is_the_duplicate_but_none_outside_the_view(make_dataset):
     first, second = box(4, 3, 20, 10, confident=True), box(4, 3, 20, 9.5, confident=False)
     assert first.id < second.id
     dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": [box(30, 3, 5, 5, confident=True)]})
