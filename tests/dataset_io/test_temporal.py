@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fiftyone as fo
 import pytest
+from bson import Int64
 
 from tests.dataset_io.quick_runs import compute_quickly, refused_run
 
@@ -26,6 +27,8 @@ def test_intervals_are_matched_by_the_frames_that_they_share_to_which_their_ends
     third["alice"] = _spans(("run", (1, 2)))
     for sample in (first, second, third):
         sample.save()
+    of_64_bits = {"alice.detections.0.support": [Int64(1), Int64(10)]}
+    dataset._sample_collection.update_one({"_id": first._id}, {"$set": of_64_bits})
     report = compute_quickly(dataset, ANNOTATORS, iou=1 / 3)
     # frames 6 to 10 of 1 to 15; 20 to 26 of 20 to 29; nothing for the rest
     overlaps = [5 / 15, 7 / 10]

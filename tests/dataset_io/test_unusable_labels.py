@@ -128,6 +128,16 @@ def test_classes_and_tags_that_are_no_texts(make_dataset, lend, kind: str) -> No
         assert [run.on(dataset.skip(k).limit(1)).report.run.n_invalid for k in range(2)] == [1, 0]
 
 
+def test_labels_without_an_annotator_are_left_out_where_one_field_has_all(make_dataset) -> None:
+    dataset = make_dataset({})
+    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], who=name) for name in ("a", "b")]
+    dataset.add_samples([fo.Sample("/1.jpg", all=fo.Detections(detections=labels))], dynamic=True)
+    _set(dataset, "all.detections.2", None)
+    report = compute_quickly(dataset, "all", annotator_attribute="who", invalid="skip")
+    assert (report.run.n_invalid, report.run.n_unknown, report.n_objects) == (1, 0, 2)
+    refused("Labels must be", compute_quickly, dataset, "all", annotator_attribute="who", overwrite=True)
+
+
 @pytest.mark.long
 def test_a_short_campaign_of_random_options(private_fiftyone) -> None:
     from tools.stress.options import options

@@ -18,19 +18,13 @@ NAMES = ["alice", "bob", "carol"]
 BAD = [
     ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*crowd, got 'wrong'"),
     ({"verdict": []}, r"`verdict` must be a name or a list of names, got \[\]"),
-    (
-        {"annotators": ["eve", "dave"]},
-        r"annotators of the run 'agreement' \(alice, bob, carol\), got 'eve', 'dave'",
-    ),
+    ({"annotators": ["eve", "dave"]}, r"annotators of the run 'agreement' \(alice, bob, carol\), got 'eve', 'dave'"),
     ({"annotators": NAMES}, r"`annotators` must be one annotator, or two who disagree, got 3 \(alice, bob, carol\)"),
     ({"missed_by": "dave"}, "`missed_by` must name annotators of the run 'agreement' .*, got 'dave'"),
     ({"missed_by": ["bob"]}, r"`missed_by` must be the name of an annotator, got \['bob'\]"),
     ({"missed_by": "bob", "annotators": "bob"}, "`missed_by` must not be one of `annotators`"),
     ({"confusion": ["cat", "cat"]}, "`confusion` must be two different classes"),
-    (
-        {"classes": "dgo"},
-        "`classes` must be classes of labels of the run 'agreement', got 'dgo'; did you mean 'dog'",
-    ),
+    ({"classes": "dgo"}, "`classes` must be classes of labels of the run 'agreement', got 'dgo'; did you mean 'dog'"),
     ({"confusion": ["cat", "cheri"]}, "`confusion` must be classes .*, got 'cheri'; classes are .*cat"),
     ({"annotators": "bobb"}, "got 'bobb'; did you mean 'bob'[?]"),
     ({"votes": 0}, r"`votes` must be a number of annotators, or the least and the most \(least, most\), got 0"),
