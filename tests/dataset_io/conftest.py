@@ -67,6 +67,14 @@ def killable(private_fiftyone):
 
 
 @pytest.fixture
+def computed(lend):
+    """The example with a run."""
+    from tests.dataset_io.quick_runs import run_on
+
+    return lend(run_on())
+
+
+@pytest.fixture
 def imported(tmp_path, delete_imports):
     """Import a file with some content; see :class:`tests.dataset_io.annotation_samples.Importing`."""
     from tests.dataset_io.annotation_samples import Importing

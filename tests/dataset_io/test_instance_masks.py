@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import cv2
 import fiftyone as fo
 import numpy as np
 import pytest
-from fiftyone.core.odm import get_db_conn
 from fiftyone.core.utils import deserialize_numpy_array, serialize_numpy_array
 from numpy.testing import assert_array_equal
 
@@ -23,9 +20,7 @@ PIXELS = np.array([[0, 1, 1, 0, 7], [1, 0, 0, 255, 0], [0, 0, 1, 0, 0]], np.uint
 
 def painted_by_fiftyone(mask: np.ndarray, box: tuple[float, ...], size: tuple[int, int]) -> np.ndarray:
     """The pixels of an image of ``(width, height)`` that FiftyOne itself paints."""
-    detection = fo.Detection(bounding_box=list(box), mask=mask)
-    painted: np.ndarray = detection.to_segmentation(frame_size=size, target=255).mask == 255
-    return painted
+    return fo.Detection(bounding_box=list(box), mask=mask).to_segmentation(frame_size=size, target=255).mask == 255
 
 
 def painted(mask: np.ndarray, box: tuple[float, ...], size: tuple[int, int]) -> np.ndarray:
@@ -39,21 +34,14 @@ def painted(mask: np.ndarray, box: tuple[float, ...], size: tuple[int, int]) -> 
     return image
 
 
-# from bytes
-
 STORED = {
-    "truth values": PIXELS.astype(bool),
     "bytes": PIXELS,
     "truth values by column": np.asfortranarray(PIXELS.astype(bool)),
-    "bytes by column": np.asfortranarray(PIXELS),
     "every second pixel": np.repeat(PIXELS, 2, axis=1)[:, ::2],
-    "signed bytes": PIXELS.view(np.int8),
     "64 bits": PIXELS.astype(np.int64) * 256,
     "16 bits, other byte order": PIXELS.astype(">u2"),
     "fractions": PIXELS.astype(float) / 1000,
     "one channel": PIXELS[:, :, None],
-    "one row": PIXELS[:1],
-    "one pixel": PIXELS[1:2, :1],
     "no rows": PIXELS[:0],
     "no columns": PIXELS[:, :0].astype(bool),
     "large": np.random.default_rng(1).random((700, 1300)) < 0.5,
@@ -67,16 +55,6 @@ def test_what_is_not_zero_in_the_array_that_fiftyone_reads_is_inside() -> None:
         mask = decode_mask(stored)
         assert mask.dtype == np.bool_
         assert_array_equal(mask, expected[:, :, 0] if name == "one channel" else expected, err_msg=name)
-
-
-def test_masks_are_read_as_the_database_holds_them(make_dataset: Callable[..., Any]) -> None:
-    dataset = make_dataset({"unused": [None]})
-    masks = [STORED["truth values"], STORED["bytes"]]
-    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.2, 0.3, 0.4], mask=mask) for mask in masks]
-    dataset.set_values("alice", [fo.Detections(detections=labels)])
-    document = get_db_conn()[dataset._sample_collection_name].find_one()
-    for label, mask in zip(document["alice"]["detections"], masks, strict=True):
-        assert_array_equal(decode_mask(label["mask"]), mask != 0)
 
 
 PLAIN = zlib.decompress(serialize_numpy_array(PIXELS))
@@ -96,17 +74,13 @@ def _pickled() -> bytes:
 STORE = "A mask must be stored as FiftyOne stores arrays"
 UNREADABLE = {
     "not compressed": (PLAIN, STORE),
-    "nothing": (b"", STORE),
-    "compressed text": (zlib.compress(b"a mask"), "as FiftyOne stores arrays"),
     "compressed nothing": (zlib.compress(b""), STORE),
     "cut off": (zlib.compress(PLAIN[:-1]), "cannot reshape array of size 14"),
-    "too long": (zlib.compress(PLAIN + b"\x01"), "cannot reshape array of size 16"),
     "cut off before it was compressed": (serialize_numpy_array(PIXELS)[:-9], "as FiftyOne stores arrays"),
     "open bracket": (zlib.compress(PLAIN.replace(b"5), }", b"5 , }")), STORE),
     "no type": (zlib.compress(PLAIN.replace(b"|u1", b"<08")), STORE),
     "text": ("a mask", STORE),
     "one dimension": (serialize_numpy_array(PIXELS[0]), "A mask must have two dimensions, got 1"),
-    "no dimension": (serialize_numpy_array(np.array(1)), "A mask must have two dimensions, got 0"),
     "colours": (serialize_numpy_array(np.ones((2, 4, 3), np.uint8)), "A mask must have two dimensions, got 3"),
     "Python objects": (_pickled(), "pickle"),
 }
@@ -116,9 +90,6 @@ def test_unreadable_masks_are_an_error_and_nothing_is_unpickled() -> None:
     for stored, message in UNREADABLE.values():
         with pytest.raises(ValueError, match=message):
             decode_mask(stored)
-
-
-# from files
 
 
 def test_files_that_fiftyone_writes_are_read_as_it_reads_them_and_others_are_an_error(tmp_path: Path) -> None:
@@ -139,15 +110,9 @@ def test_files_that_fiftyone_writes_are_read_as_it_reads_them_and_others_are_an_
         read_mask_file(str(path))
 
 
-# on the image
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.few(2)
-def test_masks_of_any_resolution_have_the_pixels_that_fiftyone_paints(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    some = 0
-    for _ in range(150):
+def test_masks_of_any_resolution_have_the_pixels_that_fiftyone_paints() -> None:
+    rng, some = np.random.default_rng(1), 0
+    for _ in range(300):
         size = tuple(rng.integers(1, (300, 120)).tolist())
         # boxes that stick out on any side, or are far out, or smaller than a pixel
         corner = rng.uniform(-0.5, 1.1, 2)
@@ -156,22 +121,15 @@ def test_masks_of_any_resolution_have_the_pixels_that_fiftyone_paints(seed: int)
         expected = painted_by_fiftyone(mask, box, size)
         assert_array_equal(painted(mask, box, size), expected, err_msg=f"{mask.shape} in {box} of {size}")
         some += expected.any()
-    assert some > 40  # the others have no pixel of the image
+    assert some > 80  # the others have no pixel of the image
 
 
 #: boxes and sizes of images for a mask of 3 x 5 pixels
 PLACES = {
     "the whole image": ((0, 0, 1, 1), (64, 16)),
-    "one pixel": ((0.5, 0.5, 1 / 64, 1 / 16), (64, 16)),
-    "less than one pixel": ((0.51, 0.51, 0.001, 0.01), (64, 16)),
     "no width": ((0.5, 0.25, 0, 0.5), (64, 16)),
     "no height": ((0.5, 0.25, 0.25, 0), (64, 16)),
-    "one column": ((0.5, 0.25, 1 / 64, 0.5), (64, 16)),
-    "beyond the right border": ((0.75, 0.25, 0.5, 0.5), (64, 16)),
-    "beyond the upper left corner": ((-0.25, -0.5, 0.5, 1), (64, 16)),
-    "outside": ((1.25, 0.25, 0.5, 0.5), (64, 16)),
     "outside, before the image": ((-2.5, -0.25, 0.5, 0.125), (64, 16)),
-    "around the image": ((-0.5, -0.5, 2, 2), (64, 16)),
     "an image of one pixel": ((0, 0, 1, 1), (1, 1)),
 }
 
@@ -180,13 +138,11 @@ def test_masks_at_the_borders_have_the_pixels_that_fiftyone_paints_and_empty_one
     mask = PIXELS.astype(bool)
     for name, (box, size) in PLACES.items():
         assert_array_equal(painted(mask, box, size), painted_by_fiftyone(mask, box, size), err_msg=name)
-    boxes = np.array(
-        [[0.51, 0.51, 0.001, 0.01], [0.5, 0.5, 0.25, 0.0], [1.5, 0.5, 0.5, 0.5], *[[0.25, 0.25, 0.5, 0.5]] * 2]
-    )
+    empty, inside = [[0.51, 0.51, 0.001, 0.01], [0.5, 0.5, 0.25, 0.0], [1.5, 0.5, 0.5, 0.5]], [0.25, 0.25, 0.5, 0.5]
+    boxes = np.array([*empty, inside, inside])
     given = [mask] * 3 + [np.zeros((0, 5), np.bool_), np.zeros((0, 0), np.bool_)]
     masks = placed_masks(given, boxes, np.full((5, 2), (64.0, 16.0)))
-    assert masks.area.tolist() == [0] * 5
-    assert (masks.width * masks.height)[:3].tolist() == [0, 0, 0]
+    assert (masks.area.tolist(), (masks.width * masks.height)[:3].tolist()) == ([0] * 5, [0, 0, 0])
     assert len(placed_masks([], np.empty((0, 4)), np.empty((0, 2)))) == 0
 
 

@@ -58,7 +58,8 @@ def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agr
     What was prepared once is put back before every call, and the check deletes it, too.
     """
     before, values = stored(dataset), user_values(dataset, [])
-    prepare(dataset)
+    if prepare is not None:
+        prepare(dataset)
     prepared = Kept(dataset)
     for n in itertools.count(first, step):
         prepared.put_back()
@@ -75,18 +76,6 @@ def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agr
     raise AssertionError
 
 
-def _nothing(dataset):
-    pass
-
-
-def _computed(dataset):
-    compute_quickly(dataset)
-
-
-def _of_two(dataset):
-    compute_quickly(dataset, ["alice", "bob"])
-
-
 def _set_up(dataset):
     compute_quickly(dataset)
     configure_agreement_app(dataset, **EVERYTHING)
@@ -94,38 +83,30 @@ def _set_up(dataset):
 
 
 RENAME = ("rename_agreement", "agreement", "renamed")
-#: what is killed of a run on boxes: what was there, the call, its options, which writes are tried (first, step), the
-#: least number of them
+FRAMES = [f"frames.{name}" for name in ANNOTATORS]
+#: what is killed of a run on boxes, or on frames: what was there, the call, its options, which writes are tried (first,
+#: step), the least number of them
 LIFE = {
-    "a run": (_nothing, ("compute_agreement", ANNOTATORS), QUICKLY, (1, 1), 10),  # register, declare, batches, results
-    "overwriting": (_of_two, ("compute_agreement", ANNOTATORS), {**QUICKLY, "overwrite": True}, (1, 7), 12),
+    "a run": (None, ("compute_agreement", ANNOTATORS), QUICKLY, (1, 1), 10),  # register, declare, batches, results
+    "overwriting": (lambda dataset: compute_quickly(dataset, ["alice", "bob"]), ("compute_agreement", ANNOTATORS),
+                    {**QUICKLY, "overwrite": True}, (1, 7), 12),
     # the record, the groups, seven indexes, the colours
-    "settings": (_computed, ("configure_agreement_app",), EVERYTHING, (1, 6), 10),
-    "views": (_computed, ("save_agreement_views",), {}, (2, 3), 8),  # four views, and the dataset for each
+    "settings": (compute_quickly, ("configure_agreement_app",), EVERYTHING, (1, 6), 10),
+    "views": (compute_quickly, ("save_agreement_views",), {}, (2, 3), 8),  # four views, and the dataset for each
     "renaming": (_set_up, RENAME, {}, (2, 11), 30),
     "deleting": (_set_up, ("delete_agreement", "agreement"), {}, (1, 6), 15),
-}
+    "a run on frames": (None, ("compute_agreement", FRAMES), QUICKLY, (1, 5), 7),
+    "renaming one on frames": (lambda videos: compute_quickly(videos, FRAMES), RENAME, {}, (1, 5), 7),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", LIFE)
-def test_a_run_killed_before_some_writes_of_its_life(killable, make_dataset, what):
-    prepare, call, options, (first, step), least = LIFE[what]
-    dataset = make_dataset(random_annotators(6, seed=5))  # two batches
+def test_a_run_killed_before_some_writes_of_its_life(killable, make_dataset, make_videos, what):
+    prepare, call, options, (first, step), least = LIFE[what]  # two batches
+    on_frames = "frames" in what
+    dataset = make_videos(random_videos([3, 3], seed=5)) if on_frames else make_dataset(random_annotators(6, seed=5))
     keys = ("agreement", "renamed")
     assert kill_everywhere(killable, dataset, prepare, *call, keys=keys, first=first, step=step, **options) > least
-
-
-FRAME_FIELDS = [f"frames.{name}" for name in ANNOTATORS]
-
-
-@pytest.mark.parametrize("what", ["a run", "renaming"])
-def test_a_run_on_frames_killed_before_every_fifth_of_its_writes(killable, make_videos, what):
-    videos = make_videos(random_videos([3, 3], seed=5))
-    if what == "a run":
-        prepare, call, options = _nothing, ("compute_agreement", FRAME_FIELDS), QUICKLY
-    else:
-        prepare, call, options = lambda dataset: compute_quickly(dataset, FRAME_FIELDS), RENAME, {}
-    assert kill_everywhere(killable, videos, prepare, *call, keys=("agreement", "renamed"), step=5, **options) > 7
 
 
 @pytest.mark.parametrize("what", ["a run", "a run with maps in files", "deleting"])
@@ -138,7 +119,7 @@ def test_a_run_on_masks_killed_before_some_of_its_writes_leaves_no_files(killabl
     if what == "deleting":  # the files are gone after the first time, which hinders no other one
         prepare, call, where = lambda dataset: compute_quickly(dataset, **where), ("delete_agreement", "agreement"), {}
     else:
-        prepare, call = _nothing, ("compute_agreement", ANNOTATORS)
+        prepare, call = None, ("compute_agreement", ANNOTATORS)
     least = 4 if what == "deleting" else 10
     assert kill_everywhere(killable, dataset, prepare, *call, first=2, step=5, **where) > least
     assert [path.read_text() for path in folder.iterdir()] == ["mine"]
@@ -153,8 +134,7 @@ def test_making_units_killed_before_every_third_of_its_writes(killable, make_dat
         computed.put_back()
         killed = killable(dataset, "add_units", kill_before=n)
         dataset.reload()
-        assert list_agreements(dataset) == ["agreement"]
-        assert load_agreement(dataset).n_samples == 6
+        assert (list_agreements(dataset), load_agreement(dataset).n_samples) == (["agreement"], 6)
         assert user_values(dataset, ["agreement"]) == values
         if n % 2:  # what a dead process began is made anew, or deleted
             record = units_field.derived_record(run.Run(dataset, "agreement"), "_units") or {}
@@ -193,9 +173,6 @@ def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(kill
     assert n > 8
 
 
-# ---- deciding and applying, killed before any write or by two processes at once: decisions and samples stay whole ----
-
-
 def kept_whole(dataset):
     """Every decision has its label, every label its decision, and no object has two."""
     labels, decisions = gold_of(dataset)
@@ -205,9 +182,7 @@ def kept_whole(dataset):
     return len(decisions)
 
 
-def test_deciding_and_applying_killed_before_any_of_their_writes_leave_whole_decisions_and_samples(
-    killable, make_dataset
-):
+def test_deciding_and_applying_that_are_killed_leave_whole_decisions_and_samples(killable, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=5))
     compute_quickly(dataset)
     before, counts = stored(dataset), []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -16,7 +17,7 @@ from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import PATIENT_SECONDS
 
-from annotator_agreement import AgreementInputError, names
+from annotator_agreement import names
 from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement, list_agreements
 from annotator_agreement.dataset_io.jobs import deletion
 from annotator_agreement.dataset_io.record import lease, run, schema
@@ -31,9 +32,6 @@ def _set_lease(dataset, owner, seconds):
     until = {"$add": ["$$NOW", int(1_000 * seconds)]}
     update = [{"$set": {names.LEASE: {"owner": {"$literal": owner}, "until": until}}}]
     get_db_conn().datasets.update_one({"_id": dataset._doc.id}, update)
-
-
-# ---- the lease ----
 
 
 def test_one_thread_writes_at_a_time_and_may_ask_again(make_dataset):
@@ -73,9 +71,7 @@ def test_the_lease_of_a_process_that_died_is_taken_over_at_once(make_dataset, mo
     assert names.LEASE not in _document(dataset)
 
 
-def test_the_lease_of_a_process_elsewhere_is_taken_over_when_it_has_ended_and_renewed_while_it_is_held(
-    make_dataset, monkeypatch
-):
+def test_a_lease_from_elsewhere_is_taken_over_when_it_has_ended_and_ours_renewed(make_dataset, monkeypatch):
     dataset = make_dataset()
     monkeypatch.setattr(lease, "RENEWAL_SECONDS", 0.05)
     _set_lease(dataset, "another-machine/1 1 0.0 x", 0.3)
@@ -89,15 +85,13 @@ def test_the_lease_of_a_process_elsewhere_is_taken_over_when_it_has_ended_and_re
             time.sleep(0.02)
 
 
-def test_a_lease_that_is_renewed_is_waited_for_until_patience_ends_and_who_lost_it_changes_no_schema(
-    make_dataset, monkeypatch
-):
+def test_a_held_lease_is_waited_for_and_who_lost_it_changes_no_schema(make_dataset, monkeypatch):
     dataset = make_dataset()
     before = _document(dataset)["sample_fields"]
     with lease.writing(dataset):
         _set_lease(dataset, "another-machine/1 77 0.0 x", 100_000)
-        with pytest.raises(AgreementInputError, match="another one began to change it while this one stood still"):
-            schema.declare(dataset, {"late": fo.FloatField()})
+        message = "another one began to change it while this one stood still"
+        refused(message, schema.declare, dataset, {"late": fo.FloatField()})
     assert _document(dataset)["sample_fields"] == before
     monkeypatch.setattr(lease, "PATIENCE_SECONDS", 0.2)
     message = "must be changed by one process at a time, but the process 77 on another-machine has been changing it"
@@ -106,25 +100,15 @@ def test_a_lease_that_is_renewed_is_waited_for_until_patience_ends_and_who_lost_
     assert _document(dataset)[names.LEASE]["owner"].startswith("another-machine")
 
 
-# ---- the schema ----
-
-
 def test_a_declared_field_is_stored_as_fiftyone_stores_it(make_dataset):
     ours, theirs = make_dataset(), make_dataset()
-    new = {
-        "a": fo.FloatField(description="a number", info={"of": "a run"}),
-        "b": fo.EmbeddedDocumentField(fo.Detections, description="labels"),
-        "alice.detections.c": fo.ListField(fo.StringField()),
-    }
+    new = {"a": fo.FloatField(description="a number", info={"of": "a run"}),
+           "b": fo.EmbeddedDocumentField(fo.Detections, description="labels"),
+           "alice.detections.c": fo.ListField(fo.StringField())}  # fmt: skip
     schema.declare(ours, new)
     theirs._merge_sample_field_schema({path: field.copy() for path, field in new.items()})
-
-    def without_times(value):
-        if isinstance(value, dict):
-            return {name: without_times(entry) for name, entry in value.items() if name != "created_at"}
-        return [without_times(entry) for entry in value] if isinstance(value, list) else value
-
-    found, expected = (without_times(_document(dataset)["sample_fields"]) for dataset in (ours, theirs))
+    fields = (repr(_document(dataset)["sample_fields"]) for dataset in (ours, theirs))
+    found, expected = (re.sub(r"'created_at': (None|datetime[^)]*\))", "", each) for each in fields)
     assert found == expected
     assert ours.get_field("alice.detections.c") is not None
 
@@ -190,11 +174,8 @@ def test_a_field_in_one_that_was_deleted_is_refused_and_nothing_names_a_deleted_
     assert dataset.app_config.grid_media_field == "filepath"
     assert stored(dataset)["dataset"]["sample_fields"] == before["dataset"]["sample_fields"]
     fo.load_dataset(dataset.name).delete_sample_field("bob")
-    with pytest.raises(AgreementInputError, match=r"`bob.detections` must be a field of 'test-.*', but it was deleted"):
-        schema.declare(dataset, {"bob.detections.new": fo.FloatField()})
-
-
-# ---- runs ----
+    message = r"`bob.detections` must be a field of 'test-.*', but it was deleted"
+    refused(message, schema.declare, dataset, {"bob.detections.new": fo.FloatField()})
 
 
 def _meanwhile(monkeypatch, action):
@@ -218,22 +199,8 @@ def test_of_two_runs_of_one_key_at_once_one_gets_a_sentence(make_dataset):
     with ThreadPoolExecutor(2) as threads:
         both = [threads.submit(compute_quickly, fo.load_dataset(dataset.name)) for _ in range(2)]
     (failure,) = [each.exception() for each in both if each.exception()]
-    assert isinstance(failure, AgreementInputError)
-    assert "`run_key` must be new, got 'agreement'" in str(failure)
+    assert repr(failure).startswith("AgreementInputError(\"`run_key` must be new, got 'agreement'")
     assert run.Run(dataset, "agreement").report().n_samples == 30
-
-
-@pytest.mark.long
-def test_an_overwritten_run_touches_nothing_of_the_one_that_replaced_it(make_dataset, monkeypatch):
-    dataset = make_dataset(random_annotators(30, seed=2))
-    n_files = stored(dataset)["n_files"]
-    _meanwhile(monkeypatch, lambda: compute_quickly(dataset, overwrite=True, iou=0.6))
-    refused("'agreement' was deleted or replaced while it was running", compute_quickly, dataset)
-    kept = run.Run(dataset, "agreement")
-    assert (kept.report().config["iou"], kept.status, kept.records().report.n_samples) == (0.6, "completed", 30)
-    assert stored(dataset)["n_files"] == n_files + 2
-    delete_agreement(dataset)
-    assert stored(dataset)["n_files"] == n_files
 
 
 @pytest.mark.parametrize("also_units", [False, True])
@@ -252,8 +219,8 @@ def test_a_dataset_deleted_during_a_run_leaves_one_sentence_and_nothing_else(mak
         connected[dataset._sample_collection_name].drop()
 
     _meanwhile(monkeypatch, delete)
-    with pytest.raises(AgreementInputError, match=f"The dataset '{name}' was deleted meanwhile; nothing is left"):
-        add_units(dataset) if also_units else compute_quickly(dataset)
+    message = f"The dataset '{name}' was deleted meanwhile; nothing is left"
+    refused(message, add_units if also_units else compute_quickly, dataset)
     assert connected.runs.count_documents({"_dataset_id": document_id}) == 0
     assert not fo.dataset_exists(name)
     dataset._deleted = True

@@ -31,14 +31,13 @@ def test_images_are_found_under_names_of_any_system_and_a_folder_of_another_name
     ):
         assert _Names(ON_WINDOWS, match).find(name) == [ON_WINDOWS[1]], name
     assert _Names(ON_WINDOWS, "path").find(r"other\two.jpg") == []
-
-
-def test_names_in_exported_files_have_the_same_separator_on_every_system():
+    # names in exported files have the same separator everywhere
     assert list(short_names(ON_WINDOWS).values()) == ["one.jpg", "two.jpg"]
     alike = [r"C:\a\1.jpg", r"C:\b\1.jpg", "/a/c/1.jpg"]
-    assert list(short_names(alike).values()) == ["a/1.jpg", "b/1.jpg", "c/1.jpg"]
-    for path, name in short_names(alike).items():
-        assert _Names(alike, "path").find(name) == [path]
+    assert short_names(alike) == dict(zip(alike, ["a/1.jpg", "b/1.jpg", "c/1.jpg"], strict=True))
+    assert [_Names(alike, "path").find(name) for name in ("a/1.jpg", "b/1.jpg", "c/1.jpg")] == [
+        [each] for each in alike
+    ]
 
 
 def test_an_image_has_an_address_in_label_studio_that_leads_back_to_it_and_is_shown_by_its_name():

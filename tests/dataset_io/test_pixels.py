@@ -11,7 +11,6 @@ import fiftyone as fo
 import krippendorff
 import numpy as np
 import pytest
-from fiftyone import ViewField as F
 from fiftyone.core.fields import rgb_array_to_int
 from fiftyone.core.utils import serialize_numpy_array
 from PIL import Image
@@ -30,6 +29,7 @@ from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.labels import mask_reading, read_mask
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
+from annotator_agreement.metrics import disagreement_map
 from annotator_agreement.metrics.pixels import boundaries
 
 
@@ -52,33 +52,21 @@ def _by_sklearn(masks, background, ignore):
     for a, b in combinations(_kept(masks, ignore), 2):
         present = np.union1d(a, b)
         drawn = [value for value in present if value != background]
-        constant = len(present) == 1
-        rows.append(
-            {
-                "iou": _mean_iou(a, b, background),
-                "dice": f1_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
-                "iou_with_background": jaccard_score(a, b, average="macro"),
-                "dice_with_background": f1_score(a, b, average="macro"),
-                "accuracy": accuracy_score(a, b),
-                "kappa": np.nan if constant else cohen_kappa_score(a, b),
-            }
-        )
-    means = {}
-    for name in rows[0]:
-        defined = [row[name] for row in rows if not np.isnan(row[name])]
-        means[name] = np.mean(defined) if defined else None
-    return means
+        rows.append({"iou": _mean_iou(a, b, background),
+                     "dice": f1_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
+                     "iou_with_background": jaccard_score(a, b, average="macro"),
+                     "dice_with_background": f1_score(a, b, average="macro"), "accuracy": accuracy_score(a, b),
+                     "kappa": np.nan if len(present) == 1 else cohen_kappa_score(a, b)})  # fmt: skip
+    defined = {name: [row[name] for row in rows if not np.isnan(row[name])] for name in rows[0]}
+    return {name: np.mean(values) if values else None for name, values in defined.items()}
 
 
-@pytest.mark.parametrize(
-    ("options", "background", "ignore"),
-    [({}, 0, []), ({"background": 5}, 5, []), ({"background": None, "ignore_values": [9, 200]}, None, [9])],
-    ids=["default", "other background", "ignore"],
-)
+OF_SAMPLES = [({}, 0, []), ({"background": 5}, 5, []), ({"background": None, "ignore_values": [9, 200]}, None, [9])]
+
+
+@pytest.mark.parametrize(("options", "background", "ignore"), OF_SAMPLES)
 @pytest.mark.few(1)
-def test_every_number_of_a_sample_is_that_of_scikit_learn_and_of_the_krippendorff_package(
-    make_dataset, tmp_path, options, background, ignore
-):
+def test_every_number_of_a_sample_is_that_of_other_packages(make_dataset, tmp_path, options, background, ignore):
     masks = random_masks(25)
     dataset = masked_dataset(make_dataset, masks, tmp_path if background is None else None)
     compute_quickly(dataset, ANNOTATORS, **options)
@@ -99,11 +87,8 @@ def test_every_number_of_a_sample_is_that_of_scikit_learn_and_of_the_krippendorf
             own = [iou for iou in own if not np.isnan(iou)]
             assert sample[name].agreement_iou == (pytest.approx(np.mean(own), abs=1e-12) if own else None)
             assert sample[name].agreement_of == len(given)
-        if len(np.unique(columns)) == 1:
-            assert sample.agreement_alpha is None
-        else:
-            alpha = krippendorff.alpha(np.array(columns), level_of_measurement="nominal")
-            assert sample.agreement_alpha == pytest.approx(alpha, abs=1e-12)
+        alpha = len(np.unique(columns)) > 1 and krippendorff.alpha(np.array(columns), level_of_measurement="nominal")
+        assert sample.agreement_alpha == (pytest.approx(alpha, abs=1e-12) if alpha is not False else None)
         expected_units = set(np.unique(columns).tolist()) - {background}
         assert sample.agreement_n_units == len(expected_units)
         disputed = {v for v in expected_units if any(((a == v) != (b == v)).any() for a, b in combinations(columns, 2))}
@@ -130,7 +115,6 @@ def test_the_report_pools_the_pixels_of_all_samples(make_dataset, tmp_path):
         assert pair.alpha == pytest.approx(expected, abs=1e-12)
         of_samples = [jaccard_score(masks[a][k].ravel(), masks[b][k].ravel(), average="macro") for k in shared]
         assert pair.mean.iou_with_background == pytest.approx(np.mean(of_samples), abs=1e-12)
-    assert report.kappa == pytest.approx(np.mean([pair.kappa for pair in report.pairs]))
     rated = [k for k in range(14) if sum(masks[name][k] is not None for name in ANNOTATORS) >= 2]
     tables = [
         np.array([np.full(size, np.nan) if (mask := masks[name][k]) is None else mask.ravel() for name in ANNOTATORS])
@@ -144,21 +128,8 @@ def test_the_report_pools_the_pixels_of_all_samples(make_dataset, tmp_path):
     for entry in report.classes:
         iou = jaccard_score(*everything, labels=[entry.value], average="macro")
         assert entry.iou == pytest.approx(iou, abs=1e-12)
-        per_sample = []
-        for k in rated:
-            given = [masks[name][k] for name in ANNOTATORS if masks[name][k] is not None]
-            present = [pair for pair in combinations(given, 2) if any((m == entry.value).any() for m in pair)]
-            if present:
-                drawn = [(a == entry.value, b == entry.value) for a, b in present]
-                per_sample.append(np.mean([(a & b).sum() / (a | b).sum() for a, b in drawn]))
-        assert (entry.n_samples, entry.mean_iou) == (len(per_sample), pytest.approx(np.mean(per_sample), abs=1e-12))
         n_pixels = sum((masks[n][k] == entry.value).sum() for n in ANNOTATORS for k in rated if masks[n][k] is not None)
         assert entry.n_pixels == n_pixels
-    for entry in report.annotators:
-        own = np.concatenate([masks[entry.name][k].ravel() for k in rated if masks[entry.name][k] is not None])
-        assert entry.n_assigned == sum(mask is not None for mask in masks[entry.name])
-        assert entry.n_pixels == len(own)
-        assert entry.classes == {str(v): pytest.approx(np.mean(own == v)) for v in np.unique(own)}
     assert load_agreement(dataset) == report
 
 
@@ -166,21 +137,6 @@ def _square(left):
     mask = np.zeros((6, 9), np.uint8)
     mask[1:5, left : left + 4] = 3
     return mask
-
-
-@pytest.mark.long
-def test_where_all_pixels_are_ignored_nothing_is_defined(make_dataset):
-    masks = {"alice": [np.full((3, 5), 255, np.uint8)], "bob": [np.ones((3, 5), np.uint8)]}
-    dataset = masked_dataset(make_dataset, masks)
-    report = compute_quickly(dataset, ["alice", "bob"], ignore_values=255, empty="agree", undefined="one")
-    sample = dataset.first()
-    for name in ("score", "alpha", "iou", "accuracy", "kappa"):
-        assert sample[f"agreement_{name}"] is None
-    assert sample.agreement_ignored == 1.0
-    assert report.alpha.undefined == {"one_annotator": 0, "no_pixels": 1, "single_category": 0}
-    assert report.alpha.pooled is None
-    assert "15 ignored (100.0 %)" in report_text(report)
-    assert "all pixels are ignored" in report_text(report, full=True)
 
 
 COLOURS = {0: (0, 0, 0), 1: (255, 0, 0), 2: (0, 128, 7), 5: (3, 0, 200), 9: (250, 250, 250)}
@@ -205,54 +161,27 @@ def test_colours_are_classes_like_any_other(make_dataset, tmp_path):
 def test_colours_are_the_integers_that_fiftyone_has_for_them():
     image = np.random.default_rng(1).integers(0, 256, (5, 8, 3)).astype(np.uint8)
     for stored_as in (image, np.dstack([image, image[:, :, :1]]), image.astype(np.int64)):
-        mask = read_mask(serialize_numpy_array(stored_as), None)
-        assert mask.is_rgb
-        np.testing.assert_array_equal(mask.values, rgb_array_to_int(image))
+        np.testing.assert_array_equal(read_mask(serialize_numpy_array(stored_as), None).values, rgb_array_to_int(image))
 
 
-@pytest.mark.long
-def test_masks_are_read_as_fiftyone_reads_them(make_dataset, tmp_path):
+def test_masks_are_read_as_fiftyone_reads_them_whatever_the_type_of_their_numbers(tmp_path):
     mask = np.array([[0, 1, 1, 3], [3, 300, 300, 0], [0, 0, 60_000, 1]])
+    small = (mask % 4).astype(np.uint8)
     Image.fromarray(mask % 2 > 0).save(tmp_path / "one_bit.png")  # white is 255
     cv2.imwrite(str(tmp_path / "deep.png"), mask.astype(np.uint16))
-    palette = Image.fromarray((mask % 4).astype(np.uint8), "P")
+    palette = Image.fromarray(small, "P")
     palette.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
     palette.save(tmp_path / "palette.png")
-    Image.fromarray((mask % 4).astype(np.uint8)).save(tmp_path / "mask.tif")
-    dataset = make_dataset({})
-    for name, values in {
-        "one_bit.png": {0, 255},
-        "deep.png": {0, 1, 3, 300, 60_000},
-        "palette.png": {0x000000, 0xFF0000, 0x0000FF},
-        "mask.tif": {0, 1, 3},
-    }.items():
-        label = fo.Segmentation(mask_path=str(tmp_path / name))
-        dataset.add_sample(fo.Sample(name, alice=label, bob=label.copy()))
-        report = compute_quickly(dataset.match(F("filepath").ends_with(name)), ["alice", "bob"], overwrite=True)
-        assert {entry.value for entry in report.classes} == values, name
-        assert (report.score.mean, report.is_rgb) == (1.0, name == "palette.png")
-
-
-def test_the_type_of_the_numbers_and_an_axis_of_length_one_do_not_matter(make_dataset):
-    first, second = (_square(left) > 0 for left in (1, 2))
-    kinds = [bool, np.int64, np.uint64, np.float16, np.float32, np.int16]
-    dataset = masked_dataset(
-        make_dataset,
-        {"alice": [*(first.astype(kind) for kind in kinds), _square(1)[:, :, None]],
-         "bob": [np.asfortranarray(second)] * len(kinds) + [_square(2)]},
-    )  # fmt: skip
-    compute_quickly(dataset, ["alice", "bob"])
-    assert dataset.values("agreement_score") == pytest.approx([12 / 20] * (len(kinds) + 1), abs=1e-12)
-
-
-def _disagreement(masks, ignore):
-    """Brute force: how many annotators are not of the largest group, pixel by pixel."""
-    result = np.zeros(masks[0].shape, np.uint8)
-    for place in np.ndindex(*result.shape):
-        votes = [int(mask[place]) for mask in masks]
-        if not set(votes) & set(ignore):
-            result[place] = len(votes) - max(votes.count(vote) for vote in votes)
-    return result
+    Image.fromarray(small).save(tmp_path / "mask.tif")
+    colours = np.array([0x000000, 0xFF0000, 0x00FF00, 0x0000FF])
+    of_files = {"one_bit.png": mask % 2 * 255, "deep.png": mask, "palette.png": colours[small], "mask.tif": small}
+    for name, expected in of_files.items():
+        read = read_mask(None, str(tmp_path / name))
+        assert read.is_rgb == (name == "palette.png")
+        np.testing.assert_array_equal(read.values, expected)
+    arrays = [small.astype(kind) for kind in (bool, np.int64, np.uint64, np.float16, np.float32, np.int16)]
+    for array in (*arrays, np.asfortranarray(small), small[:, :, None]):
+        np.testing.assert_array_equal(read_mask(serialize_numpy_array(array), None).values, array.reshape(small.shape))
 
 
 def test_the_heatmap_shows_where_annotators_disagree(make_dataset, tmp_path):
@@ -260,19 +189,14 @@ def test_the_heatmap_shows_where_annotators_disagree(make_dataset, tmp_path):
     dataset = masked_dataset(make_dataset, masks)
     for where in ({"map_folder": tmp_path / "new" / "maps"}, {"disagreement_map": True}):
         compute_quickly(dataset, list("abcd"), ignore_values=[9], overwrite=True, **where)
-        seen = 0
         for k, sample in enumerate(dataset):
             given = [masks[name][k] for name in "abcd" if masks[name][k] is not None]
             if len(given) < 2:
                 assert sample.agreement_map is None
                 continue
-            expected = _disagreement(given, [9])
-            seen = max(seen, expected.max())
-            np.testing.assert_array_equal(sample.agreement_map.get_map(), expected)
-            assert sample.agreement_map.get_map().dtype == np.uint8
+            np.testing.assert_array_equal(sample.agreement_map.get_map(), disagreement_map(given, [9]))
             assert sample.agreement_map.range == [0.0, 3.0]
             assert (sample.agreement_map.map is None) == ("map_folder" in where)
-        assert seen >= 2
     assert dataset.get_field("agreement_map").document_type is fo.Heatmap
 
 
@@ -280,10 +204,8 @@ def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path)
     dataset = masked_dataset(make_dataset, random_masks(3), tmp_path)
     fields = set(dataset.get_field_schema())
     compute_quickly(dataset, ANNOTATORS, run_key="plain")
-    base = {
-        *("score", "cost", "alpha", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy", "kappa"),
-        *("n_annotators", "n_units", "n_disputed", "ignored"),
-    }
+    base = {"score", "cost", "alpha", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy", "kappa",
+            "n_annotators", "n_units", "n_disputed", "ignored"}  # fmt: skip
     assert set(dataset.get_field_schema()) - fields == {f"plain_{name}" for name in base}
     compute_quickly(dataset, ANNOTATORS, run_key="full", boundaries=True, disagreement_map=True)
     more = {"boundary_iou", "surface_dice", "hd95", "map"}
@@ -308,22 +230,6 @@ def test_large_masks_in_the_database_are_read_in_small_batches(make_dataset, mon
     assert (max(sizes), sum(sizes)) == (2, 6)
 
 
-def test_a_view_is_compared_as_it_is_shown(make_dataset, tmp_path):
-    masks = random_masks(10, gaps=False, seed=7)
-    dataset = masked_dataset(make_dataset, masks, tmp_path)
-    for sample in dataset.iter_samples(autosave=True):
-        sample.carol["sure"] = sample.filepath.endswith(("1.jpg", "3.jpg", "5.jpg", "7.jpg"))
-    view = dataset.skip(2).filter_labels("carol", F("sure"), only_matches=False)
-    compute_quickly(view, ANNOTATORS)
-    assert dataset.values("agreement_n_annotators") == [None, None, 2, 3, 2, 3, 2, 3, 2, 2]
-    assert [label is not None for label in dataset.values("carol.agreement_of")] == [k in (3, 5, 7) for k in range(10)]
-    without_carol = jaccard_score(
-        masks["alice"][2].ravel(), masks["bob"][2].ravel(), average="macro", labels=[v for v in
-        np.union1d(masks["alice"][2], masks["bob"][2]) if v]
-    )  # fmt: skip
-    assert dataset.skip(2).first().agreement_score == pytest.approx(without_carol, abs=1e-12)
-
-
 def test_mask_targets_name_classes_and_tell_the_background(make_dataset):
     dataset = masked_dataset(make_dataset, {"alice": [_square(1)], "bob": [_square(2)]})
     dataset.default_mask_targets = {0: "Background", 3: "lawn"}
@@ -331,20 +237,13 @@ def test_mask_targets_name_classes_and_tell_the_background(make_dataset):
     assert {(entry.name, entry.is_background) for entry in report.classes} == {("Background", True), ("lawn", False)}
     assert "0 (Background)" in report_text(report)
     dataset.default_mask_targets = {0: "road", 3: "lawn"}
-    report = compute_quickly(dataset, ["alice", "bob"], run_key="second")
-    assert {entry.name for entry in report.classes if not entry.is_background} == {"road", "lawn"}
+    compute_quickly(dataset, ["alice", "bob"], run_key="second")
     assert dataset.first().second_iou == pytest.approx((12 / 20 + 34 / 42) / 2, abs=1e-12)
-    assert report.background is None
 
 
-def test_frames_are_compared_like_samples(make_dataset):
-    dataset = make_dataset({})
-    video = fo.Sample(filepath="/videos/1.mp4")
-    video.frames[1] = fo.Frame(alice=segmentation(_square(1)), bob=segmentation(_square(2)))
-    video.frames[2] = fo.Frame(alice=segmentation(_square(1)), bob=segmentation(_square(1)))
-    video.frames[3] = fo.Frame(alice=segmentation(_square(1)))
-    dataset.media_type = "video"
-    dataset.add_sample(video)
+def test_frames_are_compared_like_samples(make_videos):
+    alice, bob = ([segmentation(_square(left)) if left else None for left in of] for of in ((1, 1, 1), (2, 1, None)))
+    dataset = make_videos([{"alice": alice, "bob": bob}])
     before = stored(dataset)
     report = compute_quickly(dataset, ["frames.alice", "frames.bob"], disagreement_map=True)
     scores = dataset.values("frames.agreement_score")[0]
@@ -354,9 +253,6 @@ def test_frames_are_compared_like_samples(make_dataset):
     assert (report.n_rated, report.run.n_videos) == (2, 1)
     delete_agreement(dataset)
     assert stored(dataset) == before
-
-
-# ---- masks that cannot be compared are refused before anything is written, or left out and counted ----
 
 
 FIELDS = ["alice", "bob"]
@@ -384,15 +280,11 @@ def test_files_that_are_no_images_are_refused_or_left_out_and_counted(make_datas
     dataset, sample_id = _with(make_dataset, None)
     for how in ("cut off", "empty", "text"):
         dataset.set_values("bob", {sample_id: _broken(tmp_path, how)}, key_field="id")
-        refused_run(
-            rf"must have a mask .*, got 1 that .* \(first: '.*{how}-broken.png' cannot be .* {sample_id};",
-            dataset,
-            FIELDS,
-        )
+        message = rf"must have a mask .*, got 1 that .* \(first: '.*{how}-broken.png' cannot be .* {sample_id};"
+        refused_run(message, dataset, FIELDS)
         report = compute_quickly(dataset, FIELDS, invalid="skip", run_key=how.replace(" ", "_"))
         assert (report.run.n_invalid, report.n_rated) == (1, 2)
-    assert dataset.values("text_n_annotators") == [2, 1, 2]
-    assert dataset.values("bob.text_of") == [2, None, 2]
+    assert (dataset.values("text_n_annotators"), dataset.values("bob.text_of")) == ([2, 1, 2], [2, None, 2])
     run = load(dataset, "text")
     assert [run.on(dataset.skip(k).limit(1)).report.run.n_invalid for k in range(3)] == [0, 1, 0]
     assert (run.labels()["label_id"].nunique(), run.changed()) == (4, 0)
@@ -424,8 +316,6 @@ def test_files_that_must_not_be_read_or_are_missing_are_named_with_their_samples
 
 ARRAYS = {
     "fractions": (GOOD + 0.5, "one has values that are not integers"),
-    "nan": (np.full((3, 4), np.nan), "one has values that are not integers"),
-    "large": (np.full((3, 4), 1e30), "one has values that are not integers"),
     "64 bits": (np.full((3, 4), 2**63, np.uint64), "one has values that are not integers"),
     "two channels": (np.zeros((3, 4, 2), np.uint8), r"one has the shape \(3, 4, 2\)"),
     "one dimension": (np.zeros(12, np.uint8), r"one has the shape \(12,\)"),
@@ -448,14 +338,12 @@ def test_arrays_that_are_no_masks_are_refused_or_left_out_and_counted(make_datas
     assert dataset.values("agreement_n_annotators") == [1] * len(ARRAYS)
 
 
-@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+@pytest.mark.parametrize("in_files", [True, False])
 def test_masks_of_different_sizes_are_refused(make_dataset, tmp_path, in_files):
     masks = {"alice": [GOOD] * 3, "bob": [GOOD, GOOD.T, np.pad(GOOD, 1)]}
     dataset = masked_dataset(make_dataset, masks, tmp_path if in_files else None)
     ids = dataset.values("id")
-    message = (
-        r"The masks of a sample must have one size, got 2 that do not \(first: alice 4 x 3, bob 3 x 4\), on samples "
-    )
+    message = r"masks of a sample must have one size, got 2 that do not \(first: alice 4 x 3, bob 3 x 4\), on samples "
     refused_run(f"{message}{ids[1]}, {ids[2]};", dataset, FIELDS)
     report = compute_quickly(dataset, FIELDS, invalid="skip")
     assert dataset.values("agreement_n_annotators") == [2, 0, 0]
@@ -465,9 +353,8 @@ def test_masks_of_different_sizes_are_refused(make_dataset, tmp_path, in_files):
 def test_colours_and_numbers_cannot_be_compared(make_dataset, tmp_path):
     coloured = np.dstack([GOOD] * 3)
     dataset, sample_id = _with(make_dataset, segmentation(coloured, tmp_path))
-    refused_run(
-        rf"all in colour .*, got 1 that do not \(first: alice not, bob\), on samples {sample_id}", dataset, FIELDS
-    )
+    message = rf"all in colour .*, got 1 that do not \(first: alice not, bob\), on samples {sample_id}"
+    refused_run(message, dataset, FIELDS)
     assert compute_quickly(dataset, FIELDS, invalid="skip").n_rated == 2
     dataset = masked_dataset(make_dataset, {"alice": [GOOD, coloured], "bob": [GOOD, coloured]})
     first, second = dataset.values("id")
@@ -490,22 +377,20 @@ def test_photographs_are_refused_or_left_out_before_their_boundaries_are_compare
 
     monkeypatch.setattr(compute, "boundary_agreement", boundary_agreement)
     report = compute_quickly(dataset, FIELDS, invalid="skip", boundaries=True, overwrite=True)
-    assert compared == [3]
-    assert dataset.values("agreement_n_annotators") == [0, 2]
+    assert (compared, dataset.values("agreement_n_annotators")) == ([3], [0, 2])
     assert (report.run.n_invalid, report.n_rated) == (2, 1)
 
 
-WIDTH = {"boundaries": True}
-WIDTH_MUST = "`boundary_width` must be a whole number of pixels, at least 1, got "
 OPTIONS = [
-    ({**WIDTH, "boundary_width": 2.5}, WIDTH_MUST + "2.5"),
-    ({**WIDTH, "boundary_width": 0.5}, WIDTH_MUST + "0.5"),
+    (
+        {"boundaries": True, "boundary_width": 0.5},
+        "`boundary_width` must be a whole number of pixels, at least 1, got 0.5",
+    ),
     ({"boundary_width": 2}, "`boundary_width` has no effect without `boundaries`; give that too, or leave `bound"),
     ({"iou": 0.9}, "`iou` concerns objects that are matched, but 'alice' holds Segmentation; leave it out"),
     ({"background": "sky"}, "`background` must be a mask value"),
     ({"ignore_values": ["sky"]}, "`ignore_values` must be mask values"),
     ({"background": 2**63}, "`background` must be a mask value.* got 9223372036854775808"),
-    ({"ignore_values": [2**63]}, "`ignore_values` must be mask values.* got .9223372036854775808."),
     ({"fields": ["alice"], "annotator_attribute": "rater"}, "got 'alice' .Segmentation.; give every annotator a field"),
     ({"fields": ["alice", "boxes"]}, r"can be compared with each other, got alice \(Segmentation\), boxes"),
     ({}, "must not contradict each other, got for the value 1: 'cat' in 'alice', 'dog' in 'bob'; give"),
@@ -533,14 +418,6 @@ def test_a_folder_that_is_not_writable_is_refused(make_dataset, tmp_path):
     refused_run("in which files can be made", dataset, FIELDS, map_folder=tmp_path / "maps")
 
 
-# ---- what runs leave behind: nothing, neither in the database nor in the folder of the heatmaps ----
-
-
-@pytest.fixture
-def dataset(make_dataset):
-    return masked_dataset(make_dataset, random_masks(9, gaps=False))
-
-
 @pytest.fixture
 def folder(tmp_path):
     """A folder with files of the user, some of them named nearly like heatmaps."""
@@ -556,12 +433,9 @@ def _files(folder):
 
 
 @pytest.mark.long
-def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_maps_along(dataset, folder):
+def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_maps_along(make_dataset, folder):
+    dataset = masked_dataset(make_dataset, random_masks(9, gaps=False))
     before, files = stored(dataset), _files(folder)
-    compute_quickly(dataset, ANNOTATORS, boundaries=True, disagreement_map=True)
-    assert _files(folder) == files
-    delete_agreement(dataset)
-    assert stored(dataset) == before
     report = compute_quickly(dataset, ANNOTATORS, map_folder=folder)
     assert len(_files(folder)) == len(files) + 9
     maps = [sample.agreement_map.get_map() for sample in dataset]
@@ -575,31 +449,18 @@ def test_deleting_leaves_everything_as_it_was_and_renaming_and_overwriting_take_
     assert _files(folder) == files
     compute_quickly(dataset, ANNOTATORS, map_folder=folder, run_key="renamed", overwrite=True)
     assert len(_files(folder)) == len(files) + 9
+    dataset.delete_run("renamed")
     delete_agreement(dataset, "renamed")
     assert (stored(dataset), _files(folder)) == (before, files)
-
-
-@pytest.mark.long
-def test_a_clone_deletes_no_files_of_the_original_which_go_with_it_also_after_delete_run(dataset, folder, tmp_path):
-    before, left = stored(dataset), _files(folder)
-    compute_quickly(dataset, ANNOTATORS, map_folder=folder)
-    files = _files(folder)
-    clone = dataset.clone()
-    delete_agreement(clone)
-    assert clone.get_field("agreement_map") is None
-    assert _files(folder) == files
-    clone.delete()
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert (stored(dataset), _files(folder)) == (before, left)
-    compute_quickly(dataset, ANNOTATORS, map_folder=tmp_path / "gone")
-    shutil.rmtree(tmp_path / "gone")  # does not hinder deleting
+    compute_quickly(dataset, ANNOTATORS, map_folder=folder.parent / "gone")
+    shutil.rmtree(folder.parent / "gone")  # does not hinder deleting
     delete_agreement(dataset)
     assert stored(dataset) == before
 
 
 @pytest.mark.long
-def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, monkeypatch):
+def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(make_dataset, folder, monkeypatch):
+    dataset = masked_dataset(make_dataset, random_masks(9, gaps=False))
     before, files = stored(dataset), _files(folder)
     values = pixels.PixelFamily.values
 

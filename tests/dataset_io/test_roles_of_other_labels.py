@@ -8,13 +8,8 @@ import fiftyone as fo
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
-from sklearn.metrics import (
-    accuracy_score,
-    cohen_kappa_score,
-    jaccard_score,
-    mean_absolute_error,
-    precision_recall_fscore_support,
-)
+from sklearn import metrics
+from sklearn.metrics import accuracy_score, cohen_kappa_score, jaccard_score, precision_recall_fscore_support
 
 from tests.dataset_io.quick_runs import ANNOTATORS as NAMES
 from tests.dataset_io.quick_runs import refused
@@ -92,12 +87,10 @@ def _first_of_equal(labels: fo.Classifications | None) -> list[fo.Classification
 def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> None:
     run = aa.compute(tagged, NAMES, reference="gold")
     true, given_by = _given(tagged, "gold"), {name: _given(tagged, name) for name in NAMES}
-    for name in NAMES:
-        for sample, of_reference in zip(tagged, true, strict=True):
-            for tag in _first_of_equal(sample[name]):
-                expected = None if of_reference is None else "right" if tag.label in of_reference else "extra"
-                assert tag.get_attribute_value("agreement_reference", None) == expected
     for k, sample in enumerate(tagged):
+        for tag in (tag for name in NAMES for tag in _first_of_equal(sample[name])):
+            expected = None if true[k] is None else "right" if tag.label in true[k] else "extra"
+            assert tag.get_attribute_value("agreement_reference", None) == expected
         own = {name: given_by[name][k] for name in NAMES}
         for tag in _first_of_equal(sample.gold):
             missed = [name for name in NAMES if own[name] is not None and tag.label not in own[name]]
@@ -108,12 +101,12 @@ def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> No
         assert sample["agreement_reference_f1"] == (pytest.approx(np.mean([*f1.values()])) if f1 else None)
         worst = [name for name, value in f1.items() if value == min(f1.values()) < 1]
         assert (sample["agreement_reference_worst"] or []) == worst
-    missed = dataset_io.view_agreement(tagged, reference="missed", annotators="bob")
-    assert (
-        missed.count("gold.classifications") == tagged.count_values("gold.classifications.agreement_missed_by")["bob"]
-    )
-    extra = dataset_io.view_agreement(tagged, reference="extra", annotators="bob")
-    assert extra.count("bob.classifications") == tagged.count_values("bob.classifications.agreement_reference")["extra"]
+    for said, field, count in (
+        ("missed", "gold", tagged.count_values("gold.classifications.agreement_missed_by")["bob"]),
+        ("extra", "bob", tagged.count_values("bob.classifications.agreement_reference")["extra"]),
+    ):
+        view = dataset_io.view_agreement(tagged, reference=said, annotators="bob")
+        assert view.count(f"{field}.classifications") == count
     labels = run.labels()
     of_gold = labels[labels.role == "reference"]
     assert set(of_gold.annotator) == {"gold"}
@@ -127,20 +120,14 @@ def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Data
     reference = aa.compute(tagged, NAMES, reference="agreement_gold", run_key="vs").report.reference
     logs = tagged.values("agreement_gold_decisions")
     decided = {label.split()[-1] for log in logs for entry in log or () for label in entry["labels"]}
-    complete = [
-        sample.agreement_gold is not None
-        and all(tag.id in decided for name in NAMES if sample[name] for tag in sample[name].classifications)
-        for sample in tagged
-    ]
-    drawn = [any(sample[name] is not None for name in NAMES) for sample in tagged]
-    assert reference.n_samples == np.logical_and(complete, drawn).sum() > 2
+    given = [[sample[name] for name in NAMES if sample[name] is not None] for sample in tagged]
+    complete = [gold is not None and all(tag.id in decided for tags in of for tag in tags.classifications)
+                for gold, of in zip(tagged.values("agreement_gold"), given, strict=True)]  # fmt: skip
+    compared = [bool(of) and each for of, each in zip(given, complete, strict=True)]
+    assert reference.n_samples == sum(compared) > 2
     assert reference.n_without == len(tagged) - sum(complete) > 5
-    said = tagged.values("vs_reference_f1")
-    assert [value is not None for value in said] == np.logical_and(complete, drawn).tolist()
+    assert [value is not None for value in tagged.values("vs_reference_f1")] == compared
     assert all(one.precision == 1.0 for one in reference.annotators)
-
-
-# ---- a reference and models for semantic masks ----
 
 
 IGNORED = 255
@@ -215,14 +202,13 @@ def test_masks_and_images_have_their_iou(masked: fo.Dataset) -> None:
         for name in NAMES:
             if sample[name] is None:
                 continue
-            both = sample.gold is not None
-            used = (sample[name].mask != IGNORED) & (sample.gold.mask != IGNORED) if both else None
-            iou = _image_iou(sample[name].mask[used], sample.gold.mask[used]) if both else None
-            assert sample[name].get_attribute_value("agreement_reference_iou", None) == (
-                None if iou is None else pytest.approx(iou)
-            )
-            if iou is not None:
-                of_image[name] = iou
+            iou = None
+            if sample.gold is not None:
+                used = (sample[name].mask != IGNORED) & (sample.gold.mask != IGNORED)
+                iou = _image_iou(sample[name].mask[used], sample.gold.mask[used])
+            found = sample[name].get_attribute_value("agreement_reference_iou", None)
+            assert found == (iou and pytest.approx(iou))
+            of_image |= {} if iou is None else {name: iou}
         mean = sample["agreement_reference_iou"]
         assert mean == (pytest.approx(np.mean([*of_image.values()])) if of_image else None)
         lowest = min(of_image.values(), default=1)
@@ -231,9 +217,7 @@ def test_masks_and_images_have_their_iou(masked: fo.Dataset) -> None:
 
 
 @pytest.mark.long
-def test_a_single_annotator_is_compared_a_bad_mask_left_out_and_what_cannot_be_of_masks_refused(
-    masked: fo.Dataset,
-) -> None:
+def test_a_bad_mask_is_left_out_and_what_cannot_be_of_masks_refused(masked: fo.Dataset) -> None:
     first, second, third = masked.limit(3)
     for sample in (first, second, third):
         sample["bob"] = sample["carol"] = None
@@ -247,19 +231,13 @@ def test_a_single_annotator_is_compared_a_bad_mask_left_out_and_what_cannot_be_o
     refused(r"alice 31 x 20, gold 9 x 9", aa.compute, masked.limit(1), NAMES, **of_gold)
     message = r"`confidence_threshold` concerns objects .* tags, but"
     refused(message, aa.compute, masked, NAMES, models="net", confidence_threshold=0.5)
-    for targets in ({"alice": {1: "road"}, "gold": {1: "sky"}}, {}):
-        masked.mask_targets = targets
-        masked.save()
-        if targets:
-            message = "must not contradict each other.*'sky' in 'gold'"
-            refused(message, aa.compute, masked.skip(3), NAMES, **of_gold)
+    masked.mask_targets = {"alice": {1: "road"}, "gold": {1: "sky"}}
+    refused("must not contradict each other.*'sky' in 'gold'", aa.compute, masked.skip(3), NAMES, **of_gold)
+    masked.mask_targets = {}
     aa.compute(masked, NAMES, invalid="skip", overwrite=True, **of_gold)
     assert masked.limit(3).values("alice.agreement_reference_iou") == [None, None, 1.0]
     message = "`reference` must be None for a run on Segmentation, got 'right'"
     refused(message, dataset_io.view_agreement, masked, reference="right")
-
-
-# ---- a reference and models for classes and numbers ----
 
 
 @pytest.fixture
@@ -308,6 +286,10 @@ def test_classes_against_a_reference_are_those_of_scikit_learn(rated: fo.Dataset
     for one in report.models[0].annotators:
         own, true = _both_values(rated, one.name, "net", "label")
         assert one.accuracy == pytest.approx(accuracy_score(true, own))
+    message = "`confidence_threshold` must be a number for Classification"
+    refused(message, aa.compute, rated, NAMES, models="net", confidence_threshold="best_f1", run_key="other")
+    message = "`reference` must not be 'missed' for a run on Classification"
+    refused(message, dataset_io.view_agreement, rated, reference="missed")
 
 
 @pytest.mark.long
@@ -316,7 +298,7 @@ def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(rated, fields, reference="gold_size", tolerance=0.2)
     for one in report.reference.annotators:
         own, true = _both_values(rated, one.name, "gold_size", "value")
-        assert one.mean_absolute_error == pytest.approx(mean_absolute_error(true, own))
+        assert one.mean_absolute_error == pytest.approx(metrics.mean_absolute_error(true, own))
         assert one.mean_error == pytest.approx(np.mean(own) - np.mean(true))
         assert one.accuracy == pytest.approx(np.mean(np.abs(np.subtract(own, true)) <= 0.2 + 1e-12))
 
@@ -333,9 +315,8 @@ def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
             with_him = [name for name in others if said[name][k] is not None]
             if None in (said["net"][k], said[entry.name][k]) or not with_him:
                 continue
-            of_model, of_him = (
-                np.array([said[name][k] == said[who][k] for name in with_him]) for who in ("net", entry.name)
-            )
+            both = ("net", entry.name)
+            of_model, of_him = (np.array([said[name][k] == said[who][k] for name in with_him]) for who in both)
             n_right += of_model.sum(), len(of_model), of_him.sum(), len(of_him)
             differences.append(float(of_him.mean() >= of_model.mean()) - float(of_model.mean() >= of_him.mean()))
         assert (entry.n_samples, tested.n) == (len(differences), len(differences))
@@ -347,12 +328,3 @@ def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
     assert total.intervals["difference"].low < total.difference < total.intervals["difference"].high
     assert person_sentence(model).endswith("]).")
     assert "accuracy 0." in person_sentence(model)
-
-
-@pytest.mark.long
-def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
-    message = "`confidence_threshold` must be a number for Classification"
-    refused(message, aa.compute, rated, NAMES, models="net", confidence_threshold="best_f1")
-    aa.compute(rated, NAMES, reference="gold", resamples=0)
-    message = "`reference` must not be 'missed' for a run on Classification"
-    refused(message, dataset_io.view_agreement, rated, reference="missed")

@@ -7,20 +7,13 @@ from collections import Counter
 import fiftyone as fo
 import pytest
 
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, run_on
-from tests.dataset_io.same_values import assert_same
-from tests.datasets import detections, join_fields, random_annotators
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.datasets import join_fields, random_annotators
 
 from annotator_agreement.dataset_io import load_agreement
 from annotator_agreement.dataset_io.run import read
 
 SAMPLE_FIELDS = {"score", "cost", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed"}
-
-
-@pytest.fixture
-def computed(lend):
-    """The example with a run."""
-    return lend(run_on())
 
 
 def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset):
@@ -31,11 +24,8 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     assert sample.agreement_score == 1.0, "samples in memory show what was written"
     schema = dataset.get_field_schema(flat=True)
     added = set(schema) - before
-    of_labels = {
-        f"{name}.detections.agreement{suffix}"
-        for name in ANNOTATORS
-        for suffix in ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
-    }
+    suffixes = ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
+    of_labels = {f"{name}.detections.agreement{suffix}" for name in ANNOTATORS for suffix in suffixes}
     assert added == {f"agreement_{name}" for name in SAMPLE_FIELDS} | of_labels
     for path in added:
         assert schema[path].info == {"annotator_agreement": "agreement"}
@@ -104,41 +94,15 @@ def test_a_list_that_was_emptied_in_fiftyone_is_empty_not_unassigned(make_datase
 
 def test_two_runs_stand_side_by_side_and_empty_images_can_count_as_agreement(computed, monkeypatch):
     monkeypatch.setattr(read, "BATCH_SAMPLES", 2)
-    seen = []
-    options = {"run_key": "two_of_them", "iou": 0.9, "empty": "agree"}
-    report = compute_quickly(
-        computed, ["alice", "bob"], progress=lambda bar: seen.append((bar.iteration, bar.total)), **options
-    )
+    seen, options = [], {"run_key": "two_of_them", "iou": 0.9, "empty": "agree"}
+    options["progress"] = lambda bar: seen.append((bar.iteration, bar.total))
+    report = compute_quickly(computed, ["alice", "bob"], **options)
     assert load_agreement(computed, "two_of_them") == report
     assert [computed.values(f"two_of_them_{name}")[2] for name in ("score", "alpha")] == [1.0, 1.0]
     assert report.score.n == 4
     label = computed.first().alice.detections[0]
     assert (label.agreement_votes, label.two_of_them_votes) == (3, 2)
     assert seen[-1] == (5, 5)
-    assert len(seen) >= 3
-
-
-@pytest.mark.long
-def test_results_do_not_depend_on_the_batches(lend, monkeypatch):
-    dataset = lend(run_on(24))
-    whole = _without_facts(load_agreement(dataset))
-    for batch_samples, batch_labels in ((1, 10_000), (7, 10_000), (1000, 5)):
-        monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
-        monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
-        parts = compute_quickly(dataset, ANNOTATORS, run_key="parts", overwrite=True)
-        assert_same(_without_facts(parts), whole, relative=1e-11, absolute=1e-11)
-        for name in SAMPLE_FIELDS:
-            assert dataset.values(f"parts_{name}") == pytest.approx(dataset.values(f"agreement_{name}"), abs=1e-12)
-        for path in (f"{field}.detections." for field in ANNOTATORS):
-            for suffix in ("", "_id", "_votes", "_of", "_missed_by", "_differs_from"):
-                assert dataset.values(f"{path}parts{suffix}") == dataset.values(f"{path}agreement{suffix}")
-
-
-def _without_facts(report):
-    """The values of a report, without its key and how long it took."""
-    values = report.to_dict()
-    values.pop("run_key"), values["config"].pop("run_key"), values["run"].pop("seconds")
-    return values
 
 
 @pytest.mark.long
@@ -152,8 +116,8 @@ def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
     assert dataset.values("by_attribute_score") == pytest.approx(dataset.values("by_field_score"), abs=1e-12)
     assert dataset.values("by_attribute_n_annotators") == dataset.values("by_field_n_annotators")
     assert by_attribute.alpha.pooled == by_field.alpha.pooled
-    drew_nothing = [[entry.n_drew_nothing for entry in report.annotators] for report in (by_attribute, by_field)]
-    assert drew_nothing[0] == drew_nothing[1]
+    for one, other in zip(by_attribute.annotators, by_field.annotators, strict=True):
+        assert one.n_drew_nothing == other.n_drew_nothing
 
 
 def _attribute_dataset(make_dataset, samples):
@@ -171,17 +135,10 @@ OF_RATERS = {"annotator_attribute": "rater"}
 
 
 def test_an_annotator_who_draws_without_being_listed_counts_as_assigned_and_nobody_is_not_called_none(make_dataset):
-    dataset = _attribute_dataset(
-        make_dataset,
-        [
-            {"labels": _labels("ann", "None"), "raters": ["ann"]},
-            {"labels": None, "raters": ["ann", "None"]},
-            {"labels": _labels("ann"), "raters": None},
-        ],
-    )
+    given = [(_labels("ann", "None"), ["ann"]), (None, ["ann", "None"]), (_labels("ann"), None)]
+    dataset = _attribute_dataset(make_dataset, [{"labels": labels, "raters": raters} for labels, raters in given])
     report = compute_quickly(dataset, "labels", assigned_field="raters", **OF_RATERS)
-    assert dataset.values("agreement_n_annotators") == [2, 2, 1]
-    assert report.run.n_added_assignments == 2
+    assert (dataset.values("agreement_n_annotators"), report.run.n_added_assignments) == ([2, 2, 1], 2)
     assert [entry.n_drew_nothing for entry in report.annotators] == [1, 1]
     assert dataset.values("labels.detections.agreement") == [["agreed", "agreed"], None, [None]]
 
@@ -190,8 +147,7 @@ def test_without_an_assigned_field_everybody_is_assumed_to_be_assigned_or_those_
     drawn = [{"labels": _labels("ann", "bea")}, {"labels": _labels("ann")}, {"labels": _labels()}, {}]
     dataset = _attribute_dataset(make_dataset, drawn)
     report = compute_quickly(dataset, ["labels"], **OF_RATERS)
-    assert dataset.values("agreement_n_annotators") == [2, 2, 2, 0]
-    assert report.run.coverage == "assumed"
+    assert (dataset.values("agreement_n_annotators"), report.run.coverage) == ([2, 2, 2, 0], "assumed")
     assert report.alpha.undefined["one_annotator"] == 1
     dataset = _attribute_dataset(make_dataset, [{"labels": _labels("ann", "bea", "cid")}, {"labels": _labels("cid")}])
     report = compute_quickly(dataset, "labels", annotators=["bea", "ann"], **OF_RATERS)
@@ -201,9 +157,7 @@ def test_without_an_assigned_field_everybody_is_assumed_to_be_assigned_or_those_
 
 @pytest.mark.long
 def test_annotator_names_may_be_anything_and_whole_numbers_of_two_types_are_the_same(make_dataset):
-    dataset = _attribute_dataset(
-        make_dataset, [{"labels": _labels("Dr. $mith", 7)}, {"labels": _labels("Dr. $mith", 7)}]
-    )
+    dataset = _attribute_dataset(make_dataset, [{"labels": _labels("Dr. $mith", 7)} for _ in range(2)])
     second, stored_as = dataset.values("_id")[1], {"labels.detections.1.rater": 7.0}
     dataset._sample_collection.update_one({"_id": second}, {"$set": stored_as})
     report = compute_quickly(dataset, "labels", **OF_RATERS)
@@ -225,26 +179,6 @@ def test_units_of_cloned_fields_have_ids_of_their_own(make_dataset):
     ids = [label.id for label in sample.alice.detections]
     assert [label.agreement_id for label in sample.alice.detections] == ids
     assert [label.agreement_id for label in sample.bob.detections] == [f"{label_id}-bob" for label_id in ids]
-
-
-def test_labels_with_unusable_boxes_can_be_left_out(make_dataset):
-    dataset = make_dataset()
-    sample = dataset.first()
-    sample.alice.detections[0].bounding_box = [0.1, 0.1, -0.2, 0.4]
-    sample.bob = detections([("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (float("nan"), 0.5, 0.3, 0.2))])
-    sample.save()
-    report = compute_quickly(dataset, ANNOTATORS, invalid="skip")
-    sample.reload()
-    assert report.run.n_invalid == 2
-    assert [label.get_field("label") for label in sample.alice.detections if "agreement" in label] == ["dog"]
-    assert dataset.values("alice.detections.agreement")[0] == [None, "missed"]
-    assert dataset.values("bob.detections.agreement")[0] == ["missed", None]
-
-
-def test_a_label_without_a_class_is_not_of_the_class_none(make_dataset):
-    boxes = [(None, (0.1, 0.1, 0.2, 0.2)), ("None", (0.6, 0.6, 0.2, 0.2))]
-    report = compute_quickly(make_dataset({"alice": [boxes], "bob": [boxes]}), ["alice", "bob"])
-    assert report.annotators[0].classes == {"(no label)": 1, "None": 1}
 
 
 @pytest.mark.long

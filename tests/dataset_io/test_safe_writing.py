@@ -70,22 +70,29 @@ def _edit(dataset, sample_id, kind):
     sample.save()
 
 
-@pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign", "change"])
+#: labels of alice after an edit of the first sample
+EDITS = {"add": ["new", "cat", "dog"], "delete": ["dog"], "empty": [], "unassign": None, "change": ["changed", "dog"]}
+
+
+@pytest.mark.parametrize("kind", EDITS)
 @pytest.mark.few(2)
 def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_the_first_write, kind):
     dataset = make_dataset()
-    edited = dataset.first().id
-    done = before_the_first_write(lambda: _edit(dataset, edited, kind))
-    report = compute_quickly(dataset, ANNOTATORS)
+    edited, gone = dataset.first().id, dataset.last().id
+
+    def edit():
+        _edit(dataset, edited, kind)
+        dataset.delete_samples([gone])
+
+    done = before_the_first_write(edit)
+    view = dataset.filter_labels("bob", fo.ViewField("label") != "owl", only_matches=False)
+    report = compute_quickly(view if kind == "delete" else dataset)
     assert done
-    assert (report.run.n_changed, report.n_samples) == (0, 5)
+    assert (report.run.n_changed, report.n_samples) == (1, 4)
     _assert_consistent(dataset, "agreement")
     sample = dataset[edited]
     sample.reload()
-    labels = [label.label for label in sample.alice.detections] if sample.alice else None
-    assert labels == {
-        "add": ["new", "cat", "dog"], "delete": ["dog"], "empty": [], "unassign": None, "change": ["changed", "dog"]
-    }[kind]  # fmt: skip
+    assert ([label.label for label in sample.alice.detections] if sample.alice else None) == EDITS[kind]
 
 
 def test_an_edit_that_leaves_no_time_stamp_cannot_shift_values(make_dataset, before_the_first_write):
@@ -149,8 +156,7 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
     found = dataset._sample_collection.find_one({"_id": first})
     of_run = {name: value for name, value in found.items() if name.startswith("agreement")}
     assert of_run == {"agreement_n_annotators": 1, "agreement_n_units": 1}
-    of_label = found["alice"]["detections"][1]
-    assert not [name for name in of_label if name.startswith("agreement")], "left out, as it has no box"
+    assert "agreement" not in str(found["alice"]["detections"][1].keys()), "left out, as it has no box"
     assert dataset.values("agreement_score")[1:] == [1.0, 1.0, 1.0]
 
 
@@ -179,9 +185,7 @@ def _large_dataset(make_dataset, free):
 def test_a_sample_without_room_is_found_before_anything_is_written_or_leaves_nothing(make_dataset, monkeypatch):
     dataset, sample_id = _large_dataset(make_dataset, 500)
     before = stored(dataset)
-    message = (
-        rf"(?s)^.{{0,300}}must have room for what is written.*got 1 samples without \(ids {sample_id}\).{{0,1000}}$"
-    )
+    message = rf"(?s)^.{{0,300}}must have room for what is written.*1 samples without \(ids {sample_id}\).{{0,1000}}$"
     refused(message, compute_quickly, dataset)
     assert stored(dataset) == before
     with monkeypatch.context() as patch:
@@ -231,21 +235,6 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
     report.print_report()
 
 
-def test_a_sample_deleted_meanwhile_is_counted(make_dataset, before_the_first_write):
-    dataset = make_dataset()
-    before_the_first_write(lambda: dataset.delete_samples(dataset.limit(1)))
-    report = compute_quickly(dataset, ANNOTATORS)
-    assert (report.run.n_changed, report.n_samples) == (1, 4)
-
-
-def test_an_edit_in_a_view_is_seen(make_dataset, before_the_first_write):
-    dataset = make_dataset()
-    before_the_first_write(lambda: _edit(dataset, dataset.first().id, "delete"))
-    view = dataset.filter_labels("alice", fo.ViewField("label") == "dog", only_matches=False)
-    assert compute_quickly(view, ANNOTATORS).n_samples == 5
-    assert dataset.values("alice.detections.agreement")[0] == ["agreed"]
-
-
 @pytest.mark.long
 def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(60, seed=7))
@@ -260,16 +249,11 @@ def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
     finally:
         output, _ = editor.communicate("stop")
     assert int(output.split()[-1]) > 10
-    for document in dataset._sample_collection.find({}):
-        for label in (document.get("alice") or {}).get("detections") or []:
-            assert {"_id", "label", "bounding_box"} <= set(label), "an index past the end of the list"
     compute_quickly(dataset, ANNOTATORS, run_key="last")
     _assert_consistent(dataset, "last")
 
 
-def test_a_run_that_is_deleted_or_replaced_while_it_runs_stops_and_leaves_nothing(
-    make_dataset, before_each_write, monkeypatch
-):
+def test_a_run_deleted_or_replaced_meanwhile_stops_and_leaves_nothing(make_dataset, before_each_write, monkeypatch):
     dataset = make_dataset(random_annotators(16))
     before, batches, replaced = stored(dataset), [], []
     monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
@@ -288,7 +272,7 @@ def test_a_run_that_is_deleted_or_replaced_while_it_runs_stops_and_leaves_nothin
     refused(message, compute_quickly, dataset)
     assert stored(dataset) == before
     refused(message, compute_quickly, dataset, progress=replace)
-    assert load_agreement(dataset) == replaced[0]
+    assert (load_agreement(dataset), stored(dataset)["n_files"]) == (replaced[0], before["n_files"] + 2)
     for sample in dataset._sample_collection.find({}):
         assert not [label for label in (sample.get("carol") or {}).get("detections") or [] if "agreement" in label]
 

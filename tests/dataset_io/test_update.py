@@ -7,7 +7,6 @@ import functools
 import itertools
 import json
 import logging
-import math
 
 import fiftyone as fo
 import numpy as np
@@ -17,19 +16,10 @@ from fiftyone import ViewField as F
 from tests.dataset_io.kinds import KINDS, boxes, dataset_of, fields_of, random_labels, random_sample
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused
 from tests.dataset_io.same_values import assert_same
-from tests.datasets import Kept, grouped_dataset, random_annotators, stored
+from tests.datasets import Kept, random_annotators, stored
 
-from annotator_agreement.dataset_io import (
-    changed_since,
-    compare_agreement,
-    compute_agreement,
-    delete_agreement,
-    load_agreement,
-    rename_agreement,
-    update_agreement,
-)
+from annotator_agreement import dataset_io
 from annotator_agreement.dataset_io.jobs import compute
-from annotator_agreement.dataset_io.record import Run
 
 _assert_same = functools.partial(assert_same, relative=1e-9, absolute=1e-12)
 
@@ -48,18 +38,16 @@ def _fields(dataset):
     for document in documents:
         document.pop("last_modified_at")
         (document.get("agreement_map") or {}).pop("_id", None)  # made by chance
-    return documents
+    return json.loads(fo.core.odm.utils.json_util.dumps(documents))
 
 
 def assert_like_a_new_run(dataset, updated, samples, fields, **options):
     """The updated run against a new one with the same options."""
-    assert changed_since(dataset) == 0
-    assert load_agreement(dataset) == updated
+    assert (dataset_io.changed_since(dataset), dataset_io.load_agreement(dataset)) == (0, updated)
     found = _fields(dataset)
-    expected = compute_agreement(samples, fields, overwrite=True, **options)
+    expected = dataset_io.compute_agreement(samples, fields, overwrite=True, **options)
     _assert_same(_numbers(updated), _numbers(expected))
-    for a, b in zip(found, _fields(dataset), strict=True):
-        _assert_same(json.loads(fo.core.odm.utils.json_util.dumps(a)), json.loads(fo.core.odm.utils.json_util.dumps(b)))
+    _assert_same(found, _fields(dataset))
 
 
 def random_edits(rng, dataset, kind):
@@ -101,11 +89,11 @@ def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whol
         monkeypatch.undo()
     rng = np.random.default_rng(len(kind))
     dataset, fields, options = dataset_of(make_dataset, kind, seed=len(kind))
-    compute_agreement(dataset, fields, **options)
+    dataset_io.compute_agreement(dataset, fields, **options)
     for _ in range(2):
         random_edits(rng, dataset, kind)
-        assert changed_since(dataset) > 0
-        updated = update_agreement(dataset)
+        assert dataset_io.changed_since(dataset) > 0
+        updated = dataset_io.update_agreement(dataset)
     assert_like_a_new_run(dataset, updated, dataset, fields, **options)
 
 
@@ -113,9 +101,7 @@ def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
     rng = np.random.default_rng(1)
     dataset = make_dataset({})
     dataset.add_samples([random_sample(rng, "boxes") for _ in range(20)], dynamic=True)
-    for position, sample in enumerate(dataset):
-        sample.tags = ["ready"] if position < 14 else []
-        sample.save()
+    dataset.limit(14).tag_samples("ready")
     view = dataset.match_tags("ready").filter_labels("bob", F("label") != "owl", only_matches=False)
     compute_quickly(view)
     ids = dataset.values("id")
@@ -124,7 +110,7 @@ def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
         sample.tags, sample["alice"] = tags, boxes(rng)
         sample.save()
     dataset.delete_samples(ids[7:9])
-    updated = update_agreement(dataset)
+    updated = dataset_io.update_agreement(dataset)
     assert updated.n_samples == 12
     assert_like_a_new_run(dataset, updated, view, ANNOTATORS, resamples=0)
 
@@ -135,10 +121,12 @@ def test_a_run_without_samples_says_why(make_dataset):
     dataset.set_values("checked", [True] * 4)
     compute_quickly(dataset.exists("checked"), ANNOTATORS)
     dataset.delete_sample_field("checked")
-    refused("but the view of the run shows none any more; compute it again on", update_agreement, dataset)
+    refused("but the view of the run shows none any more; compute it again on", dataset_io.update_agreement, dataset)
     compute_quickly(dataset, ANNOTATORS, run_key="all")
     dataset.delete_samples(dataset.values("id"))
-    refused("but all of them were deleted; compute it again on others, or del", update_agreement, dataset, "all")
+    refused(
+        "but all of them were deleted; compute it again on others, or del", dataset_io.update_agreement, dataset, "all"
+    )
 
 
 @pytest.mark.long
@@ -157,23 +145,10 @@ def test_runs_on_frames_compare_whole_videos_again(make_videos, no_whole_run):
     sample.frames[1] = fo.Frame(**{name: boxes(rng) for name in ANNOTATORS})
     dataset.add_sample(sample)
     dataset.delete_samples(dataset.values("id")[4:5])
-    assert changed_since(dataset) == 4
-    updated = update_agreement(dataset)
+    assert dataset_io.changed_since(dataset) == 4
+    updated = dataset_io.update_agreement(dataset)
     assert updated.run.n_videos == 6
     assert_like_a_new_run(dataset, updated, dataset, fields, resamples=0)
-
-
-@pytest.mark.long
-def test_runs_on_groups(make_dataset, no_whole_run):
-    rng = np.random.default_rng(4)
-    slices = {name: [random_sample(rng, "boxes") for _ in range(6)] for name in ("left", "right")}
-    dataset = grouped_dataset(make_dataset, slices)
-    compute_agreement(dataset, ANNOTATORS, resamples=200)
-    for sample in dataset.select_group_slices("right").limit(2):
-        sample["alice"] = boxes(rng)
-        sample.save()
-    updated = update_agreement(dataset)
-    assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=200)
 
 
 @pytest.fixture
@@ -191,33 +166,27 @@ def _edit(dataset, **values):
 CROWD = fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], iscrowd=1)
 
 
-@pytest.mark.parametrize(
-    ("options", "values", "reason"),
-    [
-        ({}, {"bob": fo.Detections(detections=[CROWD])}, "there are masks or crowd regions now"),
-        ({"versions": True}, {"bob": None}, "another version computed the run"),
-        ({"iou": "auto"}, {"bob": None}, "the labels suggest another threshold"),
-    ],
-)  # fmt: skip
+WHOLE = [({}, fo.Detections(detections=[CROWD]), "there are masks or crowd regions now"),
+         ({"iou": "auto"}, None, "the labels suggest another threshold")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "bob", "reason"), WHOLE)
 @pytest.mark.long
-def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, values, reason):
-    of_other_version = options.pop("versions", False)
-    compute_agreement(dataset, ANNOTATORS, resamples=0, **options)
-    if of_other_version:
-        Run(dataset, "agreement").update(versions={"fiftyone": "0.1"})
+def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, bob, reason):
+    dataset_io.compute_agreement(dataset, ANNOTATORS, resamples=0, **options)
     if "iou" in options:
-        other = {"iou": 0.37}
-        found = compute.source_with_iou_from_data
-        monkeypatch.setattr(compute, "source_with_iou_from_data", lambda source: _with_config(found(source), other))
-    _edit(dataset, **values)
+        found, replace = compute.source_with_iou_from_data, dataclasses.replace
+
+        def with_another(source):
+            source = found(source)
+            return replace(source, config=replace(source.config, iou=0.37))
+
+        monkeypatch.setattr(compute, "source_with_iou_from_data", with_another)
+    _edit(dataset, bob=bob)
     with caplog.at_level(logging.WARNING):
-        updated = update_agreement(dataset)
+        updated = dataset_io.update_agreement(dataset)
     assert f"All samples of the run 'agreement' are compared again: {reason}" in caplog.text
     assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0, **options)
-
-
-def _with_config(source, values):
-    return dataclasses.replace(source, config=dataclasses.replace(source.config, **values))
 
 
 @pytest.mark.long
@@ -236,30 +205,30 @@ def test_a_new_annotator_concerns_all_samples(make_dataset, caplog):
         sample.save()
         caplog.clear()
         with caplog.at_level(logging.WARNING):
-            assert len(update_agreement(dataset).annotators) == n
+            assert len(dataset_io.update_agreement(dataset).annotators) == n
         assert message in caplog.text
 
 
 def test_the_state_before_is_kept_for_a_comparison_and_goes_with_the_run(dataset):
     before = stored(dataset)
     first = compute_quickly(dataset)
-    refused("must have been updated to have an earlier state", compare_agreement, dataset)
-    second = update_agreement(dataset)
+    refused("must have been updated to have an earlier state", dataset_io.compare_agreement, dataset)
+    second = dataset_io.update_agreement(dataset)
     assert second == first, "nothing was changed"
     bob, n_rated = dataset.values("bob"), first.n_rated
     for sample_id in dataset.match(F("agreement_n_annotators") == 3).values("id")[:2]:
         sample = dataset[sample_id]
         sample["bob"] = fo.Detections(detections=[])
         sample.save()
-        earlier, second = second, update_agreement(dataset)
-    found = compare_agreement(dataset, resamples=0)
+        earlier, second = second, dataset_io.update_agreement(dataset)
+    found = dataset_io.compare_agreement(dataset, resamples=0)
     assert (found.a, found.b) == ("agreement, before", "agreement")
     change = found.numbers["score.mean"]
     assert (found.n_samples, change.a, change.b) == (n_rated, earlier.score.mean, second.score.mean)
     assert change.a != change.b
-    rename_agreement(dataset, "agreement", "renamed")
-    assert compare_agreement(dataset, "renamed", resamples=0).numbers["score.mean"].b == second.score.mean
-    delete_agreement(dataset, "renamed")
+    dataset_io.rename_agreement(dataset, "agreement", "renamed")
+    assert dataset_io.compare_agreement(dataset, "renamed", resamples=0).numbers["score.mean"].b == second.score.mean
+    dataset_io.delete_agreement(dataset, "renamed")
     dataset.set_values("bob", bob)
     assert {**stored(dataset), "samples": None} == {**before, "samples": None}
 
@@ -271,12 +240,11 @@ def test_samples_that_somebody_keeps_on_changing_are_left_out_and_stay_changed(d
     ticks = itertools.count()
 
     def touch(batch):
-        dataset._sample_collection.update_one(
-            {}, {"$set": {"note": next(ticks)}, "$currentDate": {"last_modified_at": True}}
-        )
+        change = {"$set": {"note": next(ticks)}, "$currentDate": {"last_modified_at": True}}
+        dataset._sample_collection.update_one({}, change)
 
     before_each_write(touch)
-    assert (update_agreement(dataset).run.n_changed, changed_since(dataset)) == (1, 1)
+    assert (dataset_io.update_agreement(dataset).run.n_changed, dataset_io.changed_since(dataset)) == (1, 1)
     before_each_write(lambda batch: None)
 
 
@@ -285,18 +253,8 @@ def test_a_field_that_somebody_deletes_meanwhile_leaves_no_values(dataset, befor
     compute_quickly(dataset)
     _edit(dataset, bob=fo.Detections())
     before_each_write(lambda batch: dataset.delete_sample_field("agreement_score", error_level=2))
-    update_agreement(dataset)
+    dataset_io.update_agreement(dataset)
     assert not dataset._sample_collection.count_documents({"agreement_score": {"$exists": True}})
-
-
-@pytest.mark.long
-def test_unusable_labels_are_refused_and_the_run_stays_as_it_was(dataset):
-    report = compute_quickly(dataset)
-    _edit(dataset, bob=fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, math.nan, 0.1])]))
-    refused("Boxes must be", update_agreement, dataset)
-    assert (load_agreement(dataset), changed_since(dataset)) == (report, 1)
-    delete_agreement(dataset)
-    refused("must be an agreement run", update_agreement, dataset)
 
 
 @pytest.mark.long
@@ -309,8 +267,8 @@ def test_an_update_killed_before_every_sixth_of_its_writes(killable, make_datase
         edited.put_back()
         killed = killable(dataset, "update_agreement", kill_before=n)
         dataset.reload()
-        found = _numbers(load_agreement(dataset))["score"]
-        updated = update_agreement(dataset)
+        found = _numbers(dataset_io.load_agreement(dataset))["score"]
+        updated = dataset_io.update_agreement(dataset)
         assert found in (_numbers(report)["score"], _numbers(updated)["score"])
         assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0)
         if not killed:

@@ -11,7 +11,7 @@ from fiftyone import ViewField as F
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run
 from tests.datasets import detections, frames_of, random_annotators, stored
 
-from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement, rename_agreement
+from annotator_agreement.dataset_io import delete_agreement, list_agreements, rename_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 
@@ -20,17 +20,6 @@ FLOATS, COUNTS = ("score", "alpha", "iou", "dice"), ("n_units", "n_disputed", "c
 NUMBERS = (*FLOATS, *COUNTS, "n_annotators")
 
 CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))
-
-
-def _tracks(*frames):
-    """Frames of boxes, each ``{track: x}``; a track of None has no index."""
-    return [
-        fo.Detections(detections=[
-            fo.Detection(label="car", bounding_box=[x, 0.1, 0.1, 0.2], **({} if track is None else {"index": track}))
-            for track, x in boxes.items()
-        ])
-        for boxes in frames
-    ]  # fmt: skip
 
 
 def _random_videos(n_videos=4, n_frames=9, seed=3):
@@ -61,9 +50,7 @@ def _by_frame(dataset, path):
 
 
 @pytest.mark.long
-def test_every_frame_is_compared_like_an_image_and_videos_get_means_sums_and_the_most_annotators(
-    make_videos, make_dataset
-):
+def test_frames_are_compared_like_images_and_videos_get_means_sums_and_the_most_annotators(make_videos, make_dataset):
     videos = _random_videos()
     images = _as_images(make_dataset, videos)
     images.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(images))
@@ -76,14 +63,8 @@ def test_every_frame_is_compared_like_an_image_and_videos_get_means_sums_and_the
         for suffix in ("", "_iou", "_votes", "_of"):
             path = f"{field}.detections.agreement{suffix}"
             assert _by_frame(dataset, path) == images.values(path)
-    own, theirs = report.to_dict(), expected.to_dict()
-    for values in (own, theirs):
-        for name in ("existence", "class_given_match", "localisation"):
-            values[name]["worst_samples"] = [entry["value"] for entry in values[name]["worst_samples"]]
-        for pair in values["pairs"]:
-            pair.pop("image_alpha")  # frames of one video are not expected to differ as images do
-    for name in ("alpha", "score", "existence", "localisation", "class_given_match", "annotators", "pairs"):
-        assert own[name] == theirs[name]
+    for name in ("alpha", "score", "annotators"):
+        assert getattr(report, name) == getattr(expected, name)
     assert (report.n_samples, report.run.n_videos) == (36, 4)
     assert [entry.name for entry in report.annotators] == ANNOTATORS
     for name in FLOATS:
@@ -106,14 +87,10 @@ def test_fields_are_declared_on_frames_labels_and_videos_renamed_and_deleted(mak
     compute_quickly(dataset, FIELDS[:2])
     assert (sample.agreement_score, frame.agreement_score) == (1.0, 1.0), "those in memory show what was written"
     on_samples, on_frames = dataset.get_field_schema(flat=True), dataset.get_frame_field_schema(flat=True)
-    of_labels = {
-        f"{name}.detections.agreement{suffix}"
-        for name in ("alice", "bob")
-        for suffix in ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
-    }
+    suffixes = ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
+    of_labels = {f"{name}.detections.agreement{suffix}" for name in ("alice", "bob") for suffix in suffixes}
     of_documents = {f"agreement_{name}" for name in NUMBERS}
-    assert set(on_frames) - paths == of_documents | of_labels
-    assert set(on_samples) - paths == of_documents
+    assert (set(on_frames) - paths, set(on_samples) - paths) == (of_documents | of_labels, of_documents)
     for schema in (on_samples, on_frames):
         for path in set(schema) - paths:
             assert schema[path].info == {"annotator_agreement": "agreement"}
@@ -123,39 +100,27 @@ def test_fields_are_declared_on_frames_labels_and_videos_renamed_and_deleted(mak
     values = [dataset.values(path) for path in written]
     rename_agreement(dataset, "agreement", "renamed")
     assert [dataset.values(path.replace("agreement", "renamed")) for path in written] == values
-    assert not {path for path in on_samples | on_frames if "agreement" in path} & {
-        *dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)
-    }  # fmt: skip
+    assert "agreement" not in str([*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)])
     delete_agreement(dataset, "renamed")
     assert stored(dataset) == before
 
 
 def test_who_labelled_any_frame_of_a_video_is_assigned_to_all_frames_that_anybody_labelled(make_videos):
-    dataset = make_videos(
-        [
-            {"alice": frames_of([CAT], [CAT], None), "bob": frames_of([CAT], None, None)},
-            {"alice": frames_of([CAT], [], None), "bob": frames_of(None, None, None)},
-        ]
-    )
+    first = {"alice": frames_of([CAT], [CAT], None), "bob": frames_of([CAT], None, None)}
+    dataset = make_videos([first, {"alice": frames_of([CAT], [], None), "bob": frames_of(None, None, None)}])
     report = compute_quickly(dataset, FIELDS[:2])
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0], [1, 1, 0]]
     assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"], None], [[None], [], None]]
     assert dataset.values("frames.agreement_score") == [[1.0, 0.0, None], [None, None, None]]
-    assert dataset.values("agreement_score") == [0.5, None]
-    assert dataset.values("agreement_n_annotators") == [2, 1]
+    assert (dataset.values("agreement_score"), dataset.values("agreement_n_annotators")) == ([0.5, None], [2, 1])
     coverage = {entry.name: (entry.n_assigned, entry.n_drew_nothing) for entry in report.annotators}
-    assert coverage == {"alice": (4, 1), "bob": (2, 1)}
-    assert report.run.coverage == "videos"
+    assert (coverage, report.run.coverage) == ({"alice": (4, 1), "bob": (2, 1)}, "videos")
 
 
 def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys):
-    dataset = make_videos(
-        [
-            {"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [CAT])},
-            {"alice": frames_of([CAT], [CAT], [CAT], [DOG]), "bob": frames_of([CAT], [CAT, DOG], [], [])},
-            {"alice": frames_of([CAT], [CAT, DOG]), "bob": frames_of([CAT], [CAT])},
-        ]
-    )
+    videos = [([[CAT], [CAT]], [[CAT], [CAT]]), ([[CAT], [CAT], [CAT], [DOG]], [[CAT], [CAT, DOG], [], []]),
+              ([[CAT], [CAT, DOG]], [[CAT], [CAT]])]  # fmt: skip
+    dataset = make_videos([{"alice": frames_of(*alice), "bob": frames_of(*bob)} for alice, bob in videos])
     report = compute_quickly(dataset, FIELDS[:2])
     ids = dataset.values("id")
     assert [(entry["id"], entry["frame_number"]) for entry in report.worst_samples] == [(ids[1], 3), (ids[2], 2)]
@@ -166,25 +131,6 @@ def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys)
     text = capsys.readouterr().out
     assert "3 videos with 8 frames, compared frame by frame" in text
     assert "worst frame" in text
-    assert load_agreement(dataset) == report
-
-
-@pytest.mark.long
-def test_tracks_that_keep_their_partner(make_videos, capsys):
-    # video 1: alice's track 1 is bob's track 5 on two frames, then his track 6; track 2 is alone on one of three
-    # video 2: the same numbers are other tracks
-    alice = _tracks({1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5})
-    bob = _tracks({5: 0.1, 7: 0.5}, {5: 0.1}, {6: 0.1, 7: 0.5})
-    dataset = make_videos([{"alice": alice, "bob": bob}, {"alice": _tracks({1: 0.1}), "bob": _tracks({6: 0.1})}])
-    report = compute_quickly(dataset, FIELDS[:2])
-    of_alice, of_bob = (2 + 2 + 1) / 7, (2 + 2 + 1 + 1) / 6
-    assert report.pairs[0].track_consistency == pytest.approx((of_alice + of_bob) / 2)
-    assert report.track_consistency == report.pairs[0].track_consistency
-    without = make_videos([{"alice": _tracks({None: 0.1}), "bob": _tracks({3: 0.1})}])
-    report = compute_quickly(without, FIELDS[:2])
-    assert (report.track_consistency, report.pairs[0].track_consistency) == (None, None)
-    report.print_report()
-    assert "track" not in capsys.readouterr().out
 
 
 @pytest.mark.long
@@ -195,6 +141,7 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch):
             label.index = k
     dataset = make_videos(videos)
     whole = compute_quickly(dataset, FIELDS, run_key="whole")
+    worst = [entry["frame_number"] for entry in whole.worst_samples]
     for batch_frames, batch_labels in ((1, 10_000), (4, 10_000), (1000, 5)):
         monkeypatch.setattr(read, "BATCH_SAMPLES", batch_frames)
         monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
@@ -203,28 +150,10 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch):
             assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
             assert _by_frame(dataset, f"whole_{name}") == pytest.approx(_by_frame(dataset, f"parts_{name}"), abs=1e-12)
         assert _by_frame(dataset, "bob.detections.whole_id") == _by_frame(dataset, "bob.detections.parts_id")
-        worst = [[entry["frame_number"] for entry in report.worst_samples] for report in (whole, parts)]
-        assert worst[0] == worst[1]
+        assert [entry["frame_number"] for entry in parts.worst_samples] == worst
         consistency = [pair.track_consistency for pair in whole.pairs]
         assert [pair.track_consistency for pair in parts.pairs] == pytest.approx(consistency, abs=1e-12)
     assert whole.track_consistency is not None
-
-
-@pytest.mark.long
-def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
-    spans = ["alice_spans", "bob_spans"]
-    for name in spans:
-        made = fo.TemporalDetection(label="run", support=[1, 1])
-        dataset.add_sample_field(name, fo.EmbeddedDocumentField, embedded_doc_type=fo.TemporalDetections)
-        dataset.set_values(name, [fo.TemporalDetections(detections=[made])])
-    compute_quickly(dataset, FIELDS[:2])
-    compute_quickly(dataset, spans, run_key="spans")
-    assert (dataset.values("agreement_score"), dataset.values("spans_score")) == ([1.0], [1.0])
-    refused("'agreement', which is a run of this dataset", compute_quickly, dataset, spans)
-
-
-# ---- views ----
 
 
 def test_a_view_of_some_frames_leaves_the_others_alone_and_one_of_none_is_refused(make_videos):
@@ -251,9 +180,6 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2]]
 
 
-# ---- one field for all annotators ----
-
-
 def _rated(*names):
     return fo.Detections(
         detections=[fo.Detection(label=CAT[0], bounding_box=list(CAT[1]), rater=name) for name in names]
@@ -270,11 +196,7 @@ def test_assigned_annotators_are_listed_on_the_video_or_everybody_is_assigned_to
     assert dataset.values("frames.labels.detections.agreement") == [[["agreed"] * 2, ["lone"], None], [["agreed"] * 2]]
     assert (report.run.coverage, report.run.n_added_assignments) == ("given", 1)
     report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater", run_key="assumed")
-    assert dataset.values("frames.assumed_n_annotators") == [[3, 3, 0], [3]]
-    assert report.run.coverage == "assumed"
-
-
-# ---- frames that cannot be compared get one clear sentence ----
+    assert (dataset.values("frames.assumed_n_annotators"), report.run.coverage) == ([[3, 3, 0], [3]], "assumed")
 
 
 def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
@@ -288,12 +210,6 @@ def test_fields_that_cannot_be_compared_are_refused(make_videos, make_dataset):
         (make_dataset(), FIELDS, r"got 'frames\.alice', which does not exist"),
     ):
         refused(message, compute_quickly, samples, fields)
-    field = dataset.get_field("frames.bob")
-    for read_only in (True, False):
-        field.read_only = read_only
-        field.save()
-        if read_only:
-            refused(r"must not be read-only, got frames\.bob", compute_quickly, dataset, FIELDS[:2])
     dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     refused_run(r"`frames\.agreement_units` is a field of the dataset", dataset, FIELDS[:2])
 
@@ -319,17 +235,6 @@ def _points(x=0.1):
 OKS = np.exp(-4 / (2 * 800 * 0.1**2))
 
 
-def test_pixels_need_the_size_of_the_frames(make_videos):
-    videos = [{"alice": [_points()], "bob": [_points(0.11)]}, {"alice": [None], "bob": [None]}]
-    without = make_videos(videos, size=None)
-    refused(f"got 1 without .ids {without.first().id}.", compute_quickly, without, FIELDS[:2])
-    report = compute_quickly(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
-    assert report.localisation.mean_iou == pytest.approx(OKS, abs=1e-9)
-
-
-# ---- frames are edited, and videos added or deleted, while a run is in progress ----
-
-
 def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, before_each_write):
     dataset = make_videos([{"alice": frames_of([CAT, DOG], [CAT]), "bob": frames_of([CAT, DOG], [CAT])}])
     edits = []
@@ -351,9 +256,7 @@ def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, bef
 
 
 @pytest.mark.long
-def test_a_video_that_is_deleted_meanwhile_is_not_made_again_and_frames_without_one_are_left_out(
-    make_videos, monkeypatch
-):
+def test_a_video_deleted_meanwhile_is_not_made_again_and_frames_without_one_left_out(make_videos, monkeypatch):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(3)])
     orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
     dataset._frame_collection.insert_one(orphan)
@@ -368,12 +271,10 @@ def test_a_video_that_is_deleted_meanwhile_is_not_made_again_and_frames_without_
     report = compute_quickly(dataset, FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (3, 3)
     assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
-    assert dataset._sample_collection.count_documents({}) == 2
-    assert dataset.values("agreement_score") == [1.0, 1.0]
+    assert (dataset._sample_collection.count_documents({}), dataset.values("agreement_score")) == (2, [1.0, 1.0])
 
 
 @pytest.mark.parametrize("size", [(200, 100), None])
-@pytest.mark.long
 def test_a_video_that_is_added_meanwhile_is_compared_too_and_has_its_own_size(make_videos, monkeypatch, size):
     dataset = make_videos([{"alice": [_points()], "bob": [_points()]}])
 

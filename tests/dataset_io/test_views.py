@@ -10,21 +10,11 @@ from fiftyone import ViewField as F
 from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run, run_on
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly, refused, refused_run
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import EXAMPLE, detections, grouped_dataset, random_annotators, stored
 
-from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import (
-    add_units,
-    agreement_patches,
-    configure_agreement_app,
-    delete_agreement,
-    load_agreement,
-    rename_agreement,
-    resolve_units,
-    save_agreement_views,
-)
+from annotator_agreement import dataset_io
 
 
 def _of_class(dataset, name):
@@ -36,6 +26,9 @@ def _of_class(dataset, name):
 
 def test_a_filtered_view_is_about_the_labels_it_contains_and_none_and_empty_stay_apart(make_dataset):
     dataset = make_dataset()
+    view = _of_class(dataset, "dog").map_labels("alice", {"dog": "owl"}).sort_by("filepath", reverse=True)
+    assert compute_quickly(view, run_key="mapped").class_given_match.percent_agreement < 1.0
+    assert dataset.values("alice.detections.label")[1] == ["cat", "dog"]
     assert compute_quickly(_of_class(dataset, "dog")).n_objects == 7
     assert dataset.values("alice.detections.agreement") == [[None, "agreed"], [None, "missed"], [], ["lone"], [None]]
     assert dataset.values("bob.detections.agreement")[1] == ["lone", "missed"]
@@ -45,18 +38,6 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_none_and_empty_stay
     assert dataset.values("nothing_n_annotators") == [3, 3, 3, 2, 1]
     assert (report.n_objects, report.n_empty, report.alpha.pooled) == (0, 4, None)
     assert Counter(report.alpha.undefined) == Counter({"no_objects": 4, "one_annotator": 1})
-
-
-@pytest.mark.long
-def test_a_sorted_view_gives_the_same_report(lend):
-    dataset = lend(run_on(16))
-    by_path, plain = (
-        compute_quickly(dataset.sort_by("filepath", reverse=True), run_key="by_path"), load_agreement(dataset)
-    )  # fmt: skip
-    for name in ("score", "alpha", "worst_samples"):
-        assert getattr(plain, name) == getattr(by_path, name)
-    for path in ("{}_score", "bob.detections.{}_id"):
-        assert dataset.values(path.format("agreement")) == dataset.values(path.format("by_path"))
 
 
 @pytest.mark.long
@@ -74,19 +55,8 @@ def test_samples_that_are_left_out_or_chosen_by_chance_once_or_repeated(make_dat
     refused("'carol', which does not exist", compute_quickly, two, run_key="other")
     report = compute_quickly(dataset.skip(4), run_key="unrated")  # completes with reasons
     assert (report.n_samples, report.n_rated, report.pairs) == (1, 0, [])
-    assert (report.score.mean, report.alpha.pooled, report.alpha.mean) == (None, None, None)
     assert Counter(report.alpha.undefined) == Counter({"one_annotator": 1})
     report.print_report()
-
-
-def test_classes_mapped_by_a_view_are_the_ones_compared(make_dataset):
-    dataset = make_dataset()
-    view = dataset.view()
-    for name in ANNOTATORS:
-        view = view.map_labels(name, {"cat": "dog"})
-    assert compute_quickly(view).class_given_match.percent_agreement == 1.0
-    assert dataset.values("alice.detections.agreement")[1] == ["agreed", "missed"]
-    assert dataset.values("alice.detections.label")[1] == ["cat", "dog"]
 
 
 def test_a_view_of_parts_of_videos_is_refused(make_dataset):
@@ -101,11 +71,8 @@ def test_a_view_of_parts_of_videos_is_refused(make_dataset):
     assert compute_quickly(dataset, ["alice", "bob"]).n_rated == 1
 
 
-DRAWN = [
-    ([{"$sample": {"size": 3}}], "sample"),
-    ([{"$match": {"$expr": {"$lt": [{"$rand": {}}, 0.5]}}}], "rand"),
-    ([{"$unionWith": {"coll": "none", "pipeline": [{"$sample": {"size": 3}}]}}], "sample"),
-]
+DRAWN = [([{"$match": {"$expr": {"$lt": [{"$rand": {}}, 0.5]}}}], "rand"),
+         ([{"$unionWith": {"coll": "none", "pipeline": [{"$sample": {"size": 3}}]}}], "sample")]  # fmt: skip
 
 
 def test_views_that_cannot_be_compared_are_refused(make_dataset):
@@ -118,9 +85,6 @@ def test_views_that_cannot_be_compared_are_refused(make_dataset):
     ):
         refused(message, compute_quickly, view)
     assert not dataset.list_runs()
-
-
-# ---- grouped datasets: the samples of all slices are compared, each with its own labels ----
 
 
 #: the slice on the right has the samples of the example in the opposite order
@@ -146,11 +110,9 @@ def test_all_slices_of_a_grouped_dataset_are_compared_or_chosen_and_one_without_
     report = compute_quickly(grouped)
     assert report.n_samples == 6
     assert _values(grouped, "agreement_n_units") == {"left": [2, 2, 0], "right": [0, 2, 2]}
-    assert _values(grouped, "bob.detections.agreement") == {
-        "left": [["agreed", "agreed"], ["class_conflict", "missed"], []],
-        "right": [[], ["class_conflict", "missed"], ["agreed", "agreed"]],
-    }
-    assert load_agreement(grouped) == report
+    verdicts = [["agreed", "agreed"], ["class_conflict", "missed"], []]
+    assert _values(grouped, "bob.detections.agreement") == {"left": verdicts, "right": verdicts[::-1]}
+    assert dataset_io.load_agreement(grouped) == report
     assert len(grouped.load_run_view("agreement")) == 6
     assert compute_quickly(grouped.select_group_slices("right"), run_key="right").n_samples == 3
     assert _values(grouped, "right_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
@@ -167,42 +129,22 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_are_ch
     refused_run(message, grouped)
     images = grouped.select_group_slices(media_type="image")
     assert compute_quickly(images).n_samples == 6
-    add_units(images)
+    dataset_io.add_units(images)
     n_units = sum(map(sum, _values(grouped, "agreement_n_units").values()))
     for samples in (images, grouped):
-        assert add_units(samples, overwrite=True).n_labels == n_units
-        assert resolve_units(samples, quorum=0.1, overwrite=True).n_labels == n_units
-        patches = agreement_patches(samples)
+        assert dataset_io.add_units(samples, overwrite=True).n_labels == n_units
+        assert dataset_io.resolve_units(samples, quorum=0.1, overwrite=True).n_labels == n_units
+        patches = dataset_io.agreement_patches(samples)
         assert len(patches) == sum(images.values("agreement_n_disputed"))
         assert set(patches.values("sample_id")) <= set(images.values("id"))
-        assert configure_agreement_app(samples, sidebar=True).sidebar
-    delete_agreement(grouped)
+        assert dataset_io.configure_agreement_app(samples, sidebar=True).sidebar
+    dataset_io.delete_agreement(grouped)
     assert stored(grouped) == before
     sample = fo.Sample(filepath="/videos/top.mp4", group=fo.Group().element("top"))
     sample.frames[1] = fo.Frame(alice=detections([]), bob=detections([]))
     grouped.add_sample(sample)
     message = r"choose slices first: .*\(media_type='video'\)"
     refused(message, compute_quickly, grouped, ["frames.alice", "frames.bob"], run_key="frames")
-
-
-@pytest.mark.long
-def test_frames_of_videos_in_groups_are_compared(make_dataset):
-    slices = {side: [] for side in ORDER}
-    for side, order in ORDER.items():
-        for k in order[:2]:
-            slices[side].append(fo.Sample(f"/videos/{side}{k}.mp4"))
-            slices[side][-1].frames[1] = fo.Frame(**{name: detections(EXAMPLE[name][k]) for name in ANNOTATORS})
-    dataset = grouped_dataset(make_dataset, slices)
-    before = stored(dataset)
-    report = compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
-    assert (report.n_samples, report.run.n_videos) == (4, 4)
-    assert _values(dataset, "agreement_n_units") == {"left": [2, 2], "right": [0, 2]}
-    assert _values(dataset, "frames.agreement_n_units") == {"left": [[2], [2]], "right": [[0], [2]]}
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
-# ---- the usual views of a run, saved with the dataset: made, replaced, renamed and removed with the run ----
 
 
 USUAL = ["agreement: lowest score", "agreement: class conflicts", "agreement: missed", "agreement: lone"]
@@ -213,33 +155,23 @@ def _everything(dataset):
     return stored(dataset), sorted((view["name"], view.get("description") or "", view["view_stages"]) for view in views)
 
 
-def _made(make_dataset):
+def _made_with_a_run(make_dataset):
     dataset = make_dataset(random_annotators(25))
     dataset.save_view("mine", dataset.limit(3), description="of my own")
-    return dataset
-
-
-def _made_with_a_run(make_dataset):
-    dataset = _made(make_dataset)
     compute_quickly(dataset)
     return dataset
 
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
-
-
-@pytest.fixture
 def computed(lend):
-    """The dataset with a run."""
+    """A dataset with a view of the user and a run."""
     return lend(_made_with_a_run)
 
 
 @pytest.mark.long
-def test_the_usual_views_show_as_many_labels_as_the_report_counts(dataset):
-    report = compute_quickly(dataset)
-    assert save_agreement_views(dataset) == USUAL
+def test_the_usual_views_show_as_many_labels_as_the_report_counts(computed):
+    dataset, report = computed, dataset_io.load_agreement(computed)
+    assert dataset_io.save_agreement_views(dataset) == USUAL
     dataset.reload()
     assert dataset.list_saved_views() == ["mine", *USUAL]
     lowest = dataset.load_saved_view("agreement: lowest score")
@@ -259,76 +191,74 @@ def test_other_labels_have_the_views_that_concern_them(make_dataset):
     tags = rated_dataset(make_dataset, {"a": [["x"], ["y"]], "b": [["x"], []]}, "Classifications")
     for dataset, expected in ((masks, USUAL[:1]), (classes, USUAL[:2]), (tags, [USUAL[0], *USUAL[2:]])):
         compute_quickly(dataset, ["a", "b"])
-        assert save_agreement_views(dataset) == expected
+        assert dataset_io.save_agreement_views(dataset) == expected
     assert len(classes.load_saved_view("agreement: class conflicts")) == 1
 
 
 @pytest.mark.long
-def test_deleting_the_run_removes_its_views_and_no_others_also_what_fiftyone_leaves_behind(dataset):
-    before = _everything(dataset)
-    compute_quickly(dataset)
+def test_deleting_the_run_removes_its_views_and_no_others_also_what_fiftyone_leaves_behind(computed):
+    dataset = computed
+    dataset_io.save_agreement_views(dataset)
+    with_views = _everything(dataset)
     compute_quickly(dataset, ["alice", "bob"], run_key="other")
-    save_agreement_views(dataset, "other")
-    with_other = _everything(dataset)
-    save_agreement_views(dataset)
-    save_agreement_views(dataset)  # replaces the first
+    dataset_io.save_agreement_views(dataset, "other")
+    dataset_io.save_agreement_views(dataset, "other")  # replaces the first
     assert len(dataset.list_saved_views()) == 9
-    delete_agreement(dataset)
-    assert dataset.list_saved_views() == ["mine", *(name.replace("agreement", "other") for name in USUAL)]
-    assert _everything(dataset)[1] == with_other[1]
     dataset.delete_run("other")
     # a process that died after it wrote a view, before the dataset came to know of it
     orphan = get_db_conn().views.find_one({"_dataset_id": dataset._doc.id, "name": "other: lone"})
     get_db_conn().datasets.update_one({"_id": dataset._doc.id}, {"$pull": {"saved_views": orphan["_id"]}})
     dataset._doc.reload("saved_views")
-    delete_agreement(dataset, "other")
-    assert _everything(dataset) == before
+    dataset_io.delete_agreement(dataset, "other")
+    assert _everything(dataset) == with_views
+    assert dataset.list_saved_views() == ["mine", *USUAL]
 
 
 @pytest.mark.long
-def test_a_view_of_the_user_is_never_touched(lend):
-    for name in ("agreement: missed", "Agreement - MISSED"):
-        computed = lend(_made_with_a_run)
-        computed.save_view(name, computed.limit(1))
-        before = _everything(computed)
-        message = f"must have new names, got '{name}', which the run 'agreement' did not"
-        refused(message, save_agreement_views, computed)
-        assert _everything(computed) == before
-        delete_agreement(computed)
-        assert len(computed.load_saved_view(name)) == 1
+def test_a_view_of_the_user_is_never_touched(computed):
+    computed.save_view("Agreement - MISSED", computed.limit(1))
+    before = _everything(computed)
+    message = "must have new names, got 'Agreement - MISSED', which the run 'agreement' did not"
+    refused(message, dataset_io.save_agreement_views, computed)
+    assert _everything(computed) == before
+    dataset_io.delete_agreement(computed)
+    assert len(computed.load_saved_view("Agreement - MISSED")) == 1
 
 
 def test_a_view_whose_mark_the_user_removes_or_of_the_new_name_is_the_users(computed):
-    save_agreement_views(computed)
+    dataset_io.save_agreement_views(computed)
     computed.save_view("renamed: lone", computed.limit(1))
     before = _everything(computed)
-    with pytest.raises(AgreementInputError, match="got 'renamed: lone', which the run 'agreement' did not save"):
-        rename_agreement(computed, "agreement", "renamed")
+    message = "got 'renamed: lone', which the run 'agreement' did not save"
+    refused(message, dataset_io.rename_agreement, computed, "agreement", "renamed")
     assert _everything(computed) == before
     computed.update_saved_view_info("agreement: lone", {"description": "I keep this"})
-    refused("'agreement: lone', which the run 'agreement' did not save", save_agreement_views, computed)
-    delete_agreement(computed)
+    refused("'agreement: lone', which the run 'agreement' did not save", dataset_io.save_agreement_views, computed)
+    dataset_io.delete_agreement(computed)
     assert set(computed.list_saved_views()) == {"mine", "agreement: lone", "renamed: lone"}
 
 
 @pytest.mark.long
-def test_a_view_that_the_user_renamed_or_deleted_is_made_again_and_renamed_with_the_run(dataset):
+def test_a_view_that_the_user_renamed_or_deleted_is_made_again_and_renamed_with_the_run(make_dataset):
+    dataset = make_dataset(random_annotators(25))
     before = _everything(dataset)
     report = compute_quickly(dataset)
-    save_agreement_views(dataset)
+    dataset_io.save_agreement_views(dataset)
     dataset.update_saved_view_info("agreement: lone", {"name": "alone"})
     dataset.delete_saved_view("agreement: missed")
-    assert save_agreement_views(dataset) == USUAL
-    assert set(dataset.list_saved_views()) == {"mine", "alone", *USUAL}
+    assert dataset_io.save_agreement_views(dataset) == USUAL
+    assert set(dataset.list_saved_views()) == {"alone", *USUAL}
     dataset.delete_saved_view("agreement: missed")
-    rename_agreement(dataset, "agreement", "renamed")
+    dataset_io.rename_agreement(dataset, "agreement", "renamed")
     names = {name.replace("agreement", "renamed") for name in USUAL if "missed" not in name}
-    assert set(dataset.list_saved_views()) == {"mine", "alone", *names}
+    assert set(dataset.list_saved_views()) == {"alone", *names}
     for name in ("renamed: lone", "alone"):
         view = dataset.load_saved_view(name)
         assert view.count("alice.detections") == report.annotators[0].verdicts["lone"]
-    rename_agreement(dataset, "renamed", "re_named")
-    rename_agreement(dataset, "re_named", "re__named")  # names that FiftyOne takes for equal, but they are its own
-    rename_agreement(dataset, "re__named", "renamed")
-    delete_agreement(dataset, "renamed")
+    dataset_io.rename_agreement(dataset, "renamed", "re_named")
+    dataset_io.rename_agreement(
+        dataset, "re_named", "re__named"
+    )  # names that FiftyOne takes for equal, but they are its own
+    dataset_io.rename_agreement(dataset, "re__named", "renamed")
+    dataset_io.delete_agreement(dataset, "renamed")
     assert _everything(dataset) == before

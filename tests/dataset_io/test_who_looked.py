@@ -20,10 +20,8 @@ BOX = (0.1, 0.1, 0.2, 0.4)
 OTHER = (0.5, 0.6, 0.3, 0.2)
 CAT, DOG = ("cat", BOX), ("dog", OTHER)
 #: alice has no list of the last three, bob none of the third
-SPARSE = {
-    "alice": [[CAT], [CAT, DOG], [CAT], [], None, None, None],
-    "bob": [[CAT], [CAT], None, [DOG], [CAT], [DOG], [CAT, DOG]],
-}
+SPARSE = {"alice": [[CAT], [CAT, DOG], [CAT], [], None, None, None],
+          "bob": [[CAT], [CAT], None, [DOG], [CAT], [DOG], [CAT, DOG]]}  # fmt: skip
 
 
 def filled(annotators, names=("alice", "bob")):
@@ -32,14 +30,8 @@ def filled(annotators, names=("alice", "bob")):
 
 
 def main_numbers(report):
-    return {
-        "n_rated": report.n_rated,
-        "score": report.score.mean,
-        "alpha": report.alpha.pooled,
-        "mean_alpha": report.alpha.mean,
-        "n_alpha": report.alpha.n_defined,
-        "f1": report.existence.f1,
-    }
+    alpha = {"alpha": report.alpha.pooled, "mean_alpha": report.alpha.mean, "n_alpha": report.alpha.n_defined}
+    return {"n_rated": report.n_rated, "score": report.score.mean, "f1": report.existence.f1, **alpha}
 
 
 def other_numbers(report):
@@ -49,12 +41,8 @@ def other_numbers(report):
 def surfaces(report):
     """Every form of a report as text."""
     page = report_page(report)
-    return {
-        "text": " ".join(report_text(report).split()),
-        "markdown": report_markdown(report),
-        "panel": computation_markdown(report),
-        "page": page[page.index("<body") :],
-    }
+    return {"text": " ".join(report_text(report).split()), "markdown": report_markdown(report),
+            "panel": computation_markdown(report), "page": page[page.index("<body") :]}  # fmt: skip
 
 
 def test_both_readings_are_what_runs_on_explicit_lists_find(make_dataset):
@@ -78,21 +66,13 @@ def test_lists_of_every_annotator_are_counted_and_the_rules_have_a_row_of_the_ot
     report = compute_quickly(make_dataset(SPARSE), ["alice", "bob"])
     counts = [(entry.name, entry.n_labels, entry.n_empty, entry.n_null) for entry in report.run.lists]
     assert counts == [("alice", 3, 1, 3), ("bob", 6, 0, 1)]
-    again = type(report).from_dict(json.loads(json.dumps(report.to_dict())))
-    for found, expected in ((again.run.lists, report.run.lists), (again.warnings, report.warnings)):
-        assert found == expected
-    assert again.other_reading == report.other_reading
+    assert type(report).from_dict(json.loads(json.dumps(report.to_dict()))) == report
     rules = report.to_dataframe("rules")
     assert set(rules["no_labels"][:-1]) == {"not_assigned"}
     other, expected = rules.iloc[-1], report.other_reading
     assert (other["no_labels"], other["pooled"], other["mean"]) == ("drew_nothing", expected.alpha, expected.mean_alpha)
     text = report_text(report, full=True)
     assert "drew_nothing" in text[text.index("Alpha of objects under other rules") :]
-    labels = {name: [[CAT], [CAT, DOG]] * 50 + [[CAT]] for name in ("alice", "bob")}
-    labels["alice"][-1] = None
-    alike = compute_quickly(make_dataset(labels), ["alice", "bob"])
-    assert alike.other_reading.alpha == pytest.approx(alike.alpha.pooled, abs=0.02)
-    assert alike.warnings == []
 
 
 @pytest.mark.long
@@ -105,9 +85,7 @@ def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
         f"{here.alpha.pooled:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: set "
         "“A null label list” (no_labels='drew_nothing')"
     )
-    assert report.warnings == [warning]
-    assert load_agreement(dataset).warnings == [warning]
-    assert report.to_dict()["warnings"] == [warning]
+    assert load_agreement(dataset).warnings == report.to_dict()["warnings"] == [warning]
     for name, text in surfaces(report).items():
         shown = text.replace("\\_", "_").replace("&#39;", "'")
         assert f"Warning: {warning}." in shown, name
@@ -119,35 +97,30 @@ def test_a_mapping_is_by_annotator_or_field(make_dataset):
     dataset = make_dataset(SPARSE)
     expected = compute_quickly(make_dataset(filled(SPARSE, ["alice"])), ["alice", "bob"])
     for no_labels in ({"Alice": "drew_nothing"}, {"alice": "drew_nothing", "bob": "not_assigned"}):
-        report = compute_quickly(
-            dataset, ["alice", "bob"], annotators={"alice": "Alice"}, no_labels=no_labels, overwrite=True
-        )
+        options = {"annotators": {"alice": "Alice"}, "no_labels": no_labels, "overwrite": True}
+        report = compute_quickly(dataset, ["alice", "bob"], **options)
         assert main_numbers(report) == pytest.approx(main_numbers(expected))
     other = compute_quickly(make_dataset(filled(SPARSE, ["bob"])), ["alice", "bob"])
     assert other_numbers(report) == pytest.approx(main_numbers(other))
     assert report.other_reading.no_labels == {"Alice": "not_assigned", "bob": "drew_nothing"}
-    assert "a list of Alice or bob are read the other way: set " in report.warnings[0]
-    assert "“A null label list” (no_labels={'Alice': 'not_assigned'" in report.warnings[0]
-    assert "Alice: drew nothing" not in report_text(report)
+    said = "a list of Alice or bob are read the other way: set “A null label list” (no_labels={'Alice': 'not_assigned'"
+    assert said in report.warnings[0]
     assert "alice: drew nothing" in report_text(report)
 
 
 @pytest.mark.long
 def test_the_field_with_the_assigned_annotators_tells_by_names_or_fields(make_dataset):
     dataset = make_dataset(SPARSE)
-    dataset.set_values(
-        "asked", [["Alice", "bob"], ["alice", "bob"], ["alice"], ["Alice", "bob"], ["alice", "bob"], ["bob", "x"], None]
-    )
+    both = ["alice", "bob"]
+    dataset.set_values("asked", [["Alice", "bob"], both, ["alice"], ["Alice", "bob"], both, ["bob", "x"], None])
     by_field = compute_quickly(dataset, ["alice", "bob"], annotators={"alice": "Alice"}, assigned_field="asked")
     lists = {name: list(labels) for name, labels in SPARSE.items()}
     lists["alice"][4] = []
     explicit = compute_quickly(make_dataset(lists), ["alice", "bob"])
     assert main_numbers(by_field) == pytest.approx(main_numbers(explicit))
-    assert dataset.values("agreement_n_annotators") == [2, 2, 1, 2, 2, 1, 1]
-    assert by_field.run.coverage == "given"
+    assert (dataset.values("agreement_n_annotators"), by_field.run.coverage) == ([2, 2, 1, 2, 2, 1, 1], "given")
     assert by_field.run.n_added_assignments == 1  # bob drew on the last one
     assert by_field.other_reading is None
-    assert [entry.n_null for entry in by_field.run.lists] == [3, 1]
 
 
 def test_with_one_field_for_all_a_null_list_is_one_of_everybody(make_dataset):
@@ -211,22 +184,15 @@ def test_types_with_one_label_an_image_take_null_for_not_assigned(make_dataset):
     assert compute_quickly(dataset, ["c", "d"], run_key="nothing").warnings == [message]
 
 
-# ---- what follows from who was assigned, elsewhere ----
-
-
 @pytest.mark.long
 def test_views_know_who_was_assigned(make_dataset):
     labels = {"alice": [None, [], [DOG]], "bob": [[CAT], [CAT], [DOG]], "carol": [[CAT], [CAT], [DOG]]}
     dataset = make_dataset(labels)
     dataset.set_values("asked", [["bob", "carol"], ["alice", "bob", "carol"], ["bob"]])
     fields = ["alice", "bob", "carol"]
-    missed = {
-        "not_assigned": ({}, [1]),
-        "drew_nothing": ({"no_labels": "drew_nothing"}, [0, 1]),
-        "by_alice": ({"no_labels": {"alice": "drew_nothing"}}, [0, 1]),
-        "by_bob": ({"no_labels": {"bob": "drew_nothing"}}, [1]),
-        "asked": ({"assigned_field": "asked"}, [1]),
-    }
+    missed = {"not_assigned": ({}, [1]), "by_alice": ({"no_labels": {"alice": "drew_nothing"}}, [0, 1]),
+              "by_bob": ({"no_labels": {"bob": "drew_nothing"}}, [1]),
+              "asked": ({"assigned_field": "asked"}, [1])}  # fmt: skip
     for run_key, (options, expected) in missed.items():
         compute_quickly(dataset, fields, run_key=run_key, **options)
         view = view_agreement(dataset, run_key, missed_by="alice")
@@ -237,12 +203,8 @@ def test_views_know_who_was_assigned(make_dataset):
 
 
 def test_on_frames_null_may_mean_drew_nothing_too(make_videos):
-    dataset = make_videos(
-        [
-            {"alice": frames_of([CAT], None), "bob": frames_of([CAT], [DOG])},
-            {"alice": frames_of(None, None), "bob": frames_of([CAT], None)},
-        ]
-    )
+    first = {"alice": frames_of([CAT], None), "bob": frames_of([CAT], [DOG])}
+    dataset = make_videos([first, {"alice": frames_of(None, None), "bob": frames_of([CAT], None)}])
     fields = ["frames.alice", "frames.bob"]
     by_video = compute_quickly(dataset, fields, run_key="a")
     all_frames = compute_quickly(dataset, fields, run_key="b", no_labels="drew_nothing")
@@ -254,31 +216,24 @@ def test_on_frames_null_may_mean_drew_nothing_too(make_videos):
     assert (by_field.n_rated, by_field.run.n_added_assignments) == (3, 1)
 
 
-# ---- nothing to compare ----
-
 NOTHING = {
-    "nobody": ({"alice": [None, None], "bob": [None, None]}, "nobody was assigned to any of the 2 images"),
-    "never two": (
-        {"alice": [[CAT], None], "bob": [None, [CAT]]},
-        "no two annotators were assigned to the same one of the images (alice 1, bob 1)",
-    ),
-    "drew nothing": (
-        {"alice": [[], []], "bob": [[], None]},
-        "nobody drew anything that counts on the 1 image that two or more annotators were assigned to",
-    ),
-}
+    "nobody was assigned to any of the 2 images": ([None, None], [None, None]),
+    "no two annotators were assigned to the same one of the images (alice 1, bob 1)": ([[CAT], None], [None, [CAT]]),
+    "nobody drew anything that counts on the 1 image that two or more annotators were assigned to":
+        ([[], []], [[], None]),
+}  # fmt: skip
 
 
 @pytest.mark.long
 def test_where_nothing_is_compared_every_output_begins_with_why(make_dataset):
     operator = foo.get_operator("@annotator/agreement/compute_agreement")
-    for what, (labels, reason) in NOTHING.items():
-        dataset = make_dataset(labels)
+    for reason, (alice, bob) in NOTHING.items():
+        dataset = make_dataset({"alice": alice, "bob": bob})
         asked = {"dataset_name": dataset.name, "params": {"fields": ["alice", "bob"], "run_key": "agreement"}}
         summary = operator.execute(ExecutionContext(asked, executor=Executor(), operator_uri=operator.uri))["summary"]
         report = load_agreement(dataset)
         sentence = f"Nothing was compared: {reason}"
-        assert report.to_dict()["warnings"][0] == sentence, what
+        assert report.to_dict()["warnings"][0] == sentence
         for name, text in {**surfaces(report), "dialog": summary}.items():
             assert sentence in text, name
             assert text.index(sentence) < text.index("rated by two or more"), name
