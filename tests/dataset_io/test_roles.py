@@ -363,3 +363,31 @@ def test_of_two_loose_labels_for_one_object_the_nearer_is_loose_and_the_other_ex
     assert [label.agreement_reference for label in dataset.first().alice.detections] == ["loose", "extra"]
     (alice,) = report.reference.annotators
     assert (alice.n_loose, alice.n_extra, alice.n_missed) == (1, 1, 1)
+
+
+@pytest.mark.long
+def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
+    (model,) = compute_quickly(labelled, models="yolo", confidence_threshold=0.4).models
+    for sample in labelled.exists("yolo").iter_samples(autosave=True):  # the same without the option
+        sure = [label.copy() for label in sample.yolo.detections if label.confidence >= 0.4]
+        sample["sure"] = fo.Detections(detections=sure)
+    (other,) = compute_quickly(labelled, models="sure", run_key="other").models
+    assert model.thresholds == [0.4, 0.4]
+    assert 0 < model.n_labels == other.n_labels < labelled.count("yolo.detections")
+    assert model.annotators == other.annotators
+
+
+@pytest.mark.long
+def test_runs_are_compared_by_the_numbers_against_the_reference(labelled: fo.Dataset) -> None:
+    first = compute_quickly(labelled, reference="gold", run_key="before")
+    for sample in labelled:
+        if sample.gold is not None and sample.bob is not None:
+            sample.bob = fo.Detections(detections=[label.copy() for label in sample.gold.detections])
+            sample.save()
+    second = compute_quickly(labelled, reference="gold", run_key="after")
+    comparison = dataset_io.compare_agreement(labelled, "before", "after")
+    found = {part.names[0]: part.numbers for part in comparison.changes["reference"]}
+    assert second.reference.annotators[1].f1 == found["bob"]["f1"].b == 1.0 > found["bob"]["f1"].a
+    assert first.reference.annotators[1].f1 < 1.0
+    assert found["bob"]["f1"].interval is not None
+    assert found["alice"]["f1"].difference == 0.0
