@@ -7,6 +7,41 @@ from typing import Any
 
 import pytest
 
+from tests.datasets import random_annotators
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def _computed(make_dataset: Callable[..., Any], labels: Any) -> Any:
+    import fiftyone as fo
+
+    from annotator_agreement.dataset_io import compute_agreement
+
+    dataset = make_dataset(labels)
+    dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(dataset))
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
+    return dataset
+
+
+def _of_example(make_dataset: Callable[..., Any]) -> Any:
+    return _computed(make_dataset, None)
+
+
+def _of_random_boxes(make_dataset: Callable[..., Any]) -> Any:
+    return _computed(make_dataset, random_annotators(20, seed=4))
+
+
+@pytest.fixture
+def example(lend: Callable[..., Any]) -> Any:
+    """The five images of the example, with a run."""
+    return lend(_of_example)
+
+
+@pytest.fixture
+def twenty(lend: Callable[..., Any]) -> Any:
+    """Random boxes on twenty images, with a run."""
+    return lend(_of_random_boxes)
+
 
 @pytest.fixture
 def operator(private_fiftyone) -> Callable[[str], Any]:

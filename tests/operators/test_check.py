@@ -9,15 +9,9 @@ import pytest
 import annotator_agreement as aa
 
 
-def _made(make_dataset):
-    dataset = make_dataset()
-    aa.compute(dataset, ["alice", "bob", "carol"], resamples=0)
-    return dataset
-
-
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(example):
+    return example
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ import pytest
 from fiftyone.operators.delegated import DelegatedOperationService
 
 from tests.dataset_io.masked import masked_dataset
+from tests.operators.conftest import ANNOTATORS
 
 from annotator_agreement.dataset_io import configure_agreement_app, delete_agreement
 from annotator_agreement.dataset_io.app import app_settings_of
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture

@@ -18,22 +18,15 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from tests.operators.conftest import ANNOTATORS
+
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, export_agreement, load_agreement
-
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset()
-    dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(dataset))
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
+from annotator_agreement.dataset_io import export_agreement, load_agreement
 
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(example):
+    return example
 
 
 @pytest.fixture

@@ -8,23 +8,16 @@ import fiftyone as fo
 import pytest
 
 from tests.dataset_io.said import said_dataset
-from tests.datasets import random_annotators, stored
+from tests.datasets import stored
+from tests.operators.conftest import ANNOTATORS
 
 import annotator_agreement as aa
-from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, list_decisions, undo_decisions
-
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset(random_annotators(20, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
+from annotator_agreement.dataset_io import apply_decisions, decide, list_decisions, undo_decisions
 
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(twenty):
+    return twenty
 
 
 def test_the_form_counts_what_it_would_decide_and_deciding_does_just_that_and_is_undone(operator, form, run, dataset):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from fiftyone import ViewField as F
 
-from tests.dataset_io.quick_runs import compute_quickly
-
 from annotator_agreement.dataset_io import decide, list_agreements, resolve_units
 
 #: operators that are asked for a run, and what else they need
@@ -18,19 +16,9 @@ OF_RUNS = {
 }  # fmt: skip
 
 
-def _without_a_run(make_dataset):
-    return make_dataset()
-
-
-def _with_a_run(make_dataset):
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    return dataset
-
-
 @pytest.mark.long
-def test_forms_of_runs_that_are_gone(operator, context, form, lend):
-    dataset, without = lend(_with_a_run), lend(_without_a_run)
+def test_forms_of_runs_that_are_gone(operator, context, form, example, make_dataset):
+    dataset, without = example, make_dataset()
     for name, given in OF_RUNS.items():
         asked = operator(name)
         for key in ("gone", "", 5, ["agreement"], "a" * 100_000):
@@ -48,8 +36,8 @@ def test_forms_of_runs_that_are_gone(operator, context, form, lend):
         assert type(refused.value).__name__ == "AgreementInputError"
 
 
-def test_an_attribute_that_is_no_text_and_an_unknown_format_are_said_in_the_form(operator, context, form, lend):
-    dataset, asked = lend(_with_a_run), operator("export_agreement")
+def test_an_attribute_that_is_no_text_and_an_unknown_format_are_said_in_the_form(operator, context, form, example):
+    dataset, asked = example, operator("export_agreement")
     for given in (["label"], {"a": 1}, 5):
         assert form(operator("compute_agreement"), dataset, fields=["alice"], annotator_attribute=given)
     assert form(asked, dataset, format={}, path="/tmp/x.html")
@@ -59,8 +47,8 @@ def test_an_attribute_that_is_no_text_and_an_unknown_format_are_said_in_the_form
             asked.execute(context(asked, dataset, format=given, path="/tmp/x.html"))
 
 
-def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, lend, tmp_path):
-    dataset = lend(_with_a_run)
+def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, example, tmp_path):
+    dataset = example
     with pytest.raises(ValueError, match="`objects` must be texts, got <Sample"):
         decide(dataset, choice="none", objects=dataset.first(), by="eve")
     with pytest.raises(ValueError, match="`progress` must be True, False, None or a function"):

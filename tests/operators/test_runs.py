@@ -6,6 +6,7 @@ import fiftyone as fo
 import pytest
 
 from tests.datasets import random_annotators
+from tests.operators.conftest import ANNOTATORS
 
 from annotator_agreement.dataset_io import (
     add_units,
@@ -14,14 +15,6 @@ from annotator_agreement.dataset_io import (
     load_agreement,
     save_agreement_views,
 )
-
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
 
 
 def _two_runs(make_dataset):
@@ -32,8 +25,8 @@ def _two_runs(make_dataset):
 
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(example):
+    return example
 
 
 @pytest.fixture

@@ -5,23 +5,14 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from tests.datasets import random_annotators
-from tests.operators.conftest import view_of
+from tests.operators.conftest import ANNOTATORS, view_of
 
 from annotator_agreement.dataset_io import add_units, compute_agreement, load_agreement
 
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset(random_annotators(20, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
-
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(twenty):
+    return twenty
 
 
 @pytest.fixture
