@@ -16,10 +16,6 @@ from hypothesis import settings
 FEW = bool(os.environ.get("FEW_CASES"))
 
 
-def _few(n: int) -> int:
-    return min(n, max(2, n // 4))
-
-
 def few(values: Iterable[Any], n: int = 1) -> list[Any]:
     """Values of a parameter (tuples for several) of which the first ``n`` are enough for every change."""
     return [
@@ -30,12 +26,12 @@ def few(values: Iterable[Any], n: int = 1) -> list[Any]:
 
 def seeds(n: int) -> list[Any]:
     """Values of a parameter, for random cases that differ only in their random numbers."""
-    return few(range(n), _few(n))
+    return few(range(n), max(2, n // 4))
 
 
 def some_seeds(n: int) -> range:
     """Seeds of a loop within a test that is marked ``random``."""
-    return range(_few(n) if FEW else n)
+    return range(min(n, max(2, n // 4)) if FEW else n)
 
 
 def examples(n: int) -> settings:

@@ -99,10 +99,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
                 counts.setdefault("long" in getattr(report, "keywords", ()), Counter())[outcome] += 1
     if len(counts) == 2:
         for is_long, command in ((False, "make test"), (True, "make test-long")):
-            found = counts[is_long]
-            terminalreporter.write_line(
-                f"{command}: {found['passed']} passed, {found.total() - found['passed']} failed"
-            )
+            n, n_passed = counts[is_long].total(), counts[is_long]["passed"]
+            terminalreporter.write_line(f"{command}: {n_passed} passed, {n - n_passed} failed")
 
 
 def pytest_collection_finish() -> None:
@@ -122,23 +120,27 @@ def private_fiftyone() -> PrivateFiftyOne:
     return _PRIVATE
 
 
+def _maker(make_named: Callable[..., Any], kind: str = "") -> Iterator[Callable[..., Any]]:
+    """A function that makes datasets under names of its own; they are deleted afterwards."""
+    made = []
+
+    def make(*arguments: Any, **options: Any) -> Any:
+        made.append(make_named(f"test-{kind}{os.getpid()}-{next(_numbers)}", *arguments, **options))
+        return made[-1]
+
+    yield make
+    for dataset in made:
+        if not dataset.deleted:
+            dataset.delete()
+
+
 @pytest.fixture
 def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any]]:
     """Make datasets of boxes; see :func:`tests.datasets.boxes_dataset`."""
     from tests.datasets import boxes_dataset
 
     _delete_orphans()
-    made = []
-
-    def make(*arguments: Any, **options: Any) -> Any:
-        dataset = boxes_dataset(f"test-{os.getpid()}-{next(_numbers)}", *arguments, **options)
-        made.append(dataset)
-        return dataset
-
-    yield make
-    for dataset in made:
-        if not dataset.deleted:
-            dataset.delete()
+    yield from _maker(boxes_dataset)
 
 
 @pytest.fixture(scope="module")
@@ -146,16 +148,7 @@ def make_module_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[
     """Make datasets as ``make_dataset`` does, for all tests of a file."""
     from tests.datasets import boxes_dataset
 
-    made = []
-
-    def make(*arguments: Any) -> Any:
-        made.append(boxes_dataset(f"test-{os.getpid()}-{next(_numbers)}", *arguments))
-        return made[-1]
-
-    yield make
-    for dataset in made:
-        if not dataset.deleted:
-            dataset.delete()
+    yield from _maker(boxes_dataset)
 
 
 @pytest.fixture(scope="module")
@@ -193,17 +186,7 @@ def make_videos(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any
     from tests.datasets import videos_dataset
 
     _delete_orphans()
-    made = []
-
-    def make(videos: Any, size: tuple[int, int] | None = (200, 100)) -> Any:
-        dataset = videos_dataset(f"test-videos-{os.getpid()}-{next(_numbers)}", videos, size)
-        made.append(dataset)
-        return dataset
-
-    yield make
-    for dataset in made:
-        if not dataset.deleted:
-            dataset.delete()
+    yield from _maker(videos_dataset, "videos-")
 
 
 def _delete_orphans() -> None:

@@ -46,9 +46,8 @@ def detections(labels: Sequence[Label] | None, **attributes: Any) -> fo.Detectio
     """A label list, None where the annotator was not assigned."""
     if labels is None:
         return None
-    return fo.Detections(
-        detections=[fo.Detection(label=label, bounding_box=list(box), **attributes) for label, box in labels]
-    )
+    drawn = [fo.Detection(label=label, bounding_box=list(box), **attributes) for label, box in labels]
+    return fo.Detections(detections=drawn)
 
 
 def join_fields(dataset: fo.Dataset, fields: Sequence[str], field: str) -> None:
@@ -58,9 +57,8 @@ def join_fields(dataset: fo.Dataset, fields: Sequence[str], field: str) -> None:
         for name, labels in drawn.items():
             for label in labels:
                 label["annotator"] = name
-        sample[field] = (
-            fo.Detections(detections=[label for labels in drawn.values() for label in labels]) if drawn else None
-        )
+        labels = [label for labels in drawn.values() for label in labels]
+        sample[field] = fo.Detections(detections=labels) if drawn else None
         sample[f"{field}_assigned"] = list(drawn) or None
 
 
@@ -99,9 +97,8 @@ def boxes_dataset(
     collection = get_db_conn()[f"samples.{dataset_id}"]
     own = {"_id": dataset_id, "name": name, "slug": name, "sample_collection_name": collection.name}
     get_db_conn().datasets.insert_one(document | own)
-    collection.create_indexes(
-        [IndexModel(index["key"], name=name) for name, index in indexes.items() if name != "_id_"]
-    )
+    models = [IndexModel(index["key"], name=each) for each, index in indexes.items() if each != "_id_"]
+    collection.create_indexes(models)
     if samples:
         collection.insert_many([_with_new_ids(sample) | {"_dataset_id": dataset_id} for sample in samples])
     return fo.load_dataset(name)
@@ -123,19 +120,13 @@ def _boxes_dataset(name: str, annotators: Mapping[str, Sequence[Sequence[Label] 
     # all at once: add_sample_field() saves and reads the dataset for every field
     dataset._merge_sample_field_schema({field: fo.EmbeddedDocumentField(fo.Detections) for field in annotators})
     n_samples = max(map(len, annotators.values()), default=0)
-    dataset.add_samples(
-        [
-            fo.Sample(
-                filepath=f"/images/{k}.jpg", **{field: detections(labels[k]) for field, labels in annotators.items()}
-            )
-            for k in range(n_samples)
-        ]
-    )
+    drawn = [{field: detections(labels[k]) for field, labels in annotators.items()} for k in range(n_samples)]
+    dataset.add_samples([fo.Sample(f"/images/{k}.jpg", **labels) for k, labels in enumerate(drawn)])
     return dataset
 
 
 def videos_dataset(
-    name: str, videos: Sequence[Mapping[str, Sequence[Any]]], size: tuple[int, int] | None
+    name: str, videos: Sequence[Mapping[str, Sequence[Any]]], size: tuple[int, int] | None = (200, 100)
 ) -> fo.Dataset:
     """A dataset of videos, each with one list an annotator: the value of their field on frame 1, 2 …
 
@@ -288,13 +279,12 @@ def _collections(dataset: fo.Dataset) -> tuple[Any, Any]:
 def user_values(dataset: fo.Dataset, run_keys: Sequence[str]) -> list[dict[str, Any]]:
     """All samples and frames as documents, without what runs wrote."""
 
+    of_runs = tuple(f"{key}_" for key in run_keys)
+
     def without(value: Any) -> Any:
         if isinstance(value, dict):
-            return {
-                name: without(entry)
-                for name, entry in value.items()
-                if not any(name == key or name.startswith(f"{key}_") for key in run_keys)
-            }
+            kept = (name for name in value if name not in run_keys and not name.startswith(of_runs))
+            return {name: without(value[name]) for name in kept}
         return [without(entry) for entry in value] if isinstance(value, list) else value
 
     found = [document for collection in _collections(dataset) for document in collection.find({}).sort("_id")]
@@ -305,12 +295,7 @@ def user_values(dataset: fo.Dataset, run_keys: Sequence[str]) -> list[dict[str, 
 
 
 def with_regions(
-    make_dataset: Any,
-    seed: int,
-    *,
-    in_one_field: bool,
-    names: Sequence[str] = ("alice", "bob", "carol"),
-    n_samples: int = 12,
+    make_dataset: Any, seed: int, *, in_one_field: bool, names: Sequence[str] = tuple(EXAMPLE), n_samples: int = 12
 ) -> tuple[fo.Dataset, list[str], dict[str, str]]:
     """Random boxes, with crowd regions, several of them on one image: a dataset, its fields, and options of a run."""
     rng = np.random.default_rng(seed)

@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import fiftyone as fo
 import pytest
+import yaml
 from PIL import Image
 
+from tests.dataset_io.annotation_samples import coco, written
 from tests.datasets import random_annotators
 from tools.dev.private_fiftyone import ROOT
 
@@ -24,9 +25,19 @@ NAMES = ["alice", "bob", "carol"]
 PAGE = ROOT / "docs" / "reference" / "command_line.md"
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     return make_dataset(random_annotators(12))
+
+
+def _computed(make_dataset):
+    dataset = _made(make_dataset)
+    aa.compute(dataset, NAMES, resamples=0)
+    return dataset
+
+
+@pytest.fixture
+def computed(lend):
+    return lend(_computed)
 
 
 @pytest.fixture
@@ -50,7 +61,8 @@ def requirements(tmp_path):
     return write
 
 
-def test_every_command_does_what_the_function_does(call, dataset, requirements, tmp_path):
+def test_every_command_does_what_the_function_does(call, lend, requirements, tmp_path):
+    dataset = lend(_made)
     name = dataset.name
     code, printed, _ = call("compute", name, *NAMES, "-o", "resamples=0", "-o", "similarity=dice")
     run = aa.load(dataset)
@@ -68,16 +80,16 @@ def test_every_command_does_what_the_function_does(call, dataset, requirements, 
     assert printed == f"Written to {tmp_path / 'report.json'}\n"
 
 
-def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, dataset, requirements):
-    aa.compute(dataset, NAMES, resamples=0)
-    assert call("check", dataset.name, requirements(0.01))[0] == 0
-    code, printed, error = call("check", dataset.name, requirements(0.999))
+def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, computed, requirements):
+    name = computed.name
+    assert call("check", name, requirements(0.01))[0] == 0
+    code, printed, error = call("check", name, requirements(0.999))
     assert (code, "Not accepted" in printed) == (1, True)
     assert error.endswith("of 1 requirement 1 failed. First: all: existence.f1 ≥ 0.999.\n")
-    code, printed, error = call("check", dataset.name, requirements(0.01, judge="interval"))
+    code, printed, error = call("check", name, requirements(0.01, judge="interval"))
     assert (code, "existence.f1 has no interval" in printed) == (2, True)
     assert error.endswith("1 has not enough data. First: all: existence.f1 has no interval.\n")
-    code, printed, _ = call("check", dataset.name, requirements(0.999), "--markdown")
+    code, printed, _ = call("check", name, requirements(0.999), "--markdown")
     assert (code, "**" in printed, "✗ failed" in printed) == (1, True, True)
 
 
@@ -97,7 +109,8 @@ ERRORS = [
 ]
 
 
-def test_errors_are_one_sentence_on_stderr(call, dataset):
+def test_errors_are_one_sentence_on_stderr_and_an_import_that_fails_makes_no_dataset(call, lend):
+    dataset, known = lend(_made), fo.list_datasets()
     for words, message in ERRORS:
         if "check" in words:
             aa.compute(dataset, NAMES, resamples=0)
@@ -107,12 +120,8 @@ def test_errors_are_one_sentence_on_stderr(call, dataset):
         assert last.startswith("annotator-agreement: "), words
         assert re.search(message, last), words
         assert "Traceback" not in error, words
-
-
-def test_an_import_that_fails_makes_no_dataset(call, dataset):
-    known = fo.list_datasets()
-    assert call("import", "new-dataset", "/nowhere.json", "--create")[0] == 2
-    assert call("import", dataset.name, "/nowhere.json", "--create")[0] == 2
+    for name in ("new-dataset", dataset.name):
+        assert call("import", name, "/nowhere.json", "--create")[0] == 2
     assert fo.list_datasets() == known
 
 
@@ -128,26 +137,26 @@ def test_words_that_are_no_command_are_explained_and_help_tells_the_exit_codes(c
         assert "exit codes: 0 done, or all requirements passed; 1 a requirement failed; 2" in printed, words
 
 
-def test_an_error_that_nobody_foresaw_is_a_sentence_too(call, dataset, monkeypatch):
+def test_an_error_that_nobody_foresaw_is_a_sentence_too(call, computed, monkeypatch):
     def broken(*_):
         raise RuntimeError("the disk\nis full")
 
     monkeypatch.setattr(command_line, "_run", broken)
-    code, _, error = call("show", dataset.name)
+    code, _, error = call("show", computed.name)
     assert (code, "RuntimeError: the disk is full" in error) == (2, True)
     monkeypatch.setenv("ANNOTATOR_AGREEMENT_TRACEBACK", "1")
-    code, _, error = call("show", dataset.name)
+    code, _, error = call("show", computed.name)
     assert (code, "Traceback" in error) == (2, True)
 
 
-def test_arguments_without_end_are_sentences(call, dataset, tmp_path):
+def test_arguments_without_end_are_sentences(call, computed, tmp_path):
     for value in ("[" * 100_000, "[" * 900 + "]" * 900, "{" * 5_000, "9" * 5_000, "NaN", "1e999", "null", "\udcff"):
-        code, printed, error = call("compute", dataset.name, "alice", "bob", "-o", f"iou={value}")
+        code, printed, error = call("compute", computed.name, "alice", "bob", "-o", f"iou={value}")
         assert (code, printed, "Traceback" in error) == (2, "", False), value[:20]
         assert re.search("`iou` must be|Texts must be Unicode", error), value[:20]
     deep = tmp_path / "deep.yaml"
     deep.write_text("requirements: " + "[" * 100_000)
-    assert call("check", dataset.name, deep)[0] == 2
+    assert call("check", computed.name, deep)[0] == 2
 
 
 #: a program in which packages are not there
@@ -174,37 +183,8 @@ def test_the_requirements_are_read_before_fiftyone_is_loaded_and_the_version_bef
 
 # ---- the pipeline of the docs ----
 
-
 #: how GitHub runs the file of a step, by the shell that the workflow names
 SHELLS = {"bash": "bash --noprofile --norc -eo pipefail", None: "bash -e"}
-
-
-def _steps() -> list[tuple[str, str]]:
-    """The shells and lines of the steps of the GitHub Actions workflow on the page."""
-    import yaml
-
-    (snippet,) = re.findall(r"```yaml\n(name: .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    workflow = yaml.safe_load(snippet)
-    (job,) = workflow["jobs"].values()
-    named = [each.get("defaults", {}).get("run", {}).get("shell") for each in (job, workflow)]
-    steps = [step for step in job["steps"] if "run" in step]
-    return [(SHELLS[step.get("shell") or named[0] or named[1]], step["run"]) for step in steps]
-
-
-def _delivery(folder: Path) -> None:
-    """Label files of two annotators, as the workflow finds them in the repository."""
-    (folder / "images").mkdir()
-    boxes = [[10 * k, 5 * k, 30, 20] for k in range(12)]
-    images = [{"id": k, "file_name": f"{k}.jpg", "width": 200, "height": 100} for k in range(1, 13)]
-    for image in images:
-        Image.new("RGB", (200, 100)).save(folder / "images" / image["file_name"])
-    for name, shift in (("alice", 0), ("bob", 2)):
-        labels = [
-            {"id": k, "image_id": k, "category_id": 1, "bbox": [box[0] + shift, *box[1:]], "area": 600, "iscrowd": 0}
-            for k, box in enumerate(boxes, 1)
-        ]
-        coco = {"images": images, "categories": [{"id": 1, "name": "person"}], "annotations": labels}
-        (folder / f"{name}.json").write_text(json.dumps(coco), encoding="utf-8")
 
 
 #: what becomes of the answer, in a shell (what is read of it goes to the file `out`), and the outcome of the check
@@ -230,16 +210,15 @@ def program(private_fiftyone, tmp_path_factory):
 
 
 @pytest.mark.long
-def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_dataset, program, tmp_path):
-    dataset = make_dataset(random_annotators(12))
-    aa.compute(dataset, NAMES, resamples=0)
+def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(computed, program, tmp_path):
+    told = {1: "Not accepted by wanted1.json: of 900 requirements 900 failed. First: ", 2: "Cannot be judged by"}
     for outcome, at_least, judge in ((0, 0, "value"), (1, 1, "value"), (2, 0, "interval")):
         wanted = {"number": "existence.f1", "at_least": at_least, "judge": judge}
         entries = {f"Straße 🚗 {k}": wanted for k in range(900)}  # longer than what a pipe holds
         (tmp_path / f"wanted{outcome}.json").write_text(json.dumps({"requirements": entries}))
     found = {}
     for name, (outcome, line) in SHOWN.items():
-        words = f"{program} check {dataset.name} wanted{outcome}.json"
+        words = f"{program} check {computed.name} wanted{outcome}.json"
         shell = f"set -o pipefail; {line.format(words)}; echo ${{PIPESTATUS[0]}} > code"
         subprocess.run(["bash", "-c", shell], cwd=tmp_path, check=False)
         found[name] = int((tmp_path / "code").read_text())
@@ -247,10 +226,6 @@ def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_d
         assert "Traceback" not in error, name
         assert "Exception ignored" not in error, name
         if "2> err" in line and outcome:
-            told = {
-                1: "Not accepted by wanted1.json: of 900 requirements 900 failed. First: ",
-                2: "Cannot be judged by",
-            }
             assert f"annotator-agreement: {told[outcome]}" in error, name
         if name == "a full disk":
             assert "the answer could not be printed: [Errno 28] No space left on device" in error
@@ -261,10 +236,23 @@ def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_d
 
 @pytest.mark.long
 def test_the_pipeline_of_the_docs_runs_and_fails_where_the_delivery_is_not_accepted(program, tmp_path):
-    _delivery(tmp_path)
+    # label files of two annotators, as the workflow finds them in the repository
+    (tmp_path / "images").mkdir()
+    images = [{"file_name": f"{k}.jpg", "width": 200, "height": 100} for k in range(12)]
+    for image in images:
+        Image.new("RGB", (200, 100)).save(tmp_path / "images" / image["file_name"])
+    for name, shift in (("alice", 0), ("bob", 2)):
+        boxes = [{"image_id": k, "bbox": [10 * k + shift, 5 * k, 30, 20]} for k in range(12)]
+        written(tmp_path / f"{name}.json", coco(images, boxes))
     summary = tmp_path / "summary.md"
     environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
-    steps = [(shell, lines) for shell, lines in _steps() if "pip install" not in lines]
+    # the shells and lines of the steps of the GitHub Actions workflow on the page
+    (snippet,) = re.findall(r"```yaml\n(name: .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    workflow = yaml.safe_load(snippet)
+    (job,) = workflow["jobs"].values()
+    named = [each.get("defaults", {}).get("run", {}).get("shell") for each in (job, workflow)]
+    steps = [(SHELLS[step.get("shell") or named[0] or named[1]], step["run"]) for step in job["steps"] if "run" in step]
+    steps = [(shell, lines) for shell, lines in steps if "pip install" not in lines]
     assert steps
     script = tmp_path / "step.sh"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,47 +18,30 @@ DOCUMENT = ROOT / "docs" / "method" / "compare.md"
 FAILED = (UNKNOWN, "NOT ALL", "NOT SO")
 
 
-def _annotations(boxes: list[tuple[int, str, int, list[float]]], n_images: int = 1) -> Annotations:
-    """Boxes ``(image, annotator, category, xywh)`` on images of 100 x 50 px."""
-    names = sorted({annotator for _, annotator, _, _ in boxes})
-    coco: dict[str, Any] = {
-        "images": [
-            {"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 50, "rater_list": names} for k in range(n_images)
-        ],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-        "annotations": [
-            {"id": 7 + k, "image_id": image, "rater_id": annotator, "category_id": category, "bbox": box}
-            for k, (image, annotator, category, box) in enumerate(boxes)
-        ],
-    }
+def _chain(step: float) -> Annotations:
+    """Three boxes, each moved by a part of the width: IoU (1 - step) / (1 + step), and of the ends with 2 steps."""
+    labels = [{"id": 7 + k, "image_id": 0, "rater_id": name, "category_id": 1, "bbox": [40 * k * step, 5.0, 40.0, 20.0]}
+              for k, name in enumerate("abc")]  # fmt: skip
+    image = {"id": 0, "file_name": "0.jpg", "width": 100, "height": 50, "rater_list": ["a", "b", "c"]}
+    coco = {"images": [image], "categories": [{"id": 1, "name": "cat"}], "annotations": labels}
     return Annotations.of("test", Path("unused.json"), coco)
 
 
-def _chain(step: float) -> Annotations:
-    """Three boxes, each moved by a part of the width: IoU (1 - step) / (1 + step), and of the ends with 2 steps."""
-    return _annotations([(0, name, 1, [40 * k * step, 5.0, 40.0, 20.0]) for k, name in enumerate("abc")])
+#: the step, where each program places the three boxes, and the kind of the difference
+PLACES = [
+    (0.1, [0, 0, 1], [0, 0, 0], "not the best"),  # IoU 0.82, 0.82, 0.67: all pairs gain
+    (0.2, [0, 0, 1], [0, 0, 0], "outweighed"),  # 0.67, 0.67, 0.43: 0.17 + 0.17 - 0.07 against 0.17
+    (0.25, [0, 0, 0], [0, 0, 1], "chain"),  # 0.6, 0.6, 0.33: 0.1 + 0.1 - 0.17 against 0.1
+    (1 / 3, [0, 0, 1], [0, 1, 1], UNKNOWN),  # a pair at the threshold stays unexplained
+]
 
 
-@pytest.mark.parametrize(
-    ("step", "theirs", "ours", "kind"),
-    [
-        (0.1, [0, 0, 1], [0, 0, 0], "not the best"),  # IoU 0.82, 0.82, 0.67: all pairs gain
-        (0.2, [0, 0, 1], [0, 0, 0], "outweighed"),  # 0.67, 0.67, 0.43: 0.17 + 0.17 - 0.07 against 0.17
-        (0.25, [0, 0, 0], [0, 0, 1], "chain"),  # 0.6, 0.6, 0.33: 0.1 + 0.1 - 0.17 against 0.1
-    ],
-)
-def test_a_place_is_of_the_kind_that_its_numbers_say(step, theirs, ours, kind):
-    data = _chain(step)
-    (place,) = differing_places(data, np.array(theirs), np.array(ours), 0.5)
-    assert place.theirs.n_pairs == 3 - 2 * max(theirs)
-    assert place.iou[0, 1] == pytest.approx((1 - step) / (1 + step), rel=1e-12)
-    assert kind_of(place, "negative_score") == kind
-
-
-def test_a_pair_at_the_threshold_stays_unexplained():
-    data = _chain(1 / 3)
-    (place,) = differing_places(data, np.array([0, 0, 1]), np.array([0, 1, 1]), 0.5)
-    assert kind_of(place, "negative_score") == UNKNOWN
+def test_a_place_is_of_the_kind_that_its_numbers_say():
+    for step, theirs, ours, kind in PLACES:
+        (place,) = differing_places(_chain(step), np.array(theirs), np.array(ours), 0.5)
+        assert place.theirs.n_pairs == 3 - 2 * max(theirs)
+        assert place.iou[0, 1] == pytest.approx((1 - step) / (1 + step), rel=1e-12)
+        assert kind_of(place, "negative_score") == kind
 
 
 def test_every_difference_in_the_documentation_is_explained():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,9 +25,7 @@ OF_EVERY_FAMILY = {"headline_numbers", "sample_contents"}
 FAMILY_OBJECTS = {"agreement/families/family.py", "charts/reports/families.py", "agreement/settings/options.py"}
 #: short by nature: an error, and the interface of families
 MAY_BE_SHORT = {
-    "agreement/settings/errors.py",
-    "agreement/statistics/presentation.py",
-    "dataset_io/families/protocol.py",
+    *("agreement/settings/errors.py", "agreement/statistics/presentation.py", "dataset_io/families/protocol.py"),
 }
 
 
@@ -34,6 +33,21 @@ MAY_BE_SHORT = {
 def _modules() -> dict[str, ast.Module]:
     """The modules of the product by their path, without the faces of packages."""
     return {path: tree for path, tree in modules_and_faces().items() if not path.endswith("__init__.py")}
+
+
+def _nodes(*folders: str) -> Iterator[tuple[str, ast.AST]]:
+    """All nodes of the modules in some folders, or everywhere."""
+    for path, tree in _modules().items():
+        if path.startswith(folders or ""):
+            yield from ((path, node) for node in ast.walk(tree))
+
+
+def _in_several_places(named: Iterable[tuple[str, str]], but: set[str]) -> dict[str, list[str]]:
+    """The names that stand in more than one place."""
+    places = defaultdict(list)
+    for name, path in named:
+        places[name].append(path)
+    return {name: found for name, found in places.items() if len(found) > 1 and name not in but}
 
 
 def _lines_of_code(path: str, tree: ast.Module) -> int:
@@ -69,35 +83,23 @@ def test_computing_a_run_needs_no_picture_view_decision_file_and_setting_of_the_
     assert not {path.split("/")[0] for path in needed} - {"names.py", "metrics", "agreement", "dataset_io"}
 
 
-def test_a_folder_shows_its_content_at_a_glance() -> None:
+def test_a_folder_shows_its_content_at_a_glance_and_a_module_is_a_room() -> None:
     sizes = Counter(Path(path).parent.as_posix() for path in _modules())
     assert {folder: n for folder, n in sizes.items() if n > MOST_MODULES} == {}
-
-
-def test_a_module_is_a_room() -> None:
     lines = {path: _lines_of_code(path, tree) for path, tree in _modules().items() if path not in MAY_BE_SHORT}
     assert {path: n for path, n in lines.items() if n < FEWEST_LINES} == {}
 
 
-def test_a_module_name_has_one_meaning() -> None:
-    places = defaultdict(list)
-    for path in _modules():
-        places[Path(path).stem].append(path)
-    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SUBJECTS} == {}
-
-
-def test_a_public_function_name_has_one_meaning() -> None:
-    places = defaultdict(list)
-    for path, tree in _modules().items():
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path)
-    assert {name: found for name, found in places.items() if len(found) > 1 and name not in OF_EVERY_FAMILY} == {}
+def test_the_name_of_a_module_and_of_a_public_function_has_one_meaning() -> None:
+    assert _in_several_places(((Path(path).stem, path) for path in _modules()), SUBJECTS) == {}
+    defined = [(path, node) for path, tree in _modules().items() for node in tree.body]
+    functions = [(node.name, path) for path, node in defined if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert _in_several_places((each for each in functions if each[0][0] != "_"), OF_EVERY_FAMILY) == {}
 
 
 def test_only_the_family_objects_choose_by_the_name_of_a_family() -> None:
     chosen = []
-    for path, node in ((path, node) for path, tree in _modules().items() for node in ast.walk(tree)):
+    for path, node in _nodes():
         if isinstance(node, ast.Dict):
             keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
             if len(keys & FAMILIES) > 2:
@@ -109,11 +111,9 @@ def test_only_the_family_objects_choose_by_the_name_of_a_family() -> None:
 
 
 def test_types_of_extents_and_measures_are_not_told_apart() -> None:
-    in_geometry = [tree for path, tree in _modules().items() if path.startswith("metrics/geometry/")]
-    extents = {node.name for tree in in_geometry for node in tree.body if isinstance(node, ast.ClassDef)}
-    pure = {path: tree for path, tree in _modules().items() if path.startswith(("agreement/", "charts/"))}
+    extents = {node.name for _, node in _nodes("metrics/geometry/") if isinstance(node, ast.ClassDef)}
     told_apart = []
-    for path, node in ((path, node) for path, tree in pure.items() for node in ast.walk(tree)):
+    for path, node in _nodes("agreement/", "charts/"):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
             told_apart += [(path, name.id) for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)]
         if isinstance(node, ast.Compare):

@@ -20,16 +20,12 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly", "tabulate", "jinja2", "markupsafe"}),
     "dataset_io": (
         {"charts", "agreement", "metrics", "names"},
-        {
-            *PURE,
-            *("cv2", "pandas", "plotly", "fiftyone", "pymongo", "bson"),
-            *("gridfs", "mongoengine", "psutil", "defusedxml", "yaml"),
-        },
+        {*PURE, "cv2", "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs", "mongoengine", "psutil",
+         "defusedxml", "yaml"},
     ),
-    "operators": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
-    "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
-    "command_line": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
-}
+    **{layer: ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"})
+       for layer in ("operators", "panels", "command_line")},
+}  # fmt: skip
 #: layers that are a single module
 MODULES = ("names",)
 #: the rooms of the product: each imports those before it; the face of a folder (its ``__init__.py``) is its last room
@@ -43,15 +39,9 @@ ORDER = (
     "agreement",
     *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),
     "charts",
-    *(
-        f"dataset_io/{room}"
-        for room in ("database", "labels", "record", "families", "run", "shards", "app", "views", "units")
-    ),
-    *(f"dataset_io/{room}" for room in ("decide", "results", "annotation_files", "jobs")),
-    "dataset_io",
-    "operators",
-    "panels",
-    "command_line",
+    *(f"dataset_io/{room}" for room in ("database", "labels", "record", "families", "run", "shards", "app", "views")),
+    *(f"dataset_io/{room}" for room in ("units", "decide", "results", "annotation_files", "jobs")),
+    *("dataset_io", "operators", "panels", "command_line"),
 )
 #: what reports name in their signatures, for type checkers alone
 RETURNED = {"pandas", "plotly"}
@@ -68,22 +58,22 @@ class Import:
     typing_only: bool
 
 
-def _source_files() -> list[Path]:
-    files = [ROOT / f"{name}.py" for name in MODULES]
-    for layer in LAYERS:
-        files += sorted((ROOT / layer).rglob("*.py"))
-    return files
-
-
 @functools.cache
+def modules_and_faces() -> dict[str, ast.Module]:
+    """The modules of the product by their path, with the faces of packages."""
+    files = [ROOT / f"{name}.py" for name in MODULES]
+    files += [file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py"))]
+    return {file.relative_to(ROOT).as_posix(): _tree(file) for file in files}
+
+
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 @functools.cache
-def _imports(path: Path) -> list[Import]:
+def _imports(path: str, tree: ast.Module) -> list[Import]:
     """All imports of a file, also those within functions."""
-    package = path.relative_to(ROOT).parent.parts
+    package = Path(path).parent.parts
     found: list[Import] = []
 
     def visit(node: ast.AST, function: str, typing_only: bool) -> None:
@@ -96,7 +86,7 @@ def _imports(path: Path) -> list[Import]:
         for child in ast.iter_child_nodes(node):
             visit(child, function, typing_only)
 
-    visit(_tree(path), "", False)
+    visit(tree, "", False)
     return found
 
 
@@ -114,14 +104,8 @@ def _names(node: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, bool]
             yield from ((alias.name, True) for alias in node.names)
 
 
-def _layer(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-@functools.cache
-def modules_and_faces() -> dict[str, ast.Module]:
-    """The modules of the product by their path, with the faces of packages."""
-    return {file.relative_to(ROOT).as_posix(): _tree(file) for file in _source_files()}
+def _layer(path: str) -> str:
+    return path.split("/")[0].removesuffix(".py")
 
 
 @functools.cache
@@ -143,21 +127,15 @@ def imported(path: str, tree: ast.Module) -> frozenset[str]:
     return frozenset(found - {path})
 
 
-def _wrong(is_wrong: Callable[[Path, Import], bool]) -> list[str]:
+def _wrong(is_wrong: Callable[[str, Import], bool]) -> list[str]:
     """Where the imports are that should not be."""
-    return [
-        f"{path.relative_to(ROOT)}, line {entry.line}: {entry.name}"
-        for path in _source_files()
-        for entry in _imports(path)
-        if is_wrong(path, entry)
-    ]
+    found = ((path, entry) for path, tree in modules_and_faces().items() for entry in _imports(path, tree))
+    return [f"{path}, line {entry.line}: {entry.name}" for path, entry in found if is_wrong(path, entry)]
 
 
 def test_a_layer_imports_only_what_stands_below_it() -> None:
-    def is_wrong(path: Path, entry: Import) -> bool:
-        layer = _layer(path)
-        allowed = {layer, *LAYERS[layer][0]}
-        return entry.relative and entry.name not in allowed
+    def is_wrong(path: str, entry: Import) -> bool:
+        return entry.relative and entry.name not in {_layer(path), *LAYERS[_layer(path)][0]}
 
     assert _wrong(is_wrong) == []
 
@@ -177,7 +155,7 @@ def test_a_room_imports_only_rooms_before_it() -> None:
 
 
 def test_a_layer_imports_only_its_third_party_packages() -> None:
-    def is_wrong(path: Path, entry: Import) -> bool:
+    def is_wrong(path: str, entry: Import) -> bool:
         allowed = {*LAYERS[_layer(path)][1], *sys.stdlib_module_names}
         named_only = _layer(path) == "agreement" and entry.typing_only and entry.name in RETURNED
         return not entry.relative and entry.name not in allowed and not named_only
@@ -191,16 +169,17 @@ def test_our_own_modules_are_imported_relatively() -> None:
 
 
 #: the only file that may use what FiftyOne keeps for itself
-PRIVATE = ROOT / "dataset_io" / "database" / "fiftyone_private.py"
+PRIVATE = "dataset_io/database/fiftyone_private.py"
 #: methods of named tuples
 OF_TUPLES = {"_asdict", "_fields", "_replace"}
 
 
-def _private_uses(path: Path) -> Iterator[str]:
+def _private_uses(tree: ast.Module) -> Iterator[str]:
     """Uses of attributes and arguments that begin with one underscore, but for those of the file's own classes."""
-    nodes = list(ast.walk(_tree(path)))
-    of_self = [node for node in nodes if isinstance(node, ast.Attribute) and _is_self(node.value)]
-    own = {node.attr for node in of_self} | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    nodes = list(ast.walk(tree))
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    of_names = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    own |= {node.attr for node in of_names if node.value.id in ("self", "cls")}
     for node in nodes:
         if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own | OF_TUPLES:
             yield f"line {node.lineno}: {node.attr}"
@@ -212,16 +191,12 @@ def _private_uses(path: Path) -> Iterator[str]:
             yield f"line {node.lineno}: {node.module}"
 
 
-def _is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
-
-
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
 def test_the_private_api_of_fiftyone_is_used_in_one_file() -> None:
-    uses = {path: list(_private_uses(path)) for path in _source_files()}
+    uses = {path: list(_private_uses(tree)) for path, tree in modules_and_faces().items()}
     assert uses.pop(PRIVATE)
     assert {path: found for path, found in uses.items() if found} == {}
 
@@ -236,13 +211,14 @@ CARELESS = {
 
 def test_the_schema_is_changed_by_our_own_means_alone() -> None:
     """``dataset_io/record/schema.py`` changes it in one write, which other processes cannot spoil."""
-    for path in _source_files():
-        used = {node.attr for node in ast.walk(_tree(path)) if isinstance(node, ast.Attribute)}
+    for path, tree in modules_and_faces().items():
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         assert not used & CARELESS, path
 
 
 def test_the_root_imports_nothing_of_ours_before_it_is_used() -> None:
-    early = [entry for entry in _imports(ROOT / "__init__.py") if not entry.function and not entry.typing_only]
+    found = _imports("__init__.py", _tree(ROOT / "__init__.py"))
+    early = [entry for entry in found if not entry.function and not entry.typing_only]
     assert [entry.name for entry in early if entry.relative] == []
     assert {entry.name for entry in early} <= {*sys.stdlib_module_names}
 
@@ -253,18 +229,18 @@ def test_the_layers_are_all_there() -> None:
     assert {"metrics", "agreement", "dataset_io", "operators"} <= present
 
 
-SAMPLES = [
-    ("from ..agreement import x", "metrics/a.py", [("agreement", True)]),
-    ("from .. import names", "metrics/a.py", [("names", True)]),
-    ("from .b import c", "metrics/a.py", [("metrics", True)]),
-    ("from . import b", "metrics/a.py", [("metrics", True)]),
-    ("import numpy.typing as t", "metrics/a.py", [("numpy", False)]),
-    ("from scipy.sparse import coo_array", "metrics/a.py", [("scipy", False)]),
-    ("from .metrics import a", "__init__.py", [("metrics", True)]),
+IMPORTS = [
+    ("from ..agreement import x", "metrics/a.py", ("agreement", True)),
+    ("from .. import names", "metrics/a.py", ("names", True)),
+    ("from .b import c", "metrics/a.py", ("metrics", True)),
+    ("from . import b", "metrics/a.py", ("metrics", True)),
+    ("import numpy.typing as t", "metrics/a.py", ("numpy", False)),
+    ("from scipy.sparse import coo_array", "metrics/a.py", ("scipy", False)),
+    ("from .metrics import a", "__init__.py", ("metrics", True)),
 ]
 
 
 def test_imports_are_read_as_what_they_import() -> None:
-    for statement, file, expected in SAMPLES:
+    for statement, file, expected in IMPORTS:
         (node,) = ast.parse(statement).body
-        assert list(_names(node, Path(file).parent.parts)) == expected, statement
+        assert list(_names(node, Path(file).parent.parts)) == [expected], statement

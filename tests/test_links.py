@@ -8,12 +8,14 @@ from pathlib import Path
 
 from tools.dev.private_fiftyone import ROOT
 
-PAGES = [
+FOLDERS = ("agreement", "charts", "dataset_io", "docs", "metrics", "operators", "panels", "tests", "tools")
+_FILES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "skills").rglob("*.md")),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "skills").rglob("*.md"),
 ]
+PAGES = {page: page.read_text(encoding="utf-8") for page in sorted(_FILES)}
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
@@ -21,12 +23,12 @@ _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 @cache
 def _anchors(page: Path) -> set[str]:
     """The anchors of the headings of a page, as MkDocs and code hosts make them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", PAGES[page], re.MULTILINE)
     return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-") for heading in headings}
 
 
-def test_links_lead_somewhere():
-    links = [(page, link) for page in PAGES for link in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8")))]
+def test_links_lead_somewhere_also_to_headings():
+    links = [(page, link) for page, text in PAGES.items() for link in _LINK.findall(_CODE.sub("", text))]
     for page, link in links:
         if link.startswith(("https://", "mailto:")):
             continue
@@ -35,13 +37,9 @@ def test_links_lead_somewhere():
         assert target.exists(), f"{link} in {page.name}"
         shown_in_one_theme = target.suffix == ".jpg" and anchor in ("gh-light-mode-only", "gh-dark-mode-only")
         assert not anchor or shown_in_one_theme or anchor in _anchors(target), f"{link} in {page.name}"
-
-
-def test_links_out_are_few_and_to_known_places():
-    """They are not followed in a test, so that it needs no network."""
-    found = {link for page in PAGES for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" in link}
-    assert all(link.startswith("https://") for link in found)
-    assert {link.split("/")[2] for link in found} <= {"docs.voxel51.com", "github.com"}
+    # those out are few and to known places; they are not followed, so that the test needs no network
+    found = {link for text in PAGES.values() for link in _LINK.findall(text) if "://" in link}
+    assert all(re.match(r"https://(docs\.voxel51|github)\.com(/|$)", link) for link in found)
 
 
 def test_the_messages_that_troubleshooting_explains_exist():
@@ -55,21 +53,18 @@ def test_the_messages_that_troubleshooting_explains_exist():
     texts = [one or other for one, other in quoted]
     assert len(texts) > 20
     ours = [text for text in texts if text not in ("ModuleNotFoundError: annotator_agreement", "-")]
-    missing = [
-        text for text in ours if text.strip("'") not in code and text.replace("`run_key`", "`{argument}`") not in code
-    ]
-    assert missing == []
+    found = [text.strip("'") in code or text.replace("`run_key`", "`{argument}`") in code for text in ours]
+    assert [text for text, is_found in zip(ours, found, strict=True) if not is_found] == []
 
 
 def _files_named(path: str) -> list[Path]:
     """The files that a page means by a path, which may leave out folders."""
-    folders = ("agreement", "charts", "dataset_io", "docs", "metrics", "operators", "panels", "tests", "tools")
-    deeper = [] if "/" in path else [file for folder in folders for file in (ROOT / folder).rglob(path)]
+    deeper = [] if "/" in path else [file for folder in FOLDERS for file in (ROOT / folder).rglob(path)]
     return [file for file in [ROOT / path, *deeper] if file.exists()]
 
 
 def test_the_files_and_names_that_contributing_tells_to_change_exist():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = PAGES[ROOT / "CONTRIBUTING.md"]
     paths = re.findall(r"`([\w/.-]+\.(?:py|md|yml|toml|cff|ipynb|txt|sh)|[\w/]+/)`", text)
     assert len(paths) > 30
     assert [path for path in paths if not _files_named(path)] == []
@@ -77,15 +72,9 @@ def test_the_files_and_names_that_contributing_tells_to_change_exist():
     pairs = [(name, path) for names, path in named for name in re.findall(r"`(\w+)`", names)]
     assert ("LABEL_TYPES_OF", "dataset_io/annotation_files/label_documents.py") in pairs
     assert len(pairs) > 15
-    missing = [
-        (name, path)
-        for name, path in pairs
-        if not any(
-            re.search(rf"^(?:class |def )?{name}\b", file.read_text(encoding="utf-8"), re.MULTILINE)
-            for file in _files_named(path)
-        )
-    ]
-    assert missing == []
+    for name, path in pairs:
+        defined = re.compile(rf"^(?:class |def )?{name}\b", re.MULTILINE)
+        assert any(defined.search(file.read_text(encoding="utf-8")) for file in _files_named(path)), (name, path)
 
 
 def test_the_sections_of_the_report_that_the_issue_forms_ask_for_exist():
@@ -97,11 +86,7 @@ def test_the_sections_of_the_report_that_the_issue_forms_ask_for_exist():
 
 
 def test_every_picture_is_shown_and_there_in_both_themes():
-    shown = {
-        match
-        for page in PAGES
-        for match in re.findall(r"images/([\w-]+\.jpg)#gh-(light|dark)-mode-only", page.read_text(encoding="utf-8"))
-    }
+    shown = set(re.findall(r"images/([\w-]+\.jpg)#gh-(light|dark)-mode-only", "".join(PAGES.values())))
     assert all(name.endswith(f"-{theme}.jpg") for name, theme in shown)
     assert {name for name, _ in shown} == {path.name for path in (ROOT / "docs" / "images").glob("*.jpg")}
     assert len({name.rpartition("-")[0] for name, _ in shown}) == len(shown) / 2

@@ -63,37 +63,35 @@ def test_choices_are_those_of_the_type_and_begin_with_the_default() -> None:
             option.checked(choice)
 
 
-def test_an_option_concerns_labels_of_its_groups_alone() -> None:
-    assert OPTIONS["iou"].has_effect({"objects", "shapes"}, {})
-    assert not OPTIONS["iou"].has_effect({"pixels"}, {})
-    assert OPTIONS["seed"].has_effect({"pixels"}, {})
-    assert OPTIONS["tolerance"].has_effect({"numbers"}, {})
-    assert not OPTIONS["tolerance"].has_effect({"objects"}, {})
-    assert OPTIONS["tolerance"].has_effect({"objects"}, {"attributes": ("age",)})
+#: an option, the labels, others that were given, and whether it has an effect
+EFFECTS = [
+    ("iou", {"objects", "shapes"}, {}, True), ("iou", {"pixels"}, {}, False), ("seed", {"pixels"}, {}, True),
+    ("tolerance", {"numbers"}, {}, True), ("tolerance", {"objects"}, {}, False),
+    ("tolerance", {"objects"}, {"attributes": ("age",)}, True),
+]  # fmt: skip
+#: the labels, options, and the first of them that is superfluous
+SUPERFLUOUS = [
+    ({"pixels"}, {}, None),
+    ({"pixels"}, {"iou": 0.5, "boundaries": True, "boundary_tolerance": 3, "seed": 7}, None),
+    ({"pixels"}, {"iou": "auto"}, "iou"),
+    ({"pixels"}, {"iou": 0.9, "classes": "ignore"}, "iou"),
+    ({"pixels"}, {"boundary_width": 3}, "boundary_width"),
+    ({"pixels"}, {"map_folder": "/maps"}, None),
+    ({"objects", "shapes", "detections"}, {"sigmas": "coco"}, "sigmas"),
+    ({"objects", "shapes", "detections", "polylines"}, {"line_tolerance": 2}, None),
+]
 
 
-def test_the_first_superfluous_option_of_a_config_is_found() -> None:
-    def superfluous(groups: set[str], **options: object) -> str | None:
+def test_an_option_concerns_labels_of_its_groups_alone_and_the_first_superfluous_one_is_found() -> None:
+    for name, groups, others, expected in EFFECTS:
+        assert OPTIONS[name].has_effect(groups, others) is expected, (name, groups)
+    for groups, options, expected in SUPERFLUOUS:
         found = make_config(["alice", "bob"], **options).superfluous(groups)
-        return None if found is None else found.name
-
-    assert superfluous({"pixels"}) is None
-    assert superfluous({"pixels"}, iou=0.5, boundaries=True, boundary_tolerance=3, seed=7) is None
-    assert superfluous({"pixels"}, iou="auto") == "iou"
-    assert superfluous({"pixels"}, iou=0.9, classes="ignore") == "iou"
-    assert superfluous({"pixels"}, boundary_width=3) == "boundary_width"
-    assert superfluous({"pixels"}, map_folder="/maps") is None
-    assert superfluous({"objects", "shapes", "detections"}, sigmas="coco") == "sigmas"
-    assert superfluous({"objects", "shapes", "detections", "polylines"}, line_tolerance=2) is None
-
-
-def test_a_refusal_says_what_the_option_concerns() -> None:
+        assert getattr(found, "name", None) == expected, options
     held = "'masks_a' holds Segmentation"
-    assert str(OPTIONS["iou"].refusal({"pixels"}, held)) == (
-        "`iou` concerns objects that are matched, but 'masks_a' holds Segmentation; leave it out"
-    )
-    error = OPTIONS["boundary_width"].refusal({"pixels"}, held)
-    assert isinstance(error, AgreementInputError)
-    assert str(error) == (
-        "`boundary_width` has no effect without `boundaries`; give that too, or leave `boundary_width` out"
-    )
+    for name, said in (
+        ("iou", "concerns objects that are matched, but 'masks_a' holds Segmentation; leave it out"),
+        ("boundary_width", "has no effect without `boundaries`; give that too, or leave `boundary_width` out"),
+    ):
+        error = OPTIONS[name].refusal({"pixels"}, held)
+        assert (type(error), str(error)) == (AgreementInputError, f"`{name}` {said}")

@@ -35,11 +35,27 @@ def checkout(tmp_path_factory) -> Path:
 
 
 def _run(*command: str, cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+_COMPUTE = """
+import annotator_agreement as aa, fiftyone as fo
+box = fo.Detection(label="cat", bounding_box=[0, 0, .5, .5])
+dataset = fo.Dataset()
+dataset.add_sample(fo.Sample("1.jpg", a=fo.Detections(detections=[box]), b=fo.Detections()))
+report = aa.compute(dataset, ["a", "b"], progress=False)
+print(report.score.mean, aa.__file__, aa.metrics.box_iou([[0, 0, 2, 2]], [[1, 0, 3, 2]]))
+dataset.delete()
+"""
+#: FiftyOne's command line, imported once
+_LINES = """
+import sys, fiftyone.core.cli as cli
+for line in sys.argv[1:]:
+    sys.argv[1:] = line.split()
+    cli.main()
+"""
 
 
 def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
@@ -50,42 +66,30 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
     expected = {"metrics", "agreement", "charts", "dataset_io", "operators", "names.py", "command_line", "py.typed"}
     assert expected <= installed
     assert not {"tests", "tools"} & installed
-    script = (
-        "import annotator_agreement as aa, fiftyone as fo\n"
-        "box = fo.Detection(label='cat', bounding_box=[0, 0, .5, .5])\n"
-        "dataset = fo.Dataset()\n"
-        "dataset.add_sample(fo.Sample('1.jpg', a=fo.Detections(detections=[box]), b=fo.Detections()))\n"
-        "report = aa.compute(dataset, ['a', 'b'], progress=False)\n"
-        "print(report.score.mean, aa.__file__, aa.metrics.box_iou([[0, 0, 2, 2]], [[1, 0, 3, 2]]))\n"
-        "dataset.delete()\n"
-    )
-    printed = _run(sys.executable, "-c", script, cwd=tmp_path, PYTHONPATH=str(target))
+    printed = _run(sys.executable, "-c", _COMPUTE, cwd=tmp_path, PYTHONPATH=str(target))
     assert printed.startswith(f"0.0 {target}")
 
 
-def test_every_package_folder_is_installed(checkout):
+def test_every_package_folder_is_installed():
     tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
-    ours = [path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    folders = [path.parent.relative_to(ROOT) for folder in ours for path in folder.rglob("__init__.py")]
-    found = {"annotator_agreement"} | {
-        ".".join(("annotator_agreement", *folder.parts))
-        for folder in folders
-        if folder.parts[0] not in ("tools", "tests")
-    }
-    assert listed == found
+    faces = [
+        path for path in ROOT.glob("[!.]*/**/__init__.py") if path.relative_to(ROOT).parts[0] not in ("tools", "tests")
+    ]
+    folders = [path.parent.relative_to(ROOT).parts for path in faces]
+    assert listed == {"annotator_agreement"} | {".".join(("annotator_agreement", *folder)) for folder in folders}
 
 
 def test_versions_and_requirements_agree():
     tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
     import annotator_agreement
 
-    list_of_changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     plugin = yaml.safe_load((ROOT / "fiftyone.yml").read_text())
     requirements = (ROOT / "requirements.txt").read_text().split()
     assert plugin["version"] == project["version"] == annotator_agreement.__version__
-    assert re.findall(r"^## (\d\S*)", list_of_changes, re.MULTILINE)[0] == project["version"]
+    assert re.findall(r"^## (\d\S*)", changes, re.MULTILINE)[0] == project["version"]
     assert requirements == project["dependencies"]
     assert f"fiftyone{plugin['fiftyone']['version']}" in requirements
 
@@ -105,15 +109,8 @@ def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_pat
         "operators list",
     ]
     try:
-        # FiftyOne's command line, imported once
-        script = (
-            "import sys, fiftyone.core.cli as cli\n"
-            "for line in sys.argv[1:]:\n"
-            "    sys.argv[1:] = line.split()\n"
-            "    cli.main()\n"
-        )
         environment = {"FIFTYONE_PLUGINS_DIR": str(plugins), "NO_PROXY": "127.0.0.1"}
-        listed = _run(sys.executable, "-c", script, *commands, cwd=tmp_path, **environment)
+        listed = _run(sys.executable, "-c", _LINES, *commands, cwd=tmp_path, **environment)
     finally:
         server.shutdown()
     assert "@annotator/agreement/compute_agreement" in listed
@@ -122,8 +119,8 @@ def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_pat
 
 def test_type_checkers_know_the_public_names():
     """The names are imported when used; type checkers follow the star imports of two packages."""
-    from annotator_agreement import __all__ as public
+    import annotator_agreement as aa
     from annotator_agreement import agreement, dataset_io
 
-    assert set(public) - {"metrics"} <= {*agreement.__all__, *dataset_io.__all__}
+    assert set(aa.__all__) - {"metrics"} <= {*agreement.__all__, *dataset_io.__all__}
     assert (ROOT / "py.typed").is_file()

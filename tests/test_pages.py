@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
-from PIL import Image
 
+from tests.dataset_io.annotation_samples import coco, images_in, written
 from tests.datasets import random_annotators
 from tools.dev.notebook import TUTORIAL, executed
 from tools.dev.private_fiftyone import ROOT
@@ -25,21 +24,13 @@ def _run(path: Path) -> dict[str, object]:
     return scope
 
 
-def _write_files_of_two() -> None:
-    """The files that README imports: alice drew on both images, bob looked at both and drew on one."""
-    Path("images").mkdir()
-    for name in ("1.jpg", "2.jpg"):
-        Image.new("RGB", (100, 80)).save(Path("images", name))
-    images = [{"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 80} for k in (1, 2)]
-    box = {"category_id": 1, "bbox": [10, 10, 30, 20], "area": 600, "iscrowd": 0}
-    for name, drawn_on in {"alice": (1, 2), "bob": (1,)}.items():
-        labels = [{"id": k, "image_id": image, **box} for k, image in enumerate(drawn_on, 1)]
-        coco = {"images": images, "categories": [{"id": 1, "name": "cat"}], "annotations": labels}
-        Path(f"{name}.json").write_text(json.dumps(coco), encoding="utf-8")
-
-
-def test_the_snippets_of_the_readme_run_and_the_quickstart_prints_the_report_that_it_shows(capsys):
-    _write_files_of_two()
+def test_the_snippets_of_the_readme_and_the_quickstart_run_and_print_the_report_that_is_shown(capsys):
+    # what it imports: alice drew on both images, bob looked at both and drew on one
+    images_in(Path("images"), ["1.jpg", "2.jpg"])
+    for name, drawn_on in {"alice": (0, 1), "bob": (0,)}.items():
+        written(
+            Path(f"{name}.json"), coco(["1.jpg", "2.jpg"], [{"image_id": k, "bbox": [4, 4, 9, 6]} for k in drawn_on])
+        )
     scope = _run(ROOT / "README.md")
     shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert shown is not None
@@ -57,9 +48,6 @@ def test_the_snippets_of_the_readme_run_and_the_quickstart_prints_the_report_tha
     assert costs == sorted(costs, reverse=True)
     assert len(costs) > 1
     scope["first"]._dataset.delete()
-
-
-def test_the_quickstart_of_the_documentation_runs():
     scope = _run(ROOT / "docs" / "start" / "quickstart.md")
     assert scope["same"].count("bob.detections") == 1
     scope["dataset"].delete()
@@ -107,12 +95,8 @@ def test_the_reference_has_all_keys_of_requirements():
 
 def _lines(notebook: nbformat.NotebookNode) -> list[tuple[int, str]]:
     """The results of one line, by cell; tables, pictures and printed reports are as long as they are."""
-    texts = [
-        (k, output.data.get("text/plain", ""))
-        for k, cell in enumerate(notebook.cells)
-        for output in cell.get("outputs", ())
-        if output.output_type == "execute_result"
-    ]
+    outputs = [(k, output) for k, cell in enumerate(notebook.cells) for output in cell.get("outputs", ())]
+    texts = [(k, each.data.get("text/plain", "")) for k, each in outputs if each.output_type == "execute_result"]
     return [(k, text) for k, text in texts if "\n" not in text and "<PIL." not in text]
 
 

@@ -13,10 +13,9 @@ ANNOTATORS = ("alice", "bob", "carol")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An object: the label of every annotator who drew it, and the annotators assigned to its sample."""
+    """An object: its sample, the label of every annotator who drew it, and the annotators assigned to the sample."""
 
     sample_id: str
-    unit_id: str
     members: dict[str, dict[str, Any]]
     assigned: frozenset[str]
 
@@ -48,22 +47,16 @@ def scores(dataset: Any) -> list[float]:
     return [score for score in found if score is not None]
 
 
-def units(dataset: Any) -> Iterator[Unit]:
-    """All objects; a label that was not compared with any is an object of its own."""
+def rated_units(dataset: Any) -> Iterator[Unit]:
+    """The objects of the samples that two or more were asked to label; a label that met none is one of its own."""
     for document in documents(dataset):
         lists = {name: (document.get(name) or {}).get("detections") for name in ANNOTATORS}
         assigned = frozenset(name for name, labels in lists.items() if labels is not None)
         found: dict[str, dict[str, dict[str, Any]]] = {}
-        for name in assigned:
+        for name in assigned if len(assigned) > 1 else ():
             for label in lists[name]:
                 found.setdefault(label.get("agreement_id") or str(label["_id"]), {})[name] = label
-        for unit_id, members in found.items():
-            yield Unit(str(document["_id"]), unit_id, members, assigned)
-
-
-def rated_units(dataset: Any) -> Iterator[Unit]:
-    """The objects of the samples that two or more annotators were asked to label."""
-    return (unit for unit in units(dataset) if len(unit.assigned) > 1)
+        yield from (Unit(str(document["_id"]), members, assigned) for members in found.values())
 
 
 def n_samples_with(dataset: Any, condition: Callable[[Unit], bool]) -> int:

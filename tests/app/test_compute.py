@@ -30,13 +30,6 @@ def _remove_fields(form: Locator, n_left: int) -> None:
             expect(chosen).to_have_count(count - 1, timeout=20_000)
 
 
-def _choose(app: AppPage, form: Locator, label_type: str) -> None:
-    """Remove the fields that are chosen, one by one, and choose those of another label type."""
-    _remove_fields(form, 0)
-    for number, name in enumerate(ANNOTATORS):
-        _add_field(app, form, f"{name}_{label_type}", number)
-
-
 def _add_field(app: AppPage, form: Locator, name: str, n_chosen: int) -> None:
     """Choose one more field."""
     form.get_by_role("combobox").first.fill(name)
@@ -103,7 +96,9 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     form = app.press_compute()
     app.unfold()
     expect(form).to_contain_text("Matching method")
-    _choose(app, form, "segmentation")
+    _remove_fields(form, 0)
+    for number, name in enumerate(ANNOTATORS):
+        _add_field(app, form, f"{name}_segmentation", number)
     expect(form).to_contain_text("Compare boundaries")
     expect(form).not_to_contain_text("Matching method")
     form.locator("input[type='checkbox']").nth(-2).click()  # above the one that continues a run

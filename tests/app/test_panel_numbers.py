@@ -5,19 +5,17 @@ A click on a number leads to the samples counted one by one.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 from playwright.sync_api import TimeoutError as NotYet
 
 from tests.app import counted as expected
 from tests.app.app_page import AppPage, page_with_panel, wait_until
-from tests.app.counted import address_of, n_samples_with, rated_units, scores
+from tests.app.counted import Unit, address_of, n_samples_with, scores
 
 from annotator_agreement.charts.text import VERDICTS
 
@@ -57,20 +55,15 @@ def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPag
     assert not of_name
     pairs = app.table(shared_report.annotators[0].name)
     names = pairs.get_by_role("columnheader").all_inner_texts()
-    shown = {
-        (row[0], name): text
-        for row in [row.get_by_role("cell").all_inner_texts() for row in pairs.locator("tbody tr").all()]
-        for name, text in zip(names[1:], row[1:], strict=True)
-        if text
-    }
+    rows = [row.get_by_role("cell").all_inner_texts() for row in pairs.locator("tbody tr").all()]
+    shown = {(row[0], name): text for row in rows for name, text in zip(names[1:], row[1:], strict=True) if text}
     both = [(pair, ends) for pair in shared_report.pairs for ends in ((pair.a, pair.b), (pair.b, pair.a))]
     assert shown == {ends: f"{pair.score:.2f}" for pair, ends in both}
 
     app.open_tab("Classes", "What costs most first")
     cost = sorted(shared_report.classes, key=lambda entry: (-entry.share_of_disagreement, entry.name))[:10]
-    assert [(row[0], _first(row[2])) for row in app.cells("Of what the score loses")] == [
-        (e.name, e.n_units) for e in cost
-    ]
+    rows = [(row[0], _first(row[2])) for row in app.cells("Of what the score loses")]
+    assert rows == [(entry.name, entry.n_units) for entry in cost]
 
     app.open_tab("Images", "images with differences hold")
     (bins,) = drawn(chart(panel, "scores"))
@@ -91,70 +84,37 @@ def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPag
         assert thresholds[title]["y"] == pytest.approx(found[number].tolist())
 
 
-@contextlib.contextmanager
-def _drill_downs(app: AppPage, dataset: Any) -> Iterator[Callable[[Callable[[], object], str, int], None]]:
-    """Go through drill-downs, from each to the next, and check what they show; then Back to all samples."""
-    shown = [len(dataset)]
+@pytest.mark.journey
+def test_numbers_and_bars_are_drill_downs_and_back_shows_all_samples(app: AppPage, shared_dataset: Any) -> None:
+    shown = [len(shared_dataset)]
 
-    def through(click: Callable[[], object], title: str, n: int) -> None:
+    def through(click: Callable[[], object], title: str, is_shown: Callable[[Unit], bool] | int) -> None:
+        n = is_shown if isinstance(is_shown, int) else n_samples_with(shared_dataset, is_shown)
         assert n not in (0, shown[-1]), "the number of samples would not tell whether the click leads anywhere"
         app.drill_down(click, title)
         app.expect_shown(n)
         shown.append(n)
 
-    yield through
-    app.back()
-    app.expect_shown(len(dataset))
-
-
-@pytest.mark.journey
-def test_numbers_of_annotators_and_classes_are_drill_downs(app: AppPage, shared_dataset: Any) -> None:
-    with _drill_downs(app, shared_dataset) as through:
-        app.open_tab("Annotators", "Pairs of annotators")
-        missed = functools.partial(app.click_cell, "Missed", "bob", "Missed")
-        through(missed, "What bob missed", n_samples_with(shared_dataset, lambda unit: unit.missed_by("bob")))
-        alone = functools.partial(app.click_cell, "Missed", "carol", "Lone")
-        n = n_samples_with(shared_dataset, lambda unit: unit.verdicts == {"lone"} and set(unit.members) == {"carol"})
-        through(alone, "Labels of carol: lone", n)
-        app.open_tab("Classes", "What costs most first")
-        name = app.cells("Of what the score loses")[0][0]
-        of_class = functools.partial(app.click_cell, "Of what the score loses", name, "Objects")
-        n = n_samples_with(shared_dataset, lambda unit: name in unit.classes)
-        through(of_class, f"Objects that somebody called '{name}'", n)
-
-
-def test_bars_of_scores_and_numbers_of_objects_are_drill_downs(app: AppPage, shared_dataset: Any) -> None:
-    with _drill_downs(app, shared_dataset) as through:
-        app.open_tab("Images", "images with differences hold")
-        plot = chart(app.panel, "scores")
-        (bars,) = drawn(plot)
-        number = max(range(20), key=lambda k: bars["y"][k])
-        n = expected.histogram(scores(shared_dataset))[number]
-        click = functools.partial(click_point, app.page, plot, 0, number)
-        through(click, f"Samples that score {number / 20:.2f} – {(number + 1) / 20:.2f}", n)
-        app.open_tab("Objects", "Labels by verdict")
-        conflict = functools.partial(app.click_cell, "Verdict", VERDICTS["class_conflict"], "Labels")
-        n = n_samples_with(shared_dataset, lambda unit: "class_conflict" in unit.verdicts)
-        through(conflict, "Labels: class conflict", n)
-        votes = functools.partial(app.click_cell, "Drawn by", "2 of 3", "Objects")
-        n = n_samples_with(shared_dataset, lambda unit: len(unit.members) == 2 and len(unit.assigned) == 3)
-        through(votes, "Objects drawn by 2 of 3", n)
-
-
-def test_the_image_that_needs_most_work_is_two_clicks_away(app: AppPage, shared_dataset: Any) -> None:
-    disputed: dict[str, int] = {}
-    for unit in rated_units(shared_dataset):
-        disputed[unit.sample_id] = disputed.get(unit.sample_id, 0) + (unit.verdicts != {"agreed"})
+    app.open_tab("Annotators", "Pairs of annotators")
+    missed = functools.partial(app.click_cell, "Missed", "bob", "Missed")
+    through(missed, "What bob missed", lambda unit: unit.missed_by("bob"))
+    alone = functools.partial(app.click_cell, "Missed", "carol", "Lone")
+    through(alone, "Labels of carol: lone", lambda unit: unit.verdicts == {"lone"} and set(unit.members) == {"carol"})
+    app.open_tab("Classes", "What costs most first")
+    name = app.cells("Of what the score loses")[0][0]
+    of_class = functools.partial(app.click_cell, "Of what the score loses", name, "Objects")
+    through(of_class, f"Objects that somebody called '{name}'", lambda unit: name in unit.classes)
     app.open_tab("Images", "images with differences hold")
-    row = app.panel.get_by_role("button", name="1. ", exact=False).first
-    said = row.inner_text()
-    row.click()
-    expect(app.modal).to_contain_text(re.compile("|".join(disputed)))  # the id comes after the picture
-    opened = [sample_id for sample_id in disputed if sample_id in app.modal.inner_text()]
-    assert len(opened) == 1
-    assert f"{disputed[opened[0]]} of " in said
-    assert disputed[opened[0]] >= sorted(disputed.values())[-3]
-    app.close_modal()
+    plot = chart(app.panel, "scores")
+    bars = drawn(plot)[0]["y"]
+    number = max(range(20), key=lambda k: bars[k])
+    title = f"Samples that score {number / 20:.2f} – {(number + 1) / 20:.2f}"
+    n = expected.histogram(scores(shared_dataset))[number]
+    through(functools.partial(click_bar, plot, number), title, n)
+    app.open_tab("Objects", "Labels by verdict")
+    votes = functools.partial(app.click_cell, "Drawn by", "2 of 3", "Objects")
+    through(votes, "Objects drawn by 2 of 3", lambda unit: len(unit.members) == 2 and len(unit.assigned) == 3)
+    app.back()
     app.expect_shown(len(shared_dataset))
 
 
@@ -170,12 +130,8 @@ def test_a_page_that_is_loaded_again_shows_the_panel_as_it_was(app: AppPage, sha
 
 def test_nothing_is_cut_off_in_a_narrow_panel(app: AppPage) -> None:
     app.page.set_viewport_size({"width": 1400, "height": 900})
-    for name, text in (
-        ("Overview", "Next steps"),
-        ("Annotators", "Pairs"),
-        ("Classes", "What costs"),
-        ("Objects", "by"),
-    ):
+    tabs = {"Overview": "Next steps", "Annotators": "Pairs", "Classes": "What costs", "Objects": "by"}
+    for name, text in tabs.items():
         app.open_tab(name, text)
         app.panel.evaluate(f"panel => {{ panel.style.width = '{NARROW}px'; }}")
         cut = app.panel.evaluate(
@@ -189,40 +145,25 @@ def test_nothing_is_cut_off_in_a_narrow_panel(app: AppPage) -> None:
     app.open_tab("Images", "images with differences hold")
     plot = chart(app.panel, "scores")
     assert drawn(plot)
-    wide = plot.bounding_box()
+    wide = plot.bounding_box() or {}
     # the App draws a chart once: it must follow its place by itself
     app.panel.evaluate(f"panel => {{ panel.style.width = '{NARROW - 150}px'; }}")
-    narrow = plot.bounding_box()
-    assert wide is not None
-    assert narrow is not None
+    narrow = plot.bounding_box() or {}
     assert narrow["width"] < min(wide["width"], NARROW - 150)
     assert narrow["width"] / wide["width"] == pytest.approx(narrow["height"] / wide["height"], rel=0.01)
     app.panel.evaluate("panel => { panel.style.width = ''; }")
     app.page.set_viewport_size({"width": 1700, "height": 1100})
 
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
 #: part of a title of an axis that only this chart has
-CHARTS = {
-    "iou": "of two labels of one object",
-    "thresholds": "of a match",
-    "scores": "score (0",
-    "skill": "score with the others",
-}
+CHARTS = {"iou": "of two labels of one object", "thresholds": "of a match", "scores": "score (0"}
 _DATA = "plot => plot.data"
 #: how often a pointer is moved to a chart that is being drawn anew, and how long it waits there, in milliseconds
-_TRIES = 240
-_SECOND = 1_000
-
-#: where a bar or point is, seen from the upper left corner of what takes the clicks
-_PLACE_OF_POINT = """(plot, [trace, point]) => {
+_TRIES, _SECOND = 240, 1_000
+#: where a bar is, seen from the upper left corner of what takes the clicks
+_PLACE_OF_BAR = """(plot, bar) => {
     const drag = plot.querySelector('.nsewdrag').getBoundingClientRect();
-    const kind = plot.data[trace].type === 'bar' ? '.bars' : '.scatter';
-    const traces = [...plot.querySelectorAll(`.trace${kind}`)];
-    const nodes = traces[trace].querySelectorAll(kind === '.bars' ? '.point path' : 'path.point');
-    const box = nodes[point].getBoundingClientRect();
+    const box = plot.querySelectorAll('.trace.bars')[0].querySelectorAll('.point path')[bar].getBoundingClientRect();
     return {x: box.x + box.width / 2 - drag.x, y: box.y + box.height / 2 - drag.y};
 }"""
 
@@ -239,27 +180,20 @@ def drawn(plot: Locator) -> list[dict[str, Any]]:
     return plot.evaluate(_DATA)
 
 
-def click_point(page: Page, plot: Locator, trace: int, point: int) -> str:
-    """Click a bar or a point; returns what the chart said of it before."""
-    return _click(page, plot, _PLACE_OF_POINT, [trace, point])
-
-
-def _click(page: Page, plot: Locator, place: str, of: list[Any]) -> str:
-    """Click as soon as the chart shows what is under the pointer; it ignores earlier clicks."""
-    label = plot.locator(".hoverlayer .hovertext")
+def click_bar(plot: Locator, bar: int) -> None:
+    """Click a bar as soon as the chart shows what is under the pointer; it ignores earlier clicks."""
     surface = plot.locator(".nsewdrag").first
     expect(surface).to_be_attached()
     for _ in range(_TRIES):
-        position = plot.evaluate(place, of)
+        position = plot.evaluate(_PLACE_OF_BAR, bar)
         surface.hover(position={"x": max(0, position["x"] - 3), "y": position["y"]})
         surface.hover(position=position)
         try:
-            label.first.wait_for(timeout=_SECOND)
+            plot.locator(".hoverlayer .hovertext").first.wait_for(timeout=_SECOND)
         except NotYet:
-            page.mouse.move(0, 0)
+            plot.page.mouse.move(0, 0)
             continue
-        said = label.first.text_content() or ""
-        page.mouse.down()
-        page.mouse.up()
-        return said
+        plot.page.mouse.down()
+        plot.page.mouse.up()
+        return
     raise AssertionError("The chart does not say what the pointer is on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,24 +12,24 @@ from playwright.sync_api import Browser, expect
 
 from tests.app import counted as expected
 from tests.app.app_page import AppPage, page_with_panel
-from tests.app.counted import Unit, address_of, n_samples_with, rated_units
+from tests.app.counted import address_of, rated_units
 
 from annotator_agreement.charts.text import VERDICTS
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def view(shared_dataset: Any, shared_report: Any) -> Any:
     """A saved view of the user."""
     view = shared_dataset.match({"agreement_n_units": {"$lt": 12}}).sort_by("filepath")
-    shared_dataset.save_view("mine", view)
+    shared_dataset.save_view("mine", view, overwrite=True)
     return view
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def app(browser: Browser, demo_address: str, shared_dataset: Any, view: Any) -> Iterator[AppPage]:
-    """One page for all tests here, which shows the view: each goes back to it."""
+    """A page that shows the view."""
     with page_with_panel(browser, f"{address_of(shared_dataset, demo_address)}?view=mine") as app:
         app.expect_shown(len(view))
         yield app
@@ -38,7 +39,8 @@ def _verdicts(app: AppPage) -> dict[str, int]:
     return {row[0]: int(row[2]) for row in app.cells("Verdict")}
 
 
-def test_the_numbers_follow_the_view_if_asked_to(
+@pytest.mark.journey
+def test_the_numbers_follow_the_view_if_asked_to_and_back_returns_to_it(
     shared_report: Any, app: AppPage, shared_dataset: Any, view: Any
 ) -> None:
     panel = app.panel
@@ -57,29 +59,17 @@ def test_the_numbers_follow_the_view_if_asked_to(
     assert _verdicts(app) == {VERDICTS[name]: labels.count(name) for name in set(labels)}
     app.back()
     app.expect_shown(len(ids))
-    app.choose("Samples", "Whole run")
-    expect(panel).to_contain_text(re.compile(f"of {len(shared_dataset)}\\D"))
-    for name, n in (("Current view", len(ids)), ("Whole run", len(shared_dataset))):
+    n_of = {"Whole run": len(shared_dataset), "Current view": len(ids)}
+    for name, n in [*n_of.items(), ("Whole run", len(shared_dataset))]:
         app.choose("Samples", name)
         expect(panel).to_contain_text(re.compile(f"of {n}\\D"))
         app.expect_at_rest()
         expect(app.choice("Samples").locator("option:checked")).to_have_text(name)
-
-
-@pytest.mark.journey
-def test_back_returns_to_the_view_that_the_user_had(app: AppPage, shared_dataset: Any, view: Any) -> None:
-    """Also after several drill-downs, one from behind the other."""
-    app.open_tab("Objects", "Labels by verdict")
+    # Back returns to the view that the user had, also after several drill-downs, one from behind the other
     for verdict in ("missed", "lone"):
-
-        def of_verdict(unit: Unit, verdict: str = verdict) -> bool:
-            return verdict in unit.verdicts
-
-        def click(title: str = VERDICTS[verdict]) -> None:
-            app.click_cell("Verdict", title, "Labels")
-
+        click = functools.partial(app.click_cell, "Verdict", VERDICTS[verdict], "Labels")
         app.drill_down(click, f"Labels: {VERDICTS[verdict]}")
-        n = n_samples_with(shared_dataset, of_verdict)
+        n = len({unit.sample_id for unit in rated_units(shared_dataset) if verdict in unit.verdicts})
         assert n != len(view)
         app.expect_shown(n)
     app.back()

@@ -49,9 +49,7 @@ def test_the_fields_of_a_run_stand_together_at_once_and_stay_where_they_are(app:
     expect(handles).to_have_count(2)
     full = values.last.get_attribute("aria-valuenow") or ""
     assert float(full) == pytest.approx(max(scores(dataset)))
-    left, right = handles.first.bounding_box(), handles.last.bounding_box()
-    assert left is not None
-    assert right is not None
+    left, right = (handle.bounding_box() or {} for handle in (handles.first, handles.last))
     handles.last.hover()
     app.page.mouse.down()
     app.page.mouse.move((left["x"] + right["x"]) / 2, right["y"] + right["height"] / 2, steps=5)

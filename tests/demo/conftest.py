@@ -1,4 +1,4 @@
-"""The demo dataset, built once for all tests here; those of a file have a copy of their own."""
+"""The demo dataset, built once for all tests here; what changes it has a copy of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def demo_dataset(private_fiftyone: Any, tmp_path_factory: pytest.TempPathFactory
     dataset.delete()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def demo_copy(demo_dataset: Any) -> Iterator[Any]:
     """A copy of it, whose files are those of the original."""
     dataset = demo_dataset.clone(persistent=True)

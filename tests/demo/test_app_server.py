@@ -27,33 +27,27 @@ def server_service(private_fiftyone: Any) -> Iterator[type]:
     ServerService._wait_for_child_port = before
 
 
-def _service(base: type, port: int, code: str) -> Any:
-    command = property(lambda self: [sys.executable, "-c", code])
-    return type("Service", (base,), {"command": command})(port, address="127.0.0.1", do_not_track=True)
-
-
 @pytest.mark.long
-def test_a_slow_server_is_waited_for_and_one_that_never_answers_is_said_in_a_sentence(server_service: type) -> None:
+def test_a_slow_server_is_waited_for_and_one_that_never_answers_or_ends_is_said(server_service: type) -> None:
+    def service(port: int, code: str) -> Any:
+        command = property(lambda self: [sys.executable, "-c", code])
+        return type("Service", (server_service,), {"command": command})(port, address="127.0.0.1", do_not_track=True)
+
     port = free_port()
-    service = _service(server_service, port, _SLOW.format(port=port))
+    slow = service(port, _SLOW.format(port=port))
     with socket.create_connection(("127.0.0.1", port)):
         other = port + 1
         with pytest.raises(RuntimeError, match=f"^FiftyOne's server did not answer on port {other} within 1 seconds$"):
-            service._wait_for_child_port(other, timeout=1)
-        service.stop()
-
-
-@pytest.mark.long
-def test_a_server_that_ends_is_said_in_a_sentence(server_service: type) -> None:
+            slow._wait_for_child_port(other, timeout=1)
+        slow.stop()
     with pytest.raises(RuntimeError, match=r"^FiftyOne's server ended with exit code \d+ before it answered$"):
-        _service(server_service, free_port(), "raise SystemExit(3)")
+        service(free_port(), "raise SystemExit(3)")
 
 
 def test_a_port_in_use_is_said_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         command = [sys.executable, "-m", "tools.dev.show_demo", "app", "--port", str(port)]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert ended.stdout == ""
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.strip() == f"Port {port} is in use; name another one: make app PORT={port + 1}"

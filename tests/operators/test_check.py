@@ -8,28 +8,16 @@ import pytest
 
 import annotator_agreement as aa
 
-NAMES = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset()
-    aa.compute(dataset, NAMES, resamples=0)
-    return dataset
-
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(example):
+    return example
 
 
 @pytest.fixture
 def check(operator, context, dataset):
     operator = operator("check_agreement")
-
-    def execute(view=None, **params):
-        return operator.execute(context(operator, dataset, view, run_key="agreement", **params))
-
-    return execute
+    return lambda view=None, **params: operator.execute(context(operator, dataset, view, run_key="agreement", **params))
 
 
 def test_it_opens_with_a_number_that_can_be_required_at_once(operator, form, dataset, check):
@@ -40,37 +28,34 @@ def test_it_opens_with_a_number_that_can_be_required_at_once(operator, form, dat
     assert next(iter(titles.items())) == ("existence.f1", "F1")
     assert titles["localisation.mean_iou"] == "mean IoU"
     assert not any(each.get("invalid") for each in shown.values())
-    answer = check()
+    (found,) = check()["results"]
     value = aa.load(dataset).existence.f1
-    assert [(each["name"], each["value"], each["condition"]) for each in answer["results"]] == [
-        ("F1", value, "existence.f1 ≥ 0.8")
-    ]
+    assert (found["name"], found["value"], found["condition"]) == ("F1", value, "existence.f1 ≥ 0.8")
     answer = check(source="one", number="score.mean", at_least=0.1, by_interval=True)
     assert (answer["outcome"], answer["results"][0]["reason"]) == ("not enough data", "score.mean has no interval")
 
 
-def test_requirements_are_written_in_the_form(operator, form, dataset, check):
-    told = form(operator("check_agreement"), dataset, source="written")
+def test_requirements_are_written_in_the_form_or_chosen_as_a_file(operator, form, dataset, check, tmp_path):
+    asked = operator("check_agreement")
+    told = form(asked, dataset, source="written")
     assert not told["written"].get("invalid")
-    assert told["nothing"]["invalid"]  # nothing can be executed, and nothing is red
-    assert told["nothing"]["view"]["name"] == "Notice"
+    for source in ("written", "file"):  # nothing can be executed, and nothing is red
+        nothing = form(asked, dataset, source=source)["nothing"]
+        assert (nothing["invalid"], nothing["view"]["name"]) == (True, "Notice")
     example = told["written"]["view"]["placeholder"]
     assert check(source="written", written=example)["outcome"] in ("passed", "failed")
-    wrong = form(operator("check_agreement"), dataset, source="written", written=example.replace("0.8", "high"))
+    wrong = form(asked, dataset, source="written", written=example.replace("0.8", "high"))
     assert wrong["problem"]["view"]["label"] == "requirements, line 4: `at_least` must be a number, got 'high'"
     with pytest.raises(ValueError, match="`requirements` must be given, got none"):
         check(source="written", written=" ")
 
-
-def test_a_file_is_chosen(operator, form, dataset, check, tmp_path):
     path = tmp_path / "requirements.json"
     path.write_text(json.dumps({"requirements": {"all": {"numbar": "f1", "at_least": 1}}}))
     chosen = {"source": "file", "requirements": {"absolute_path": str(path)}}
-    shown = form(operator("check_agreement"), dataset, **chosen)
-    assert shown["problem"]["view"]["label"].startswith("requirements.json, line 1: there is no key 'numbar'")
-    assert form(operator("check_agreement"), dataset, source="file")["nothing"]["view"]["name"] == "Notice"
+    said = form(asked, dataset, **chosen)["problem"]["view"]["label"]
+    assert said.startswith("requirements.json, line 1: there is no key 'numbar'")
     path.write_text(json.dumps({"requirements": {"all": {"number": "existence.f1", "at_least": 1}}}))
-    assert "problem" not in form(operator("check_agreement"), dataset, **chosen)
+    assert "problem" not in form(asked, dataset, **chosen)
     answer = check(**chosen)
     assert answer["outcome"] == "failed"
     assert "Not accepted by requirements.json" in answer["summary"]

@@ -24,15 +24,15 @@ LABEL_TYPES = {
 OBJECTS = {"iou", "classes", "missing", "method", "similarity"}
 #: those that need numbers are offered for numbers
 LEVELS = {"scene": ["auto", "nominal", "ordinal"], "rating": ["auto", "nominal", "ordinal", "interval", "ratio"]}
+FROM_APP = {"spaces": {}}
 
 
 def _made(make_dataset):
     dataset = make_dataset({})
     dataset.add_sample(fo.Sample(filepath="/images/0.jpg"))
-    for ending, label_type in LABEL_TYPES.items():
-        for name in ("alice", "bob"):
-            dataset.add_sample_field(f"{name}_{ending}", fo.EmbeddedDocumentField, embedded_doc_type=label_type)
     for name in ("alice", "bob"):
+        for ending, label_type in LABEL_TYPES.items():
+            dataset.add_sample_field(f"{name}_{ending}", fo.EmbeddedDocumentField, embedded_doc_type=label_type)
         dataset.add_sample_field(f"{name}_rating", fo.IntField)
     return dataset
 
@@ -43,8 +43,13 @@ def dataset(lend):
 
 
 @pytest.fixture
-def compute_form(operator, form, dataset):
-    return lambda **params: form(operator("compute_agreement"), dataset, **params)
+def compute(operator):
+    return operator("compute_agreement")
+
+
+@pytest.fixture
+def compute_form(compute, form, dataset):
+    return lambda **params: form(compute, dataset, **params)
 
 
 def _attributes(inputs):
@@ -53,6 +58,10 @@ def _attributes(inputs):
 
 def _offered(inputs):
     return {choice["value"] for choice in inputs["fields"]["view"]["choices"]}
+
+
+def _problem(inputs):
+    return inputs["problem"]["view"]["label"]
 
 
 @pytest.mark.long
@@ -65,14 +74,13 @@ def test_fields_that_end_alike_are_chosen_and_those_that_can_be_compared_with_th
     assert _offered(compute_form(fields=[])) == everything
 
 
-def test_fields_of_frames_are_not_offered_with_those_of_samples(make_videos, operator, form):
+def test_fields_of_frames_are_not_offered_with_those_of_samples(make_videos, compute, form):
     dataset = make_videos([{"alice": [fo.Detections()], "bob": [fo.Detections()]}])
     dataset.add_sample_field("whole", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    opened = form(operator("compute_agreement"), dataset)
-    assert opened["fields"]["default"] == ["frames.alice", "frames.bob"]
-    assert _offered(opened) == {"frames.alice", "frames.bob"}
+    opened = form(compute, dataset)
+    assert set(opened["fields"]["default"]) == _offered(opened) == {"frames.alice", "frames.bob"}
     assert "problem" not in opened
-    assert _offered(form(operator("compute_agreement"), dataset, fields=["whole"])) == {"whole"}
+    assert _offered(form(compute, dataset, fields=["whole"])) == {"whole"}
 
 
 #: the ending of the fields, what else is entered, and which options then are shown, and are not
@@ -96,35 +104,26 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize(("endings", "entered", "shown", "hidden"), SHOWN)
-def test_only_options_that_apply_are_shown(compute_form, endings, entered, shown, hidden):
-    first, *_, last = endings.split() * 2
-    inputs = compute_form(fields=[f"alice_{first}", f"bob_{last}"], run_key="agreement", **entered)
-    assert shown <= set(inputs)
-    assert not hidden & set(inputs)
-    assert "problem" not in inputs
-    if endings in LEVELS:
-        assert inputs["level"]["type"]["values"] == LEVELS[endings]
-
-
-@pytest.mark.long
-def test_every_choice_is_explained(compute_form):
-    for ending in (*LABEL_TYPES, "rating"):
-        for name, entry in compute_form(fields=[f"alice_{ending}", f"bob_{ending}"], run_key="agreement").items():
-            if name in ("view_target", "lists"):  # FiftyOne's own; a table
-                continue
+def test_only_options_that_apply_are_shown_and_every_choice_is_explained(compute_form):
+    for endings, entered, shown, hidden in SHOWN:
+        first, *_, last = endings.split() * 2
+        inputs = compute_form(fields=[f"alice_{first}", f"bob_{last}"], run_key="agreement", **entered)
+        assert shown <= set(inputs), endings
+        assert not {*hidden, "problem"} & set(inputs), endings
+        assert "level" not in inputs or inputs["level"]["type"]["values"] == LEVELS[endings]
+        for name in inputs.keys() - {"view_target", "lists"}:  # FiftyOne's own; a table
+            entry = inputs[name]
             choices = (entry.get("view") or {}).get("choices") or []
             if name not in ("fields", "reference", "models"):  # names of fields
-                assert all(choice["label"] and choice["label"] != choice["value"] for choice in choices)
-            assert entry["view"].get("label") or entry.get("label")
+                assert all(choice["label"] and choice["label"] != choice["value"] for choice in choices), name
+            assert entry["view"].get("label") or entry.get("label"), name
 
 
 @pytest.mark.long
 def test_attributes_of_any_list_can_name_the_annotator_but_not_what_a_run_wrote(dataset, compute_form):
     dataset.add_sample_field("alice_polygons.polylines.rater", fo.StringField)
-    info = {"annotator_agreement": "first"}
-    dataset.add_sample_field("alice_polygons.polylines.first", fo.StringField, info=info)
-    dataset.add_sample_field("first_majority", fo.StringField, info=info)
+    for name in ("alice_polygons.polylines.first", "first_majority"):
+        dataset.add_sample_field(name, fo.StringField, info={"annotator_agreement": "first"})
     inputs = compute_form(fields=["alice_polygons"], run_key="agreement")
     assert _attributes(inputs) == ["rater"]
     assert "assigned_field" not in inputs
@@ -132,8 +131,6 @@ def test_attributes_of_any_list_can_name_the_annotator_but_not_what_a_run_wrote(
 
 
 ATTRIBUTES = {"attributes": ["occluded", "2"], "aliases": {"Car ": "car", "a=b": "c"}, "tolerance": 0.5}
-
-
 #: kinds of labels, what was entered, and the options that it stands for
 ENTERED = [
     (
@@ -154,15 +151,18 @@ ENTERED = [
 ]  # fmt: skip
 
 
-def test_what_is_entered_becomes_the_options_it_stands_for():
+def test_what_is_entered_becomes_the_options_it_stands_for(dataset):
     for titles, entered, expected in ENTERED:
         assert given_options(entered, [kind for kind in KINDS if kind.title in titles.split()]) == expected
+    # a folder is forgotten with the map for which it was entered
+    given = {"fields": ["alice_segmentation", "bob_segmentation"], "map_folder": "/maps"}
+    assert "map_folder" not in options_of({**given, "disagreement_map": False}, dataset, from_form=True)
+    assert options_of(given, dataset, from_form=True)["map_folder"] == "/maps"
 
 
-def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, operator, form):
+def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, compute, form):
     dataset = make_dataset({})
     dataset.add_sample(fo.Sample(filepath="/images/0.jpg", uniqueness=0.5, mistakenness=0.25))
-    compute = operator("compute_agreement")
     assert set(form(compute, dataset)["fields"]["default"]) == {"uniqueness", "mistakenness"}
     for name in ("scene", "ground_truth", "predictions"):
         label_type = fo.Classification if name == "scene" else fo.Detections
@@ -170,39 +170,29 @@ def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, operat
     assert form(compute, dataset)["fields"]["default"] == ["ground_truth", "predictions"]
 
 
-def test_an_attribute_that_is_not_declared_can_be_typed(make_dataset, operator):
-    dataset = make_dataset({})
-    labels = [fo.Polyline(label="a", points=[[(0, 0), (0.5, 0), (0.5, 1)]], filled=True, rater=name) for name in "ab"]
-    metadata = fo.ImageMetadata(width=10, height=20)
-    dataset.add_sample(fo.Sample(filepath="/0.jpg", metadata=metadata, labels=fo.Polylines(polylines=labels)))
-    assert not dataset.has_sample_field("labels.polylines.rater")
-    params = {"fields": ["labels"], "annotator_attribute": "rater"}
-    uri = operator("compute_agreement").uri
-    assert foo.execute_operator(uri, {"dataset": dataset, "params": params}).result["score"] == 1.0
-
-
-@pytest.mark.long
-def test_a_caller_without_a_form_hears_of_options_that_have_no_effect(dataset, compute_form, operator):
-    masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
-    refused = "`iou` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
-    assert compute_form(prompt_id=None, **masks, iou=0.9)["problem"]["view"]["label"] == refused
-    assert "problem" not in compute_form(prompt_id=None, **masks, iou=0.5)
-    with pytest.raises(Exception, match=r"`iou` concerns objects that are matched.*; leave it out"):
-        foo.execute_operator(operator("compute_agreement").uri, {"dataset": dataset, "params": {**masks, "iou": 0.9}})
-    assert dataset.list_runs() == []
-
-
-def test_what_is_wrong_with_the_options_of_the_chosen_fields_is_said(compute_form):
-    boxes = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
-    assert "`aliases` must map class names" in compute_form(**boxes, aliases=["Car"])["problem"]["view"]["label"]
-    masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
+def test_what_is_wrong_with_the_options_of_the_chosen_fields_is_said_also_to_a_caller_without_a_form(
+    dataset, compute_form, compute
+):
+    boxes, masks = ({"fields": [f"{name}_{kind}" for name in ("alice", "bob")]} for kind in ("boxes", "segmentation"))
+    assert "`aliases` must map class names" in _problem(compute_form(**boxes, aliases=["Car"]))
     assert "problem" in compute_form(**masks, background="sky", line_tolerance=-1, iou=7)
-
-
-def test_a_folder_is_forgotten_with_the_map_for_which_it_was_entered(dataset):
-    given = {"fields": ["alice_segmentation", "bob_segmentation"], "map_folder": "/maps"}
-    assert "map_folder" not in options_of({**given, "disagreement_map": False}, dataset, from_form=True)
-    assert options_of(given, dataset, from_form=True)["map_folder"] == "/maps"
+    refused = "`iou` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
+    assert _problem(compute_form(prompt_id=None, **masks, iou=0.9)) == refused
+    assert "problem" not in compute_form(prompt_id=None, **masks, iou=0.5)
+    with pytest.raises(Exception, match=refused):
+        foo.execute_operator(compute.uri, {"dataset": dataset, "params": {**masks, "iou": 0.9}})
+    assert dataset.list_runs() == []
+    for name, good, bad, least, most in (
+        ("workers", 8, [0, 1.5, "x", 10**6], 1, 1_000),
+        ("resamples", 0, [-1, 2.5, 10**6], 0, 100_000),
+    ):
+        number = compute_form(**boxes, advanced={name: good})[name]
+        assert (number["type"]["int"], number["type"]["min"], number["type"]["max"]) == (True, least, most)
+        assert not number["invalid"]
+        for value in bad:
+            number = compute_form(**boxes, advanced={name: value})[name]
+            assert number["invalid"]
+            assert f"must be a whole number from {least} to {most:,}, got {value!r}" in number["error_message"]
 
 
 BOX = ("cat", (0.1, 0.1, 0.2, 0.4))
@@ -214,35 +204,31 @@ def _counted(inputs):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_label_lists_are_counted_before_the_run_and_null_is_asked_for(operator, form, make_dataset):
-    compute = operator("compute_agreement")
+def test_label_lists_are_counted_before_the_run_and_null_is_asked_for_where_it_can_mean_two_things(
+    compute, form, make_dataset, compute_form
+):
     dataset = make_dataset({"alice": [[BOX], [], None, None], "bob": [[BOX], [BOX], [], [BOX]]})
     inputs = form(compute, dataset)
     assert _counted(inputs) == [["alice", "1", "1", "1", "2"], ["bob", "3", "3", "1", "0"]]
     assert inputs["no_labels"]["default"] == "not_assigned"
     assert [choice["value"] for choice in inputs["no_labels"]["view"]["choices"]] == ["not_assigned", "drew_nothing"]
     assert list(inputs).index("no_labels") < list(inputs).index("iou")
-    assert "no_labels" not in form(compute, dataset, view=dataset.limit(2))
-    assert _counted(form(compute, dataset, view=dataset.limit(2)))[0] == ["alice", "1", "1", "1", "0"]
+    of_view = form(compute, dataset, view=dataset.limit(2))
+    assert "no_labels" not in of_view
+    assert _counted(of_view)[0] == ["alice", "1", "1", "1", "0"]
     dataset.add_sample_field("asked", fo.ListField, subfield=fo.StringField)
     with_field = form(compute, dataset, fields=["alice", "bob"], assigned_field="asked", no_labels="drew_nothing")
-    assert "no_labels" not in with_field
-    assert "problem" not in with_field
-
-
-def test_null_is_not_asked_for_where_it_can_mean_one_thing(compute_form):
+    assert not {"no_labels", "problem"} & with_field.keys()
     inputs = compute_form(fields=["alice_scene", "bob_scene"], no_labels="drew_nothing", assigned_field="x")
     assert _counted(inputs) == [["alice\\_scene", "0", "0", "0", "1"], ["bob\\_scene", "0", "0", "0", "1"]]
-    assert "no_labels" not in inputs
-    assert "problem" not in inputs
+    assert not {"no_labels", "problem"} & inputs.keys()
     assert "no_labels" in compute_form(fields=["alice_boxes", "bob_boxes"])
 
 
 # ---- what is preset ----
 
 
-@pytest.fixture
-def rated(make_dataset):
+def _rated(make_dataset):
     """Boxes of two raters in one field, with the list of those who were asked; nothing of it is declared."""
     dataset = make_dataset({})
     metadata = fo.ImageMetadata(width=10, height=20)
@@ -254,45 +240,59 @@ def rated(make_dataset):
     return dataset
 
 
-def test_the_attribute_that_names_annotators_and_their_list_are_guessed(rated, operator, form):
-    inputs = form(operator("compute_agreement"), rated)
+@pytest.fixture
+def rated(lend):
+    return lend(_rated)
+
+
+def test_the_attribute_that_names_annotators_and_their_list_are_guessed_and_a_misspelt_one_corrected(
+    rated, compute, form
+):
+    inputs = form(compute, rated)
     assert inputs["fields"]["default"] == ["labels"]
     assert inputs["annotator_attribute"]["default"] == "rater"
     assert inputs["annotator_attribute"]["view"]["description"] == "It names r1, r2"
     assert inputs["assigned_field"]["default"] == "raters"
     assert "problem" not in inputs
     assert set(_attributes(inputs)) == {"rater", "area"}
+    problem = _problem(form(compute, rated, fields=["labels"], annotator_attribute="ratr"))
+    assert "which none of them has; did you mean 'rater'?; their attributes are " in problem
+    given = {"fields": ["labels"], "annotator_attribute": "rater"}
+    assert not rated.has_sample_field("labels.detections.rater")
+    assert foo.execute_operator(compute.uri, {"dataset": rated, "params": given}).result["score"] == 1.0
+    in_use = "A run key must not be in use, got 'labels': `labels` is a label field of the dataset; choose another key"
+    assert _problem(form(compute, rated, **given, run_key="labels")) == in_use
+    rated.reload()
+    problem = _problem(form(compute, rated, **given, run_key="agreement"))
+    assert problem.endswith("use another key, or replace it with the switch “Overwrite”")
 
 
 @pytest.mark.long
-def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
-    compute = operator("compute_agreement")
+def test_what_the_last_run_chose_is_chosen_again(rated, compute, form):
     rated.clone_sample_field("labels", "theirs")
     compute_agreement(rated, "theirs", annotator_attribute="rater", iou=0.3, aliases={"b": "a"}, run_key="first")
     inputs = form(compute, rated)
-    assert inputs["fields"]["default"] == ["theirs"]
-    assert inputs["annotator_attribute"]["default"] == "rater"
-    assert (inputs["iou"]["default"], inputs["aliases"]["default"]) == (0.3, ["b=a"])
+    chosen = {name: inputs[name]["default"] for name in ("fields", "annotator_attribute", "iou", "aliases", "run_key")}
+    assert list(chosen.values()) == [["theirs"], "rater", 0.3, ["b=a"], "agreement"]
     assert inputs["preset"]["view"]["label"].startswith("As in the run 'first': ")
-    assert inputs["run_key"]["default"] == "agreement"
     other = form(compute, rated, fields=["labels"])
     assert other["iou"]["default"] == 0.5
     assert "preset" not in other
 
 
 @pytest.mark.long
-def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form):
+def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, compute, form):
     dataset = make_dataset({name: [[BOX]] for name in ("labels", "more")})
     compute_agreement(dataset, ["labels", "more"], resamples=0)
     resolve_units(dataset)
     dataset.clone_sample_field("agreement_consensus", "gt")
     delete_agreement(dataset)
     dataset.delete_sample_field("more")
-    assert form(operator("compute_agreement"), dataset)["fields"]["default"] == ["labels"]
+    assert form(compute, dataset)["fields"]["default"] == ["labels"]
 
 
-def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, operator, form, context):
-    dataset, compute = make_dataset(), operator("compute_agreement")
+def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, compute, form, context):
+    dataset = make_dataset()
     compute_agreement(dataset, ["alice", "bob", "carol"], resamples=0)
     shown = view_agreement(dataset, annotators=["alice", "bob"])
     opened = context(compute, dataset, shown)
@@ -309,8 +309,7 @@ def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, ope
     assert form(compute, dataset, view=dataset.limit(2))["view_target"]["default"] == "CURRENT_VIEW"
 
 
-def test_what_must_be_asked_is_asked_and_what_is_entered_in_the_folded_part_arrives(rated, operator, form, context):
-    compute = operator("compute_agreement")
+def test_what_must_be_asked_is_asked_and_what_is_entered_in_the_folded_part_arrives(rated, compute, form, context, run):
     ctx = context(compute, rated)
     ctx._prompt_id = "form"
     inputs = compute.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
@@ -322,83 +321,45 @@ def test_what_must_be_asked_is_asked_and_what_is_entered_in_the_folded_part_arri
     assert "sigmas" not in folded["type"]["properties"]
     given = {"fields": ["labels"], "annotator_attribute": "rater", "advanced": {"run_key": "fine", "iou": 0.25}}
     assert "problem" not in form(compute, rated, **given)
-    assert "must be in (0, 1]" in form(compute, rated, **{**given, "advanced": {"iou": 7}})["problem"]["view"]["label"]
-    ctx = context(compute, rated, **given)
-    ctx.request_params["spaces"] = {}  # as the App, which gives no prompt then
-    compute.execute(ctx)
+    assert "must be in (0, 1]" in _problem(form(compute, rated, **{**given, "advanced": {"iou": 7}}))
+    run(compute, rated, request=FROM_APP, **given)  # the App gives no prompt then
     assert load_agreement(rated, "fine").config["iou"] == 0.25
 
 
-def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, operator, form):
-    compute = operator("compute_agreement")
-    problem = form(compute, rated, fields=["labels"], annotator_attribute="ratr")["problem"]["view"]["label"]
-    assert "which none of them has; did you mean 'rater'?; their attributes are " in problem
-    given = {"fields": ["labels"], "annotator_attribute": "rater"}
-    problem = form(compute, rated, **given, run_key="labels")["problem"]["view"]["label"]
-    assert (
-        problem
-        == "A run key must not be in use, got 'labels': `labels` is a label field of the dataset; choose another key"
-    )
-    compute_agreement(rated, "labels", annotator_attribute="rater")
-    problem = form(compute, rated, **given, run_key="agreement")["problem"]["view"]["label"]
-    assert problem.endswith("use another key, or replace it with the switch “Overwrite”")
-
-
 @pytest.mark.long
-def test_of_views_of_objects_the_whole_dataset_is_computed_and_the_view_is_left(make_dataset, operator, context):
-    dataset, compute = make_dataset(), operator("compute_agreement")
+def test_of_views_of_objects_the_whole_dataset_is_computed_and_the_view_is_left(make_dataset, compute, run):
+    dataset = make_dataset()
     given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True}
-    ctx = context(compute, dataset, dataset.to_patches("alice"), **given)
-    ctx.request_params["spaces"] = {}  # as the App
-    assert compute.execute(ctx)["n_samples"] == len(dataset)
-    dataset.reload()
+    result, _ = run(compute, dataset, dataset.to_patches("alice"), FROM_APP, **given)
+    assert result["n_samples"] == len(dataset)
     add_units(dataset)
     # the new run has no objects
-    ctx = context(compute, dataset, dataset.exists("agreement_units"), **given, view_target="DATASET")
-    compute.execute(ctx)
-    requests = {request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]}
-    assert requests & {"clear_view", "reload_dataset"} == {"clear_view"}
-
-
-@pytest.mark.parametrize(
-    ("name", "good", "bad", "least", "most"),
-    [("workers", 8, [0, 1.5, "x", 10**6], 1, 1_000), ("resamples", 0, [-1, 2.5, 10**6], 0, 100_000)],
-)
-def test_whole_numbers_have_limits_and_say_what_is_wrong(compute_form, name, good, bad, least, most):
-    fields = {"fields": ["alice_boxes", "bob_boxes"]}
-    number = compute_form(**fields, advanced={name: good})[name]
-    assert (number["type"]["int"], number["type"]["min"], number["type"]["max"]) == (True, least, most)
-    assert not number["invalid"]
-    for value in bad:
-        number = compute_form(**fields, advanced={name: value})[name]
-        assert number["invalid"]
-        assert f"must be a whole number from {least} to {most:,}, got {value!r}" in number["error_message"]
+    _, requests = run(compute, dataset, dataset.exists("agreement_units"), **given, view_target="DATASET")
+    assert requests.keys() & {"clear_view", "reload_dataset"} == {"clear_view"}
 
 
 # ---- roles in one field with the labels of all ----
 
 
-@pytest.fixture
-def with_roles(make_dataset):
+def _with_roles(make_dataset):
     """Boxes of three annotators, a reference on one image alone, and a model, of two shifts; and predictions."""
     dataset = make_dataset({})
     metadata = fo.ImageMetadata(width=10, height=20)
     for k in range(4):
-        who = ["alice", "bob", "carol", "yolo", *(["gold"] if k == 3 else [])]
         labels = [
-            fo.Detection(
-                label="a",
-                bounding_box=[0, 0, 0.5, 0.5 - n / 50],
-                rater=name,
-                shift=("day", "night")[n % 2],
-                confidence=0.5 if name == "yolo" else None,
-            )
-            for n, name in enumerate(who)
-        ]
+            fo.Detection(label="a", bounding_box=[0, 0, 0.5, 0.5 - n / 50], rater=name, shift=("day", "night")[n % 2],
+                         confidence=0.5 if name == "yolo" else None)
+            for n, name in enumerate(["alice", "bob", "carol", "yolo", *(["gold"] if k == 3 else [])])
+        ]  # fmt: skip
         boxes = [fo.Detection(label="a", bounding_box=[0, 0, 0.5, 0.4], confidence=0.9)]
         labels, predictions = fo.Detections(detections=labels), fo.Detections(detections=boxes)
         dataset.add_sample(fo.Sample(f"/{k}.jpg", metadata=metadata, labels=labels, predictions=predictions))
     return dataset
+
+
+@pytest.fixture
+def with_roles(lend):
+    return lend(_with_roles)
 
 
 def _roles(inputs):
@@ -408,34 +369,28 @@ def _roles(inputs):
     return offered, inputs["reference"].get("default"), inputs["models"]["default"]
 
 
-def _filled(inputs):
+@pytest.fixture
+def filled(with_roles, compute, form):
     """What the App would send: all that is preset, other than what is folded and the samples."""
+    inputs = form(compute, with_roles)
     names = ("fields", "annotator_attribute", "assigned_field", "reference", "models")
     return {name: inputs[name]["default"] for name in names if inputs.get(name, {}).get("default") not in (None, [])}
 
 
-def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, operator, form, context):
-    compute = operator("compute_agreement")
-    opened = form(compute, with_roles)
+def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, compute, form, filled, run):
     everybody = ["alice", "bob", "carol", "gold", "yolo"]
-    assert _roles(opened) == ([*everybody, "predictions"], "gold", ["yolo", "predictions"])
-    filled = _filled(opened)
+    assert _roles(form(compute, with_roles)) == ([*everybody, "predictions"], "gold", ["yolo", "predictions"])
     assert filled["annotator_attribute"] == "rater"
     assert "problem" not in form(compute, with_roles, **filled)
-    ctx = context(compute, with_roles, **filled)
-    ctx.request_params["spaces"] = {}  # as the App, which gives no prompt then
-    compute.execute(ctx)
+    run(compute, with_roles, request=FROM_APP, **filled)
     report = load_agreement(with_roles)
     assert [entry.name for entry in report.annotators] == ["alice", "bob", "carol"]
     assert (report.reference.name, report.reference.n_samples) == ("gold", 1)
     assert [model.name for model in report.models] == ["yolo", "predictions"]
-    again = form(compute, with_roles)  # as in the last run
-    assert _roles(again)[1:] == ("gold", ["yolo", "predictions"])
+    assert _roles(form(compute, with_roles))[1:] == ("gold", ["yolo", "predictions"])  # as in the last run
 
 
-def test_roles_follow_the_attribute_there_and_back(with_roles, operator, form, context):
-    compute = operator("compute_agreement")
-    filled = _filled(form(compute, with_roles))
+def test_roles_follow_the_attribute_there_and_back(with_roles, compute, form, filled, run):
     changed = form(compute, with_roles, **{**filled, "annotator_attribute": "shift"})  # the App keeps the roles
     assert _roles(changed) == (["day", "night", "predictions"], None, ["predictions"])
     assert changed["left_over"]["view"]["label"].startswith("gold, yolo: left out")
@@ -446,30 +401,21 @@ def test_roles_follow_the_attribute_there_and_back(with_roles, operator, form, c
     removed = form(compute, with_roles, **{**filled, "annotator_attribute": ""})
     assert _roles(removed)[0] == ["predictions"]
     assert "left_over" in removed
-    ctx = context(compute, with_roles, **{**filled, "annotator_attribute": "shift"})
-    ctx.request_params["spaces"] = {}
-    compute.execute(ctx)
+    run(compute, with_roles, request=FROM_APP, **{**filled, "annotator_attribute": "shift"})
     report = load_agreement(with_roles)
     assert [entry.name for entry in report.annotators] == ["day", "night"]
     assert (report.reference, [model.name for model in report.models]) == (None, ["predictions"])
 
 
-def test_a_role_that_does_not_exist_is_a_problem(with_roles, operator, form):
-    compute = operator("compute_agreement")
-    filled = _filled(form(compute, with_roles))
+def test_a_role_that_does_not_exist_is_a_problem_and_without_two_others_nobody_is_guessed_as_one(
+    with_roles, compute, form, filled
+):
     for changed in ({"reference": "glod"}, {"models": ["yolo", "glod"]}):
-        problem = form(compute, with_roles, **{**filled, **changed})["problem"]["view"]["label"]
-        assert (
-            "must be a label field or an annotator, got 'glod', which does not exist; did you mean 'gold'?" in problem
-        )
+        problem = _problem(form(compute, with_roles, **{**filled, **changed}))
+        assert "must be a label field or an annotator, got 'glod', which does not exist; did you mean 'gold'" in problem
     of_caller = form(compute, with_roles, prompt_id=None, **{**filled, "annotator_attribute": "shift"})
-    assert "got 'gold', which does not exist" in of_caller["problem"]["view"]["label"]
+    assert "got 'gold', which does not exist" in _problem(of_caller)
     assert "left_over" not in of_caller
-
-
-def test_without_two_annotators_beside_them_nobody_is_guessed_as_a_role(with_roles, operator, form):
-    for sample in with_roles:
+    for sample in with_roles.iter_samples(autosave=True):
         sample.labels.detections = [each for each in sample.labels.detections if each.rater in ("alice", "yolo")]
-        sample.save()
-    inputs = form(operator("compute_agreement"), with_roles)
-    assert _roles(inputs) == (["alice", "yolo", "predictions"], None, ["predictions"])
+    assert _roles(form(compute, with_roles)) == (["alice", "yolo", "predictions"], None, ["predictions"])

@@ -21,8 +21,7 @@ from annotator_agreement.dataset_io.record import COMPLETED, Run
 
 pytestmark = pytest.mark.long
 
-ANNOTATORS = ["alice", "bob", "carol"]
-PARAMS = {"fields": ANNOTATORS, "run_key": "later", "workers": 2, "resamples": 0}
+PARAMS = {"fields": ["alice", "bob", "carol"], "run_key": "later", "workers": 2, "resamples": 0}
 #: what `fiftyone delegated launch` does with an operation
 _LAUNCHER = """
 import sys
@@ -39,13 +38,11 @@ def launched(operator):
     compute, service, started = operator("compute_agreement"), DelegatedOperationService(), []
 
     def launch(dataset, **params):
-        request = {"dataset": dataset, "params": {**PARAMS, **params}}
-        foo.execute_operator(compute.uri, request, request_delegation=True)
-        waiting = [each for each in service.list_operations(operator=compute.uri) if each.run_state == "queued"]
-        started.append(
-            subprocess.Popen([sys.executable, "-c", _LAUNCHER, str(waiting[0].id)], cwd=ROOT, env=os.environ)
-        )
-        return started[-1], lambda: service.get(waiting[0].id).run_state
+        foo.execute_operator(compute.uri, {"dataset": dataset, "params": {**PARAMS, **params}}, request_delegation=True)
+        waiting = next(each for each in service.list_operations(operator=compute.uri) if each.run_state == "queued")
+        command = [sys.executable, "-c", _LAUNCHER, str(waiting.id)]
+        started.append(subprocess.Popen(command, cwd=ROOT, env=os.environ))
+        return started[-1], lambda: service.get(waiting.id).run_state
 
     yield launch
     for process in started:
@@ -53,11 +50,15 @@ def launched(operator):
         process.wait()
 
 
-def _killed(launched, dataset):
-    """Kill the process of a run whose workers have begun."""
+@pytest.mark.parametrize("then", ["continued", "deleted"])
+def test_a_delegated_run_that_was_killed_is_continued_as_that_of_one_process_or_deleted_with_all_that_it_left(
+    launched, make_dataset, operator, then
+):
+    dataset = make_dataset(random_annotators(30, seed=5))
+    before = stored(dataset)
     process, state = launched(dataset)
     run, workers = Run(dataset, "later"), []
-    while not workers:
+    while not workers:  # until they have begun
         assert process.poll() is None
         dataset.reload()
         parts = run.exists and "shared" in run.config
@@ -70,35 +71,23 @@ def _killed(launched, dataset):
     assert run.was_killed
     with pytest.raises(AgreementInputError, match="'running', but its process is gone; compute it again"):
         load_agreement(dataset, "later")
-    return run
-
-
-def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process(launched, make_dataset):
-    dataset = make_dataset(random_annotators(30, seed=5))
-    run = _killed(launched, dataset)
+    if then == "deleted":
+        delete_agreement(dataset, "later")
+        after = stored(dataset)
+        for name in before.keys() - {"dataset", "indexes"}:
+            assert after[name] == before[name], name
+        return
     process, state = launched(dataset, resume=True)
     assert process.wait() == 0
     assert state() == "completed"
     dataset.reload()
     assert run.status == COMPLETED
-    of_workers = load_agreement(dataset, "later").to_dict()
+    reports = [load_agreement(dataset, "later").to_dict()]
     delete_agreement(dataset, "later")
-    foo.execute_operator(
-        "@annotator/agreement/compute_agreement", {"dataset": dataset, "params": {**PARAMS, "workers": 1}}
-    )
+    alone = {"dataset": dataset, "params": {**PARAMS, "workers": 1}}
+    foo.execute_operator(operator("compute_agreement").uri, alone)
     dataset.reload()
-    alone = load_agreement(dataset, "later").to_dict()
-    for report in (of_workers, alone):
+    reports.append(load_agreement(dataset, "later").to_dict())
+    for report in reports:
         report["run"].pop("seconds")
-    assert of_workers == alone
-
-
-def test_a_delegated_run_that_was_killed_is_deleted_with_all_that_it_left(launched, make_dataset):
-    dataset = make_dataset(random_annotators(30, seed=5))
-    before = stored(dataset)
-    _killed(launched, dataset)
-    delete_agreement(dataset, "later")
-    after = stored(dataset)
-    assert {name: each for name, each in after.items() if name not in ("dataset", "indexes")} == {
-        name: each for name, each in before.items() if name not in ("dataset", "indexes")
-    }
+    assert reports[0] == reports[1]

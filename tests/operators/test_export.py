@@ -18,39 +18,20 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from tests.operators.conftest import ANNOTATORS
+
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, export_agreement, load_agreement
-
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
+from annotator_agreement.dataset_io import export_agreement, load_agreement
 
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(example):
+    return example
 
 
 @pytest.fixture
 def export(operator):
     return operator("export_agreement")
-
-
-@pytest.mark.long
-def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path):
-    path = export_agreement(dataset, path=tmp_path / "report.html")
-    text = path.read_text("utf-8")
-    assert text.startswith("<!doctype html>")
-    assert f"<h1>Annotator agreement: {dataset.name}</h1>" in text
-    made = dataset.get_run_info("agreement").timestamp
-    assert f"computed on {made.day} {made:%B %Y}" in text
-    assert '"scores": {"data"' in text
-    for name in ANNOTATORS:
-        assert f"<td>{name}</td>" in text
 
 
 @pytest.mark.long
@@ -67,14 +48,12 @@ def test_tables_are_files_of_a_folder_or_a_zip(dataset, tmp_path):
     assert pairs["score"].to_numpy() == pytest.approx([pair.score for pair in report.pairs], abs=1e-12)
 
 
-def test_a_folder_that_is_there_needs_no_format_and_its_other_files_are_left_alone(dataset, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    assert (export_agreement(dataset, path=tmp_path) / "pairs.csv").is_file()
-    assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_nothing_is_replaced_unless_asked(dataset, tmp_path):
+def test_nothing_is_replaced_unless_asked_and_other_files_of_a_folder_are_left_alone(dataset, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "notes.txt").write_text("mine")
+    assert (export_agreement(dataset, path=tmp_path / "there") / "pairs.csv").is_file()  # needs no format
+    assert (tmp_path / "there" / "notes.txt").read_text() == "mine"
+    assert not [path for path in (tmp_path / "there").iterdir() if path.name.startswith(".")]
     for name, format in (("report.html", None), ("report.json", None), ("tables.zip", None), ("tables", "csv")):
         path = export_agreement(dataset, path=tmp_path / name, format=format)
         files = [path] if path.is_file() else list(path.iterdir())
@@ -96,7 +75,6 @@ PATHS = [
     ("", None, "`path` must be the path of a file or folder"),
     ("file/report.html", None, r"`path` must be in a folder, got .*'file' is a file|/file' is a file"),
     ("new/report.html", None, r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"),
-    ("new/report.zip", None, r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"),
     ("new/deep/tables", "csv", r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"),
     ("folder.html", None, "`path` must be a file, got .*, which is not"),
     ("pipe.html", None, "`path` must be a file, got .*, which is not"),
@@ -128,30 +106,28 @@ def test_a_folder_that_cannot_be_written_is_refused(dataset, tmp_path):
         tmp_path.chmod(stat.S_IRWXU)
 
 
-def test_every_format_of_the_form_is_written_where_the_path_follows_the_format(export, dataset, run, tmp_path):
+def test_every_format_of_the_form_is_written_where_the_path_follows_the_format_and_the_link_leads_to_it(
+    export, dataset, run, tmp_path
+):
+    media = TestClient(Starlette(routes=[Route("/media", Media)]))
+    given = str(tmp_path / "a report.html")
     for format, suffix in (("html", ".html"), ("csv", ".zip"), ("json", ".json")):
-        given, path = str(tmp_path / "report.html"), str(tmp_path / f"report{suffix}")
+        path = tmp_path / f"a report{suffix}"
         result, _ = run(export, dataset, run_key="agreement", format=format, path=given)
-        assert result["path"] == path
-        assert Path(path).is_file()
+        assert result["path"] == str(path)
         assert f"`{path}`" in result["summary"]
-        assert f"(/media?filepath={path})" in result["summary"]
-    written = json.loads((tmp_path / "report.json").read_text("utf-8"))
-    assert written == json.loads(json.dumps(load_agreement(dataset).to_dict()))
+        answer = media.get(result["summary"].split("](")[1].rstrip(")"))
+        assert (answer.status_code, answer.content) == (200, path.read_bytes())
+        assert format != "html" or answer.headers["content-type"].startswith("text/html")
+    assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(load_agreement(dataset).to_dict()))
+    text, made = Path(given).read_text("utf-8"), dataset.get_run_info("agreement").timestamp
+    assert text.startswith("<!doctype html>")
+    for said in (f"<h1>Annotator agreement: {dataset.name}</h1>", f"computed on {made.day} {made:%B %Y}",
+                 '"scores": {"data"', *(f"<td>{name}</td>" for name in ANNOTATORS)):  # fmt: skip
+        assert said in text
 
 
-@pytest.mark.long
-def test_the_link_leads_to_the_page(export, dataset, run, tmp_path):
-    path = str(tmp_path / "a report.html")
-    result, _ = run(export, dataset, run_key="agreement", format="html", path=path)
-    address = result["summary"].split("](")[1].rstrip(")")
-    answer = TestClient(Starlette(routes=[Route("/media", Media)])).get(address)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith("text/html")
-    assert answer.text == Path(path).read_text("utf-8")
-
-
-def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, tmp_path):
+def test_the_form_offers_a_file_parts_and_requirements_and_shows_what_is_wrong(export, dataset, form, run, tmp_path):
     inputs = form(export, dataset, run_key="agreement")
     shown = ["run_key", "format", "path", "download", "overwrite"]
     assert list(inputs) == [*shown, "advanced", "by", "requirements"]
@@ -163,8 +139,6 @@ def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, t
     assert "already" in inputs["problem"]["view"]["label"]
     assert "problem" not in form(export, dataset, run_key="agreement", path=str(taken), overwrite=True)
 
-
-def test_parts_and_requirements_are_asked_for(export, dataset, form, run, tmp_path):
     rules = tmp_path / "requirements.yaml"
     rules.write_text("requirements:\n  all:\n    number: score.mean\n    at_least: 0.99\n")
     dataset.set_values("camera", [("left", "right")[k % 2] for k in range(len(dataset))])
@@ -189,43 +163,23 @@ def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):
     assert json.loads(Path(path).read_text("utf-8"))["run_key"] == "agreement"
 
 
-@pytest.fixture
-def exporter(operator):
-    return operator("export_annotations")
+def test_fields_or_the_view_of_a_run_are_exported_and_downloaded(operator, form, run, dataset, make_dataset, tmp_path):
+    exporter, view = operator("export_annotations"), dataset.match({"agreement_n_disputed": {"$gt": 0}})
+    chosen = {"run_key": "agreement", "path": str(tmp_path / "x.json"), "within_view": True, "download": True}
+    assert {"given", "run_key", "within_view"} <= form(exporter, dataset, view=view, **chosen).keys()
+    _, requests = run(exporter, dataset, view, **chosen)
+    assert len(json.loads((tmp_path / "x.json").read_text())["images"]) == len(view) < len(dataset)
+    assert str(tmp_path / "x.json") in str(requests["browser_download"])
 
-
-@pytest.fixture
-def sized(make_dataset):
-    dataset = make_dataset()
-    dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(dataset))
-    return dataset
-
-
-def test_fields_are_exported_where_there_is_no_run(exporter, form, sized, tmp_path):
-    inputs = form(exporter, sized)
+    without = make_dataset()
+    without.set_values("metadata", [fo.ImageMetadata(width=200, height=100)] * len(without))
+    inputs = form(exporter, without)
     assert "run_key" not in inputs
     assert inputs["path"]["default"].endswith("-annotations.json")
+    assert "annotator_attribute" in form(exporter, without, fields=["alice"])
     chosen = {"fields": ["alice", "bob"], "format": "csv", "path": str(tmp_path / "x.json")}
-    assert "problem" not in form(exporter, sized, **chosen)
-    result = foo.execute_operator(exporter.uri, {"dataset": sized, "params": chosen}).result
+    assert not {"annotator_attribute", "problem"} & form(exporter, without, **chosen).keys()
+    result = foo.execute_operator(exporter.uri, {"dataset": without, "params": chosen}).result
     assert result["path"] == str(tmp_path / "x.csv")
     assert "Exported to" in result["summary"]
-    assert "already" in form(exporter, sized, **chosen)["problem"]["error_message"]  # the file is there now
-
-
-def test_the_view_of_a_run_is_exported_and_downloaded(exporter, form, sized, tmp_path):
-    compute_agreement(sized, ["alice", "bob", "carol"], resamples=0)
-    view = sized.match({"agreement_n_disputed": {"$gt": 0}})
-    path = tmp_path / "x.json"
-    chosen = {"run_key": "agreement", "path": str(path), "within_view": True, "download": True}
-    inputs = form(exporter, sized, view=view, **chosen)
-    assert {"given", "run_key", "within_view"} <= inputs.keys()
-    done = foo.execute_operator(exporter.uri, {"view": view, "dataset": sized, "params": chosen})
-    assert len(json.loads(path.read_text())["images"]) == len(view) < len(sized)
-    triggered = [str(entry.to_json()) for entry in done.executor._requests]
-    assert any("browser_download" in entry and str(path) in entry for entry in triggered)
-
-
-def test_an_attribute_is_asked_for_where_one_field_is_chosen(exporter, form, sized):
-    assert "annotator_attribute" not in form(exporter, sized, fields=["alice", "bob"])
-    assert "annotator_attribute" in form(exporter, sized, fields=["alice"])
+    assert "already" in form(exporter, without, **chosen)["problem"]["error_message"]  # the file is there now

@@ -21,6 +21,12 @@ def importer(operator):
     return operator("import_annotations")
 
 
+def _import(importer, dataset, **chosen):
+    result = foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen}).result
+    dataset.reload()
+    return result
+
+
 @pytest.fixture
 def export(tmp_path):
     tasks = [label_studio_task("1.jpg", by("ann", ls_box(0, 0, 50, 50)), by("bob"))]
@@ -31,31 +37,28 @@ def test_the_form_shows_what_would_be_imported_and_then_it_is(importer, form, ex
     dataset = dataset_of(["1.jpg"])
     assert "preview" not in form(importer, dataset)
     chosen = {"file": {"absolute_path": str(export)}, "into": "attribute", "field": "people"}
-    inputs = form(importer, dataset, **chosen)
-    assert "To be imported" in str(inputs["preview"])
-    assert "ann" in str(inputs["preview"])
+    preview = str(form(importer, dataset, **chosen)["preview"])
+    assert "To be imported" in preview
+    assert "ann" in preview
     assert not dataset.has_field("people")
-    result = foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen}).result
-    assert "assigned_field='people_assigned'" in result["summary"]
-    dataset.reload()
+    assert "assigned_field='people_assigned'" in _import(importer, dataset, **chosen)["summary"]
     assert dataset.values("people_assigned") == [["ann", "bob"]]
     assert dataset.values("people.detections.annotator") == [["ann"]]
 
 
 def test_a_file_for_each_annotator(importer, form, tmp_path):
     path = written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], [{"image_id": 0, "bbox": [4, 5, 10, 10]}]))
-    rows = {"annotator_1": "ann", "path_1": {"absolute_path": str(path)}, "annotator_2": "bob"}
-    rows["path_2"] = rows["path_1"]
+    rows = {f"annotator_{k}": name for k, name in ((1, "ann"), (2, "bob"))}
+    rows |= {f"path_{k}": {"absolute_path": str(path)} for k in (1, 2)}
     dataset = dataset_of(["1.jpg"])
-    folded = {"label_types": ["polylines"], "prefix": "p_"}
-    inputs = form(importer, dataset, given="files", **rows, advanced=folded)
+    chosen = {"given": "files", **rows, "advanced": {"label_types": ["polylines"], "prefix": "p_"}}
+    inputs = form(importer, dataset, **chosen)
     assert {"auto", "coco", "YOLOv5Dataset"} <= set(inputs["format"]["type"]["values"])
     assert {"annotator_3", "path_3"} <= inputs.keys()
     assert "annotator_4" not in inputs
     assert "1 detections" not in str(inputs["preview"])  # polylines
     assert "1 polylines" in str(inputs["preview"])
-    foo.execute_operator(importer.uri, {"dataset": dataset, "params": {"given": "files", **rows, "advanced": folded}})
-    dataset.reload()
+    _import(importer, dataset, **chosen)
     assert isinstance(dataset.first().p_bob, fo.Polylines)
 
 
@@ -71,9 +74,7 @@ def test_a_folder_for_each_annotator(importer, form, tmp_path):
     assert "YOLO: 2 annotators, 2 images, 2 of them new samples" in preview
     assert "(bob: 1) count as not looked at" in preview
     assert "choose “Images without a file of an annotator”: “were looked at, and nothing was drawn”" in preview
-    folded = {"no_labels": "drew_nothing"}
-    foo.execute_operator(importer.uri, {"dataset": dataset, "params": {"given": "folders", **rows, "advanced": folded}})
-    dataset.reload()
+    _import(importer, dataset, given="folders", **rows, advanced={"no_labels": "drew_nothing"})
     assert [len(value.detections) for value in dataset.sort_by("filepath").values("bob")] == [1, 0]
 
 
@@ -100,8 +101,7 @@ def test_names_that_differ_only_in_case_are_pointed_out_and_joined(importer, for
     assert "differ only in case: one person? Importing with “Names that stand" in requests["notify"]["message"]
     chosen["advanced"] = {"aliases": ["ann=Ann"]}
     assert "differ only" not in str(form(importer, dataset, **chosen)["preview"])
-    foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen})
-    dataset.reload()
+    _import(importer, dataset, **chosen)
     assert dataset.values("Ann.label") == ["cat", "cat"]
     chosen["advanced"] = {"aliases": ["ann"]}
     assert "Names that stand for others” must" in form(importer, dataset, **chosen)["problem"]["error_message"]
@@ -122,25 +122,18 @@ MISSING = [
 ]  # fmt: skip
 
 
-def test_what_is_missing_is_said_softly(importer, form, export):
+def test_what_is_missing_is_said_softly_and_paths_may_have_blanks_and_quotes(importer, form, export):
     dataset, folder = dataset_of(["1.jpg"]), str(export.parent)
     for params, said in MISSING:
         inputs = form(importer, dataset, **{name: value.replace("{}", folder) for name, value in params.items()})
         assert inputs["missing"]["view"]["label"] == said.replace("{}", folder)
         assert inputs["missing"]["invalid"]
         assert not {"problem", "preview"} & set(inputs)
-
-
-def test_a_dataset_without_samples_needs_the_folder_with_the_images(importer, form, export):
     inputs = form(importer, dataset_of([]), file=str(export))
     assert "Choose the folder with the images" in inputs["missing"]["view"]["label"]
     Image.new("RGB", (64, 48)).save(export.parent / "1.jpg")
     inputs = form(importer, dataset_of([]), file=str(export), media_dir={"absolute_path": str(export.parent)})
     assert "1 of them new samples" in str(inputs["preview"])
-
-
-def test_paths_may_have_blanks_and_quotes(importer, form, export):
-    dataset = dataset_of(["1.jpg"])
     for name in ("it's a file.json", 'called "export".json', "Schäden 张.json"):
         export = export.rename(export.parent / name)
         for quotes in ("{}", "'{}'", '"{}" '):
@@ -176,34 +169,28 @@ def test_what_becomes_of_labels_that_are_there_is_asked_and_counted(importer, fo
     assert "3 labels on 1 image" in str(replaced["preview"])  # stay
     chosen = {"file": {"absolute_path": str(export)}, "advanced": {"existing": "remove_others"}}
     assert "3 other labels will be removed" in str(form(importer, dataset, **chosen)["preview"])
-    foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen})
-    dataset.reload()
+    _import(importer, dataset, **chosen)
     assert dataset.count("ann.detections") == 1
 
 
 def test_columns_of_a_table_are_guessed_and_can_be_changed(importer, form, tmp_path):
     path = written(tmp_path / "t.csv", "scan,image_id,reader,label\n1,x,ann,cat\n")
     dataset = dataset_of(["1.jpg"])
-    inputs = form(importer, dataset, file={"absolute_path": str(path)})
-    assert inputs["column_image"]["default"] == "image_id"
+    assert form(importer, dataset, file={"absolute_path": str(path)})["column_image"]["default"] == "image_id"
     columns = {"column_image": "scan", "column_annotator": "reader", "column_label": "label"}
-    chosen = {"file": {"absolute_path": str(path)}, "match": "stem", **columns}
-
-    foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen})
-    dataset.reload()
+    _import(importer, dataset, file={"absolute_path": str(path)}, match="stem", **columns)
     assert dataset.first().ann.label == "cat"
 
 
 def test_what_was_filled_in_for_another_source_is_not_used(importer, form, tmp_path, export):
-    table = tmp_path / "table.csv"
-    table.write_text("image,annotator,class\n1.jpg,ann,cat\n1.jpg,bob,cat\n")
+    table = written(tmp_path / "table.csv", "image,annotator,class\n1.jpg,ann,cat\n1.jpg,bob,cat\n")
     left = {"no_labels": "drew_nothing", "format": "YOLOv5Dataset", "column_label": "klass"}
     for source in (table, export):
         dataset = dataset_of(["1.jpg"])
         chosen = {"given": "file", "file": {"absolute_path": str(source)}, **left}
         inputs = form(importer, dataset, **chosen)
-        assert ("preview" in inputs, "problem" in inputs, "no_labels" in inputs) == (True, False, False)
-        assert foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen}).result["annotators"]
+        assert inputs.keys() & {"preview", "problem", "no_labels"} == {"preview"}
+        assert _import(importer, dataset, **chosen)["annotators"]
 
 
 def test_large_files_are_not_read_until_asked_for(importer, context, form, export):
@@ -219,7 +206,6 @@ def test_large_files_are_not_read_until_asked_for(importer, context, form, expor
     assert "must be JSON" in form(importer, dataset, **chosen, **{switch: True})["problem"]["error_message"]
     # what was asked for holds for what was chosen then
     assert form(importer, dataset, **chosen, **{switch: True}, advanced={"prefix": "p_"})["unread"]["invalid"]
-
     assert not importer.resolve_execution_options(context(importer, dataset, **chosen)).default_choice_to_delegated
     with export.open("a") as file:
         file.write(" " * (19 << 20))

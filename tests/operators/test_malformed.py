@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from fiftyone import ViewField as F
-
-from tests.dataset_io.quick_runs import compute_quickly
 
 from annotator_agreement.dataset_io import decide, list_agreements, resolve_units
 
@@ -20,44 +16,30 @@ OF_RUNS = {
 }  # fmt: skip
 
 
-def _without_a_run(make_dataset: Any) -> Any:
-    return make_dataset()
-
-
-def _with_a_run(make_dataset: Any) -> Any:
-    dataset = make_dataset()
-    compute_quickly(dataset)
-    return dataset
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("name", OF_RUNS)
-def test_forms_of_runs_that_are_gone(operator, context, form, lend, name: str) -> None:
-    dataset, asked = lend(_with_a_run), operator(name)
-    for key in ("gone", "", 5, ["agreement"], "a" * 100_000):
-        assert form(asked, dataset, run_key=key, **OF_RUNS[name])
-        if key:
-            with pytest.raises(Exception, match="`run_key` must") as refused:
-                asked.execute(context(asked, dataset, run_key=key, **OF_RUNS[name]))
-            assert type(refused.value).__name__ == "AgreementInputError"
-            assert len(str(refused.value).encode()) <= 2_000
-        assert list_agreements(dataset) == ["agreement"] or not key
-    dataset = lend(_without_a_run)
-    inputs = form(asked, dataset, **OF_RUNS[name])
-    assert [(key, entry["invalid"]) for key, entry in inputs.items()] == [("no_runs", True)]
-    with pytest.raises(Exception, match="run") as refused:
-        asked.execute(context(asked, dataset, **OF_RUNS[name]))
-    assert type(refused.value).__name__ == "AgreementInputError"
+def test_forms_of_runs_that_are_gone(operator, context, form, example, make_dataset):
+    dataset, without = example, make_dataset()
+    for name, given in OF_RUNS.items():
+        asked = operator(name)
+        for key in ("gone", "", 5, ["agreement"], "a" * 100_000):
+            assert form(asked, dataset, run_key=key, **given), (name, key)
+            if key:
+                with pytest.raises(Exception, match="`run_key` must") as refused:
+                    asked.execute(context(asked, dataset, run_key=key, **given))
+                assert type(refused.value).__name__ == "AgreementInputError"
+                assert len(str(refused.value).encode()) <= 2_000
+        assert list_agreements(dataset) == ["agreement"]
+        inputs = form(asked, without, **given)
+        assert [(key, entry["invalid"]) for key, entry in inputs.items()] == [("no_runs", True)], name
+        with pytest.raises(Exception, match="run") as refused:
+            asked.execute(context(asked, without, **given))
+        assert type(refused.value).__name__ == "AgreementInputError"
 
 
-def test_an_attribute_that_is_no_text_is_said_in_the_form(operator, form, lend) -> None:
-    dataset = lend(_without_a_run)
+def test_an_attribute_that_is_no_text_and_an_unknown_format_are_said_in_the_form(operator, context, form, example):
+    dataset, asked = example, operator("export_agreement")
     for given in (["label"], {"a": 1}, 5):
         assert form(operator("compute_agreement"), dataset, fields=["alice"], annotator_attribute=given)
-
-
-def test_an_unknown_format_is_said_in_the_form(operator, context, form, lend) -> None:
-    dataset, asked = lend(_with_a_run), operator("export_agreement")
     assert form(asked, dataset, format={}, path="/tmp/x.html")
     for given in ("pdf", 5, ["html"]):
         assert "`format` must be one of" in str(form(asked, dataset, format=given, path="/tmp/x.html"))
@@ -65,8 +47,8 @@ def test_an_unknown_format_is_said_in_the_form(operator, context, form, lend) ->
             asked.execute(context(asked, dataset, format=given, path="/tmp/x.html"))
 
 
-def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, lend, tmp_path) -> None:
-    dataset = lend(_with_a_run)
+def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, example, tmp_path):
+    dataset = example
     with pytest.raises(ValueError, match="`objects` must be texts, got <Sample"):
         decide(dataset, choice="none", objects=dataset.first(), by="eve")
     with pytest.raises(ValueError, match="`progress` must be True, False, None or a function"):
@@ -82,7 +64,7 @@ def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, 
 
 
 @pytest.mark.long
-def test_a_short_campaign_of_malformed_calls(private_fiftyone) -> None:
+def test_a_short_campaign_of_malformed_calls(private_fiftyone):
     from tools.stress.parameters import parameters
 
     outcome = parameters(seed=7, rounds=6)

@@ -6,6 +6,7 @@ import fiftyone as fo
 import pytest
 
 from tests.datasets import random_annotators
+from tests.operators.conftest import ANNOTATORS
 
 from annotator_agreement.dataset_io import (
     add_units,
@@ -14,14 +15,6 @@ from annotator_agreement.dataset_io import (
     load_agreement,
     save_agreement_views,
 )
-
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset()
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
 
 
 def _two_runs(make_dataset):
@@ -32,8 +25,8 @@ def _two_runs(make_dataset):
 
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(example):
+    return example
 
 
 @pytest.fixture
@@ -51,16 +44,14 @@ def test_runs_are_offered_with_their_status_and_the_newest_that_is_complete_is_p
         assert [choice["label"] for choice in offered["view"]["choices"]] == ["zz", "agreement", "died (running)"]
 
 
-def test_showing_gives_the_stored_report(operator, dataset, form, run):
-    assert list(form(operator("show_agreement"), dataset)) == ["run_key"]  # without a view
-    result, _ = run(operator("show_agreement"), dataset, run_key="agreement")
-    assert result["report"] == load_agreement(dataset).to_dict()
-    assert "| alice | bob | 4 |" in " ".join(result["summary"].split())
-
-
-def test_the_report_can_be_shown_on_the_current_view(operator, two_runs, form, run):
+def test_showing_gives_the_stored_report_or_that_of_the_current_view(operator, two_runs, form, run):
     show, view = operator("show_agreement"), two_runs.skip(15)
+    assert list(form(show, two_runs)) == ["run_key"]  # without a view
     assert form(show, two_runs, view=view)["samples"]["type"]["values"] == ["run", "view"]
+    result, _ = run(show, two_runs, run_key="before")
+    report = load_agreement(two_runs, "before")
+    assert result["report"] == report.to_dict()
+    assert f"| alice | bob | {report.pairs[0].n_samples} |" in " ".join(result["summary"].split())
     shown = {samples: run(show, two_runs, view, run_key="before", samples=samples)[0]["report"]
              for samples in ("view", "run")}  # fmt: skip
     assert (shown["view"]["n_samples"], shown["view"]["run"]["n_of"]) == (10, 25)
@@ -68,18 +59,15 @@ def test_the_report_can_be_shown_on_the_current_view(operator, two_runs, form, r
     assert shown["view"]["score"] != shown["run"]["score"]
 
 
-@pytest.mark.parametrize("n_runs", [0, 1, 2])
-def test_without_two_runs_of_one_kind_there_is_nothing_to_compare(operator, make_dataset, form, n_runs):
+def test_without_two_runs_of_one_kind_there_is_nothing_to_compare(operator, make_dataset, form):
     dataset = make_dataset()
-    if n_runs:
-        compute_agreement(dataset, ANNOTATORS, resamples=0)
-    if n_runs > 1:
-        for name in ("anna", "ben"):
-            dataset.set_values(name, ["a"] * 5)
-        compute_agreement(dataset, ["anna", "ben"], run_key="rated", resamples=0)
-    inputs = form(operator("compare_agreement"), dataset)
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
+    for name in ("anna", "ben"):
+        dataset.set_values(name, ["a"] * 5)
+    for key, fields in ((None, []), ("agreement", ANNOTATORS), ("rated", ["anna", "ben"])):
+        if key:
+            compute_agreement(dataset, fields, run_key=key, resamples=0)
+        inputs = form(operator("compare_agreement"), dataset)
+        assert [(name, each["invalid"]) for name, each in inputs.items()] == [("no_runs", True)]
 
 
 def test_comparing_shows_what_changed(operator, two_runs, run):
@@ -123,9 +111,8 @@ def test_renaming_moves_the_run_and_its_fields_to_a_key_that_is_free(operator, d
     assert dataset.values("round_1_n_units") == [2, 2, 0, 1, 1]
 
 
-def test_a_run_is_updated_from_its_form_and_compared_with_what_is_now(operator, context, form, make_dataset):
+def test_a_run_is_updated_from_its_form_and_compared_with_what_is_now(operator, run, form, make_dataset):
     dataset, update = make_dataset(), operator("update_agreement")
-    assert form(update, dataset)["no_runs"]["invalid"]
     for key in ("zebra", "agreement"):
         compute_agreement(dataset, ANNOTATORS, run_key=key, resamples=0)
     inputs = form(update, dataset)
@@ -135,33 +122,32 @@ def test_a_run_is_updated_from_its_form_and_compared_with_what_is_now(operator, 
     sample["alice"] = None
     sample.save()
     assert form(update, dataset, run_key="zebra")["changed"]["view"]["label"].endswith(": 1 sample")
-    result = update.execute(context(update, dataset))
+    result, _ = run(update, dataset)
     assert (result["run_key"], result["report"]["score"]) == ("agreement", load_agreement(dataset).to_dict()["score"])
     assert form(update, dataset)["changed"]["view"]["label"] == "Nothing was saved since the run"
     compare = operator("compare_agreement")
     inputs = form(compare, dataset, run_key="agreement")
     assert inputs["other_run_key"]["type"]["values"] == ["(now)", "zebra"]
-    shown = compare.execute(context(compare, dataset, run_key="agreement", other_run_key="(now)"))
+    shown, _ = run(compare, dataset, run_key="agreement", other_run_key="(now)")
     assert shown["comparison"] == compare_agreement(dataset, "agreement").to_dict()
 
 
 @pytest.mark.parametrize("name", ["delete_agreement", "rename_agreement"])
 @pytest.mark.parametrize("stays", [False, True])
 @pytest.mark.few(1)
-def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, context, dataset, name, stays):
-    def executed(view, **params):
-        ctx = context(operator(name), dataset, view, **params)
-        ctx.request_params["spaces"] = {}  # as the App
-        result = operator(name).execute(ctx)
-        return result, [(r["operator_uri"].split("/")[-1], r["params"]) for r in ctx.executor.to_json()["requests"]]
-
-    params, view = {"run_key": "agreement", "new_run_key": "other"}, dataset.sort_by("filepath")
+def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, run, dataset, name, stays):
+    params, view, from_app = (
+        {"run_key": "agreement", "new_run_key": "other"},
+        dataset.sort_by("filepath"),
+        {"spaces": {}},
+    )
     if not stays:
-        result, ((first, _), (again, given)) = executed(dataset.sort_by("agreement_score"), **params)
-        assert (result, first, again, given) == ({}, "clear_view", name, {**params, "view_left": True})
+        result, requests = run(operator(name), dataset, dataset.sort_by("agreement_score"), from_app, **params)
+        assert (result, list(requests)) == ({}, ["clear_view", name])
+        assert requests[name] == {**params, "view_left": True}
         assert "agreement" in dataset.list_runs()
-        view, params = None, given
-    result, requests = executed(view, **params)  # no field of the run is in this view
+        view, params = None, requests[name]
+    result, requests = run(operator(name), dataset, view, from_app, **params)  # no field of the run is in this view
     assert result["run_key"] in params.values()
-    assert [each for each, _ in requests] == ["show_sidebar_groups", "reload_dataset", "notify"]
+    assert list(requests) == ["show_sidebar_groups", "reload_dataset", "notify"]
     assert "agreement" not in dataset.list_runs()

@@ -5,23 +5,14 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from tests.datasets import random_annotators
-from tests.operators.conftest import view_of
+from tests.operators.conftest import ANNOTATORS, view_of
 
 from annotator_agreement.dataset_io import add_units, compute_agreement, load_agreement
 
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-def _made(make_dataset):
-    dataset = make_dataset(random_annotators(20, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    return dataset
-
 
 @pytest.fixture
-def dataset(lend):
-    return lend(_made)
+def dataset(twenty):
+    return twenty
 
 
 @pytest.fixture
@@ -29,23 +20,15 @@ def view_agreement(operator):
     return operator("view_agreement")
 
 
-@pytest.mark.long
-def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dataset, make_dataset, form):
+def test_the_form_offers_what_concerns_the_labels_of_the_run_and_shows_what_is_not_usable(
+    view_agreement, dataset, make_dataset, form
+):
     inputs = form(view_agreement, dataset)
     assert inputs["verdict"]["type"]["values"][:3] == ["any", "agreed", "class_conflict"]
     assert [choice["value"] for choice in inputs["annotators"]["view"]["choices"]] == ANNOTATORS
     assert inputs["missed_by"]["type"]["values"] == ["any", *ANNOTATORS]
     assert {"classes", "confusion", "least_votes", "most_votes", "min_score", "max_score"} <= set(inputs)
     assert not {"problem", "within_view"} & set(inputs)
-    ratings = make_dataset({})
-    ratings.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    compute_agreement(ratings, ["a", "b"], resamples=0)
-    inputs = form(view_agreement, ratings)
-    assert inputs["verdict"]["type"]["values"] == ["any", "agreed", "class_conflict"]
-    assert "missed_by" not in inputs
-
-
-def test_what_is_not_usable_is_shown_in_the_form(view_agreement, dataset, form):
     for params, message in (
         ({"annotators": ANNOTATORS}, "`annotators` must be one annotator, or two"),
         ({"confusion": ["cat"]}, "`confusion` must be two different classes"),
@@ -56,6 +39,12 @@ def test_what_is_not_usable_is_shown_in_the_form(view_agreement, dataset, form):
         problem = form(view_agreement, dataset, **params)["problem"]
         assert problem["invalid"]
         assert message in problem["view"]["label"]
+    ratings = make_dataset({})
+    ratings.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
+    compute_agreement(ratings, ["a", "b"], resamples=0)
+    inputs = form(view_agreement, ratings)
+    assert inputs["verdict"]["type"]["values"] == ["any", "agreed", "class_conflict"]
+    assert "missed_by" not in inputs
 
 
 def test_the_view_opens_in_the_app_and_stays_as_it_is_if_there_is_nothing_to_show(view_agreement, dataset, form, run):
@@ -74,9 +63,7 @@ def test_the_view_opens_in_the_app_and_stays_as_it_is_if_there_is_nothing_to_sho
     assert min(view.values("alice.detections.agreement_votes", unwind=True)) >= 2
     result, requests = run(view_agreement, dataset, least_votes=9)
     assert (result, list(requests)) == ({"n_samples": 0}, ["notify"])
-
-
-def test_the_current_view_can_be_narrowed(view_agreement, dataset, form, run):
+    # the current view is narrowed
     current = dataset.limit(7)
     assert form(view_agreement, dataset, view=current, run_key="agreement")["within_view"]["default"] is False
     whole, _ = run(view_agreement, dataset, current, verdict="agreed")
@@ -103,20 +90,17 @@ def test_labels_of_objects_are_made_and_made_anew_on_request(operator, dataset, 
     result, requests = run(made, dataset, run_key="agreement")
     assert result["n_labels"] == dataset.count(f"{field}.detections") > 20
     assert result["field"] == field
-    assert {"reload_dataset", "notify"} <= set(requests)
+    assert "reload_dataset" in requests
     assert requests["notify"]["variant"] == "success"
     assert f"Wrote {result['n_labels']} labels into {field}" in requests["notify"]["message"]
     inputs = form(made, dataset, run_key="agreement")
     assert "must be new, but it exists already" in inputs["problem"]["view"]["label"]
     assert "problem" not in form(made, dataset, run_key="agreement", overwrite=True)
     assert run(made, dataset, run_key="agreement", overwrite=True)[0] == result
-
-
-def test_objects_that_are_left_out_are_said(operator, dataset, run):
     sample = next(iter(dataset.match(fo.ViewField("alice.detections").length() > 1)))
     sample.alice.detections = sample.alice.detections[1:]
     sample.save()
-    result, requests = run(operator("add_agreement_units"), dataset, run_key="agreement")
+    result, requests = run(made, dataset, run_key="agreement", overwrite=True)
     assert result["n_left_out"] == 1
     assert requests["notify"]["variant"] == "warning"
     assert "left out 1 object whose labels changed since the run" in requests["notify"]["message"]
@@ -132,7 +116,7 @@ def test_keypoints_are_not_asked_for_shapes(operator, make_dataset, form):
     assert "shapes" not in form(operator("add_agreement_units"), dataset)
 
 
-def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, dataset, run, form):
+def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, dataset, make_dataset, run, form):
     patches = operator("agreement_patches")
     inputs = form(patches, dataset)
     assert inputs["make_units"]["default"] is True
@@ -144,11 +128,8 @@ def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, 
     assert len(view) == result["n_units"] > 10
     assert "agreed" not in view.count_values("agreement_units.verdict")
     assert "make_units" not in form(patches, dataset)
-
-
-def test_nothing_disputed_leaves_the_view_as_it_is(operator, make_dataset, run):
-    dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
-    compute_agreement(dataset, ANNOTATORS, resamples=0)
-    add_units(dataset)
-    result, requests = run(operator("agreement_patches"), dataset, run_key="agreement")
+    agreed = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
+    compute_agreement(agreed, ANNOTATORS, resamples=0)
+    add_units(agreed)
+    result, requests = run(patches, agreed, run_key="agreement")  # nothing is disputed: the view stays
     assert (result, list(requests)) == ({"n_units": 0}, ["notify"])

@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import or_ as operator_or
 from typing import Any
 
 import pytest
@@ -52,8 +51,7 @@ class Sent:
     @property
     def text(self) -> str:
         """All text of the panel, in one string."""
-        (output,) = self.of("show_panel_output")
-        return repr(output)
+        return repr(self.of("show_panel_output"))
 
     @property
     def said(self) -> str:
@@ -124,13 +122,13 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         named = set(re.findall(r"agreement/\w+_panel#(\w+)", repr(ctx.executor.to_json())))
         assert named <= set(EVENTS), "what is drawn names methods that are no events"
         requests = ctx.executor.to_json()["requests"]
-        left = ctx.panel_state if isinstance(ctx.panel_state, dict) else {}
+        left = dict(ctx.panel_state) if isinstance(ctx.panel_state, dict) else {}
+        sent_back = Sent(requests, left)
         if beside:  # what the App keeps then
-            patches = [
-                each["params"]["state"] for each in requests if each["operator_uri"].endswith("patch_panel_state")
-            ]
-            left = functools.reduce(operator_or, patches, before)
-        return Sent(requests, dict(left))
+            sent_back.state = before
+            for patch in sent_back.of("patch_panel_state"):
+                before |= patch["state"]
+        return sent_back
 
     return send
 
@@ -143,7 +141,7 @@ def dataset(lend: Callable[[Callable[..., Any]], Any]) -> Any:
 
 def _with_a_run(make_dataset: Callable[..., Any]) -> Any:
     dataset = make_dataset(random_annotators(40))
-    compute_agreement(dataset, ANNOTATORS, progress=False)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     return dataset
 
 

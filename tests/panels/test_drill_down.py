@@ -10,7 +10,7 @@ import fiftyone.operators as foo
 import pytest
 
 from tests.charts.filled import filled_report, filled_values
-from tests.datasets import EXAMPLE, random_annotators
+from tests.datasets import EXAMPLE, join_fields, random_annotators
 from tests.panels.conftest import ANNOTATORS, of_tab, shown_of
 
 from annotator_agreement import load
@@ -25,9 +25,6 @@ from annotator_agreement.panels import (
     samples_behind,
     view_model,
 )
-
-#: the row of the table of verdicts with what one annotator alone drew
-LONE = {"path": "verdicts_1", "column": 2}
 
 
 def _labels(view):
@@ -60,10 +57,11 @@ def _opened(event, dataset, state, tab):
     return sent, click
 
 
+@pytest.fixture
 def lone_row(event, dataset, state):
     """The click on what one annotator alone drew."""
     sent, _ = _opened(event, dataset, state, "objects")
-    return {**LONE, "row": [row[0] for row in sent.table("verdicts")].index("lone")}
+    return {"path": "verdicts_1", "column": 2, "row": [row[0] for row in sent.table("verdicts")].index("lone")}
 
 
 def _number(text):
@@ -72,15 +70,19 @@ def _number(text):
 
 @pytest.mark.parametrize("tab", view_model.TABS)
 @pytest.mark.few(2)
-def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
+def test_every_click_opens_what_its_link_says_whatever_is_written_there(event, dataset, state, tab):
     """What the links themselves lead to is compared with the tables of the run in ``test_every_link``."""
     panel, state = panel_state_of(dataset, None), of_tab(state, tab)
     model, sent = view_model.view_model(shown_of(dataset), panel, tab), event("refresh", dataset, state)
+    reworded = copy.deepcopy(model)  # drill-downs follow from the data of charts and tables
+    for item in reworded["items"]:
+        item |= {"title": "?", "columns": [], "rows": [{} for _ in item.get("rows", ())], "layout": {}}
     for item in model["items"]:
         if item["kind"] == "table":
             assert sent.table(item["name"]) == [[row[column] for column, _ in item["columns"]] for row in item["rows"]]
-        for click, leads in list(_links(item))[::3]:
-            if leads is not None and {"seek", "against"} & leads.keys():  # of the tab where decisions are made
+        for k, (click, leads) in enumerate(_links(item)):
+            assert _behind(model, click) == _behind(reworded, click)
+            if k % 3 or (leads is not None and {"seek", "against"} & leads.keys()):  # of the tab of decisions
                 continue
             opened = event("click_cell" if item["kind"] == "table" else "drill_down", dataset, state, **click)
             expected = None if leads is None else samples_behind(dataset, panel, leads)
@@ -89,6 +91,25 @@ def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
                 assert shown == [_stages(expected._serialize())]
             else:
                 assert expected is None or len(expected) == 0
+
+
+def _links(item):
+    """A click on every cell of a table and every bar of a chart, as the App sends them, and the link of it."""
+    path = f"{item['name']}_1"
+    if item["kind"] == "table":
+        for k, row in enumerate(item["links"]):
+            yield from (({"path": path, "row": k, "column": n}, leads) for n, leads in enumerate(row))
+    elif item["kind"] == "chart":
+        places = item["data"][0]["x"]
+        for x, leads in zip(places, item.get("points") or [None] * len(places), strict=True):
+            yield {"path": path, "x": x}, leads
+
+
+def _behind(model, click):
+    try:
+        return link_of(model, click)
+    except AgreementInputError:
+        return None
 
 
 def _stages(view):
@@ -141,19 +162,6 @@ def test_a_click_on_a_header_sorts_the_table_and_the_next_one_reverses_it(event,
     assert len(_units(opened.view(dataset))) == min(counts)
 
 
-@pytest.mark.long
-def test_back_returns_to_the_view_before_the_first_drill_down(event, dataset, state):
-    mine = dataset.match({"agreement_n_annotators": 3}).limit(30)
-    click, state = lone_row(event, dataset, state), of_tab(state, "objects")
-    first = event("click_cell", dataset, state, view=mine, **click)
-    shown = first.view(dataset)
-    second = event("click_cell", dataset, first.state, view=shown, **{**click, "row": click["row"] - 1})
-    assert second.drill_down == "**Labels: missed**"
-    last = event("back", dataset, second.state, view=second.view(dataset))
-    assert last.view(dataset).values("id") == mine.values("id")
-    assert not last.drill_down
-
-
 def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, dataset, state):
     # the run has no labels of objects yet
     assert "agreement_units" not in dataset.get_field_schema()
@@ -171,18 +179,9 @@ def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, d
 
 
 def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, make_dataset):
-    labels = [
-        fo.Detections(
-            detections=[
-                fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.3, 0.3 + k / 50], worker=who)
-                for k, who in enumerate(("ann", "ben"))
-            ]
-        )
-        for _ in range(3)
-    ]
-    dataset = make_dataset({})
-    dataset.add_samples([fo.Sample(f"/images/{k}.jpg", labels=each) for k, each in enumerate(labels)], dynamic=True)
-    compute_agreement(dataset, "labels", annotator_attribute="worker", resamples=0, progress=False)
+    dataset = make_dataset(EXAMPLE)
+    join_fields(dataset, ["alice", "bob"], "labels")
+    compute_agreement(dataset, "labels", annotator_attribute="annotator", resamples=0, progress=False)
     state = event("on_load", dataset).state
     assert "Colour by annotator" in event("refresh", dataset, state).text
     (asked,) = event("color_annotators", dataset, state).of("configure_agreement_app")
@@ -190,40 +189,36 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
     foo.execute_operator("@annotator/agreement/configure_agreement_app", {"dataset": dataset, "params": asked})
     dataset.reload()
     (field,) = dataset.app_config.color_scheme.fields
-    assert (field["path"], field["colorByAttribute"]) == ("labels", "worker")
+    assert (field["path"], field["colorByAttribute"]) == ("labels", "annotator")
     assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 
 @pytest.mark.long
 def test_the_tabs_stand_above_the_numbers_which_only_overview_shows_in_full(event, dataset, state):
-    for tab, full in (("overview", True), ("annotators", False), ("decide", False), ("rules", False)):
-        parts = list(event("refresh", dataset, of_tab(state, tab)).parts)
-        assert parts.index("tabs") < parts.index("cards" if full else "numbers")
-        assert ("numbers" in parts, "cards" in parts, "cause" in parts) == (not full, full, full)
-    line = event("refresh", dataset, of_tab(state, "rules")).parts["numbers"]["view"]["title"]
+    for tab in ("overview", "annotators", "decide", "rules"):
+        sent = event("refresh", dataset, of_tab(state, tab))
+        shown = [name for name in sent.parts if name in ("tabs", "numbers", "cards", "cause")]
+        assert shown == (["tabs", "cards", "cause"] if tab == "overview" else ["tabs", "numbers"]), tab
+    line = sent.parts["numbers"]["view"]["title"]
     assert line.endswith(f"Images rated by two {load_agreement(dataset).n_rated} of {len(dataset)}")
 
 
-def test_how_two_draw_is_said_once(make_dataset):
-    three = compute_agreement(make_dataset(EXAMPLE), list(EXAMPLE), resamples=0, progress=False)
-    two = three.config["fields"][:2]
-    report = compute_agreement(make_dataset(EXAMPLE), two, resamples=0, progress=False)
-    rows = {}
-    for each in (three, report):
+def test_how_two_draw_is_said_once(dataset):
+    three = load_agreement(dataset)
+    report = compute_agreement(dataset, ANNOTATORS[:2], run_key="two", resamples=0, progress=False)
+    for each, n in ((three, 3), (report, 1)):
         (table,) = (item for item in annotator_items(each, Choices()) if item["name"] == "bias")
-        rows[len(each.annotators)] = len(table["rows"])
-    assert rows == {3: 3, 2: 1}
+        assert len(table["rows"]) == n
     a, b = (entry.bias.mean for entry in report.annotators)
     for side in ("left", "top", "right", "bottom"):
         assert a[side] == pytest.approx(-b[side], abs=1e-9), "as the note says of the other"
     assert f"the edges of {report.annotators[1].name} are off by as much the other way" in table["note"]
 
 
-def test_a_drill_down_and_the_way_back_change_neither_charts_nor_state(event, dataset, state):
+def test_a_drill_down_the_way_back_and_another_view_change_neither_charts_nor_state(event, dataset, state, lone_row):
     """Every new schema makes the App draw all charts anew; for a new state it reads its page again."""
-    click = lone_row(event, dataset, state)
     state = event("refresh", dataset, of_tab(state, "objects")).state
-    opened = event("click_cell", dataset, state, **click)
+    opened = event("click_cell", dataset, state, **lone_row)
     view = opened.view(dataset)
     # the App mixes state and data when a page is loaded: a title of the one name became part of itself
     data = {name.split(".")[0] for params in opened.of("patch_panel_data") for name in params["data"]}
@@ -240,12 +235,9 @@ def test_a_drill_down_and_the_way_back_change_neither_charts_nor_state(event, da
     for sent in (opened, seen, back):
         assert not sent.of("show_panel_output") + sent.of("patch_panel_state")
     assert event("on_load", dataset, back.state).drill_down == ""
-
-
-def test_another_view_ends_a_drill_down_and_brings_the_groups_of_the_sidebar_back(event, dataset, state):
-    opened = event("click_cell", dataset, of_tab(state, "objects"), **lone_row(event, dataset, state))
+    # another view ends it, too, and brings the groups of the sidebar back
+    opened = event("click_cell", dataset, state, **lone_row)
     seen = event("on_change_view", dataset, opened.state, view=opened.view(dataset))
-    assert seen.drill_down is None
     assert not seen.of("show_sidebar_groups")
     left = event("on_change_view", dataset, seen.state, view=dataset.limit(3))
     assert left.drill_down == ""
@@ -267,7 +259,7 @@ def test_names_with_markup_are_said_as_they_are_and_shaded_numbers_look_like_lin
     assert style[cells]["textDecoration"] == "underline"
 
 
-def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_drill_downs(event, dataset, state):
+def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_drill_downs(event, dataset, state, lone_row):
     dataset.set_values("weather", ["sun"] * len(dataset))
     mine = dataset.limit(20)
     state = of_tab(state, "objects")
@@ -276,8 +268,8 @@ def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_drill_d
     expected.pop(None, None)
     rows = sent.table("verdicts")
     assert sorted(_number(row[2]) for row in rows) == sorted(expected.values())
-    lone = [row[0] for row in rows].index("lone")
-    opened = event("click_cell", dataset, sent.state, view=mine, path="verdicts_1", row=lone, column=2)
+    lone_row["row"] = [row[0] for row in rows].index("lone")
+    opened = event("click_cell", dataset, sent.state, view=mine, **lone_row)
     view = opened.view(dataset)
     assert len(_labels(view)) == expected["lone"]
     assert {"alice", "bob", "carol", "agreement_score"} <= set(view.get_field_schema()) - {"weather"}
@@ -313,57 +305,22 @@ def test_a_click_on_nothing_is_a_notification(event, dataset, state):
         assert not sent.of("set_view")
 
 
-@pytest.mark.parametrize("tab", view_model.TABS)
-@pytest.mark.few(2)
-def test_reworded_titles_and_labels_lead_to_the_same_samples(dataset, tab):
-    """Drill-downs follow from the data of charts and tables: nothing that is written on them is read."""
-    model = view_model.view_model(shown_of(dataset), panel_state_of(dataset, None), tab)
-    reworded = copy.deepcopy(model)
-    for item in reworded["items"]:
-        item |= {"title": "?", "columns": [], "rows": [{} for _ in item.get("rows", ())], "layout": {}}
-    for item in model["items"]:
-        for click, _ in _links(item):
-            assert _behind(model, click) == _behind(reworded, click)
-
-
-def _links(item):
-    """A click on every cell of a table and every bar of a chart, as the App sends them, and the link of it."""
-    path = f"{item['name']}_1"
-    if item["kind"] == "table":
-        for k, row in enumerate(item["links"]):
-            yield from (({"path": path, "row": k, "column": n}, leads) for n, leads in enumerate(row))
-    elif item["kind"] == "chart":
-        places = item["data"][0]["x"]
-        for x, leads in zip(places, item.get("points") or [None] * len(places), strict=True):
-            yield {"path": path, "x": x}, leads
-
-
-def _behind(model, click):
-    try:
-        return link_of(model, click)
-    except AgreementInputError:
-        return None
-
-
 def test_every_point_of_skill_against_volume_leads_to_the_labels_of_its_annotator():
     one = filled_values()["annotators"][0]
     annotators = [{**one, "name": f"w {k}", "score": 0.5 + k / 100, "n_objects": 100 + k // 2} for k in range(15)]
     items = list(annotator_items(filled_report(annotators=annotators), Choices()))
-    (chart,) = [item for item in items if item["name"] == "skill"]
-    model = {"items": items, "cards": []}
-    for k, (x, y) in enumerate(zip(chart["data"][0]["x"], chart["data"][0]["y"], strict=True)):
-        leads = link_of(model, {"path": "skill_1", "x": x, "y": y})
+    (points,) = [item["data"][0] for item in items if item["name"] == "skill"]
+    for k, (x, y) in enumerate(zip(points["x"], points["y"], strict=True)):
+        leads = link_of({"items": items, "cards": []}, {"path": "skill_1", "x": x, "y": y})
         assert leads == {"title": f"Labels of w {k}", "options": {"annotators": f"w {k}"}}
     with pytest.raises(AgreementInputError, match="no samples behind this"):
-        link_of(model, {"path": "skill_1", "x": 1, "y": 0.5})
+        link_of({"items": items, "cards": []}, {"path": "skill_1", "x": 1, "y": 0.5})
 
 
 def test_a_requirement_that_failed_leads_to_its_labels(event, dataset, state):
     run = load(dataset)
-    asked = {
-        "class": {"number": "class_given_match.percent_agreement", "at_least": 1},
-        "good": {"number": "existence.f1", "at_least": 0},
-    }
+    numbers = {"class": ("class_given_match.percent_agreement", 1), "good": ("existence.f1", 0)}
+    asked = {title: {"number": number, "at_least": least} for title, (number, least) in numbers.items()}
     run.check({"requirements": asked})
     seen = event("refresh", dataset, state)
     assert [row[:2] for row in seen.table("acceptance")] == [["class", "✗ failed"], ["good", "✓ passed"]]
@@ -389,9 +346,8 @@ def test_attributes_against_a_reference_stand_in_a_table_and_lead_to_labels(even
     for one in found:
         assert shown[one.name][1] == "colour"
         assert shown[one.name][-1] == f"{one.attributes[0].n_labels:,}"
-    name = next(
-        name for name in sent.parts if sent.parts[name]["view"].get("columns") and "Extra" in sent.columns(name)
-    )
+    tables = [name for name, part in sent.parts.items() if part["view"].get("columns")]
+    (name,) = [name for name in tables if "Extra" in sent.columns(name)]
     row = next(k for k, row in enumerate(sent.table(name)) if row[0] == "alice")
     view = click(name, row, sent.columns(name).index("Wrong attribute")).view(dataset)
     expected = dataset.filter_labels("alice", fo.ViewField("agreement_reference") == "wrong_attribute")

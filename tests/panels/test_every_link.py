@@ -1,7 +1,6 @@
-"""Every number of the panel that leads to labels: the labels of the view are those that the report counts.
+"""Every number of the panel that leads to labels: the view has as many as the number says.
 
-On random datasets of all label types. What is expected comes from the tables of the run, ``report.labels()`` and
-``report.units()``, one label after the other.
+On random datasets of all label types. Which labels fulfil an option is tested where views are made, in ``dataset_io``.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import re
 from collections import Counter
 from random import Random
 
-import numpy as np
 import pytest
 
 from tests.chance import seeds
@@ -18,7 +16,6 @@ from tests.datasets import with_regions
 from tests.panels.conftest import shown_of
 from tools.stress.options import TYPES
 
-from annotator_agreement.agreement.ratings import agreeing
 from annotator_agreement.agreement.settings import value_name
 from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.record import open_run_labels
@@ -31,70 +28,48 @@ _UNITS = {"votes", "by_class", "classes", "left_out", "Missed"}
 _PAIRS = {"confusion", "Confused with"}
 
 
-class Expected:
-    """The labels of a run and their units, from its tables."""
+class Labels:
+    """The labels of a run and their units, by the ids of labels, or of samples where these were labelled as a whole."""
 
-    def __init__(self, dataset, report, labels):
-        self.labels, self.rows, self.units = labels, [], {}
-        self.scores = dict(zip(*dataset.values(["id", "agreement_score"]), strict=True))
-        n_annotators = dict(zip(*dataset.values(["id", "agreement_n_annotators"]), strict=True))
-        self.n_annotators = {key: n for key, n in n_annotators.items() if n is not None}
-        for row in report.units().to_dict("records"):
-            self.units[_document(row), row["unit"]] = {**row, "members": []}
+    def __init__(self, dataset, report):
+        self.of_run = open_run_labels(dataset, "agreement")
+        self.whole = self.of_run.kinds[0].list_name is None
+        self.rows = {}
         for row in report.labels().to_dict("records"):
             if isinstance(row["unit"], str):  # not crowd, and no tag that somebody gave again
-                unit = self.units[_document(row), row["unit"]]
-                unit["members"].append(row)
-                self.rows.append((row, unit))
+                key = _document(row) if self.whole else (*_document(row), row["field"], row["label_id"])
+                self.rows.setdefault(key, []).append(row)
 
-    def of(self, options):
-        """The rows of the labels that fulfil the options of a link."""
-        return [(row, unit) for row, unit in self.rows if self._fulfils(row, unit, **options)]
+    def in_view(self, view):
+        """What a view shows: the ids of labels, or samples; of videos on their frames.
 
-    def _fulfils(self, row, unit, verdict=(), annotators=(), missed_by=None, classes=(), confusion=(), votes=None,
-                 assigned=(None, None), min_score=None, max_score=None, n_annotators=None):  # fmt: skip
-        annotators, classes, verdict = (
-            (given,) if isinstance(given, str) else tuple(given) for given in (annotators, classes, verdict)
-        )
-        said, score = (
-            {member["annotator"]: member["label"] for member in unit["members"]},
-            self.scores[row["sample_id"]],
-        )
-        own = (row if self.labels.family.has_objects or self.labels.family.name == "tags" else unit).get("verdict")
-        whole = self.labels.kinds[0].list_name is None
-        conditions = [
-            not verdict or own in verdict,
-            not annotators or (set(annotators) <= set(said) if whole else row["annotator"] in annotators),
-            missed_by is None or (missed_by in unit["missed_by"] and unit["votes"] >= 2),
-            not classes or bool(set(classes) & set(map(_text, said.values()))),
-            votes is None or unit["votes"] == votes,
-            assigned[0] is None or unit["assigned"] >= assigned[0],
-            assigned[1] is None or unit["assigned"] <= assigned[1],
-            min_score is None or (score is not None and score >= min_score),
-            max_score is None or (score is not None and score <= max_score),
-            n_annotators is None or self.n_annotators[row["sample_id"]] >= n_annotators["$gte"],
-        ]
-        if len(annotators) == 2 and self.labels.family.verdicts:
-            conditions.append(self._differ(said, unit, *annotators))
-        if confusion:
-            conditions.append(self._confused(row, said, annotators, *confusion, whole=whole))
-        return all(conditions)
+        From the documents as they are stored: samples of FiftyOne take ten times as long.
+        """
+        found, on_frames, list_name = set(), self.of_run.on_frames, self.of_run.kinds[0].list_name
+        fields = [name for name in self.of_run.config.fields if view.has_field(name)]
+        for sample in view._aggregate(attach_frames=on_frames):
+            documents = sample["frames"] if on_frames else [sample]
+            for document in documents:
+                key = (str(sample["_id"]), document["frame_number"] if on_frames else None)
+                if self.whole:
+                    found.add(key)
+                    continue
+                for field in fields:
+                    held = document.get(field.removeprefix("frames.")) or {}
+                    found |= {(*key, field, str(label["_id"])) for label in held.get(list_name) or ()}
+        return found
 
-    def _differ(self, said, unit, a, b):
-        if a in said and b in said and not isinstance(said[a], str):
-            tolerance = self.labels.config.tolerance
-            return not agreeing(np.float64(said[a]), np.float64(said[b]), tolerance)
-        return (
-            (a in said or b in said) and said.get(a) != said.get(b) and not {a, b} - set(said) - set(unit["missed_by"])
-        )
-
-    @staticmethod
-    def _confused(row, said, annotators, first, second, *, whole):
-        of_first, of_second = (annotators[:1] or said), (annotators[1:] or said)
-        met = any(_text(said.get(a)) == first for a in of_first) and any(
-            _text(said.get(b)) == second for b in of_second
-        )
-        return met and (whole or _text(row["label"]) in (first, second))
+    def n(self, found, what, options):
+        """How many labels, units, pairs of labels or samples are found."""
+        if what not in _PAIRS and (self.whole or (self.of_run.family.name == "tags" and what == "classes")):
+            return len({key[:2] for key in found})
+        units = {}
+        for row in (row for key in found for row in self.rows[key]):
+            units.setdefault((_document(row), row["unit"]), []).append(_text(row["label"]))
+        if what in _PAIRS:
+            a, b = options["confusion"]
+            return sum(said.count(a) * said.count(b) for said in units.values())
+        return len(units) if what in _UNITS | {"card"} else sum(map(len, units.values()))
 
 
 def _text(value):
@@ -105,74 +80,19 @@ def _document(row):
     return (row["sample_id"], row.get("frame_number"))
 
 
-def _found(view, labels):
-    """What a view shows: the ids of labels, or samples; of videos on their frames.
-
-    From the documents as they are stored: samples of FiftyOne take ten times as long.
-    """
-    kind = labels.kinds[0]
-    fields = [name for name in labels.config.fields if view.has_field(name)]
-    found = set()
-    for sample in view._aggregate(attach_frames=labels.on_frames):
-        sample_id = str(sample["_id"])
-        documents = [((sample_id, None), sample)]
-        if labels.on_frames:
-            documents = [((sample_id, frame["frame_number"]), frame) for frame in sample["frames"]]
-        for key, document in documents:
-            if kind.list_name is None:
-                found.add(key)
-                continue
-            for field in fields:
-                held = document.get(field.removeprefix("frames.")) or {}
-                for label in held.get(kind.list_name) or ():
-                    found.add((*key, field, str(label["_id"])))
-    return found
-
-
-def _with_masks(dataset, labels, annotators):
-    """The samples, or frames, with a score to which all of some annotators gave a mask."""
-    score = labels.path_of("_score")
-    ids, scores, *masks = dataset.values(["id", score, *map(labels.field_of, annotators)])
-    numbers = [[None]] * len(ids)
-    if labels.on_frames:
-        numbers = dataset.values("frames.frame_number")
-    else:
-        scores, *masks = ([[value] for value in values] for values in (scores, *masks))
-    return {
-        (ids[k], number)
-        for k, of_sample in enumerate(numbers)
-        for n, number in enumerate(of_sample)
-        if scores[k][n] is not None and all(values[k][n] is not None for values in masks)
-    }
-
-
-def _keys(rows, labels):
-    """The same of rows of the table of labels."""
-    if labels.kinds[0].list_name is None:
-        return {_document(row) for row, _ in rows}
-    return {(*_document(row), row["field"], row["label_id"]) for row, _ in rows}
-
-
-def _counted(rows, what, options):
-    if what in _PAIRS:
-        a, b = options["confusion"]
-        units = {id(unit): Counter(_text(member["label"]) for member in unit["members"]) for _, unit in rows}
-        return sum(unit[a] * unit[b] for unit in units.values())
-    return len({id(unit) for _, unit in rows}) if what in _UNITS else len(rows)
-
-
 def _links(model):
     """Every link of a tab: what it counts, its number or None, and its options."""
     for item in model["items"]:
         if item["kind"] == "table":
             for row, links in zip(item["rows"], item["links"], strict=True):
                 for (column, title), leads in zip(item["columns"], links, strict=True):
-                    if leads is not None and "seek" not in leads and "against" not in leads:
+                    if leads is not None and not {"seek", "against"} & leads.keys():
+                        if item["name"] == "pairs" and title in leads["options"].get("annotators", ()):
+                            assert set(leads["options"]["annotators"]) == {title, row[item["columns"][0][0]]}
                         what = title.strip(" ▾▴") if title.strip(" ▾▴") in _UNITS | _PAIRS else item["name"]
                         yield what, row[column], leads["options"]
         for points, trace in [(item["points"], item["data"][0])] if item.get("points") else []:
-            for n, leads in zip(trace["y"], points, strict=True):
-                yield item["name"], str(n), leads["options"]
+            yield from ((item["name"], str(n), leads["options"]) for n, leads in zip(trace["y"], points, strict=True))
     for card in model["cards"]:
         if card["link"] is not None:
             yield "card", card["value"], card["link"]["options"]
@@ -190,11 +110,9 @@ def _number(what, text):
 
 
 def check_every_link(dataset, report, *, every=1):
-    """Compare what every link of the panel (every so many-th of those alike) shows with the tables of the run."""
+    """Compare the number of every link of the panel (every so many-th of those alike) with what it shows."""
     shown, state = shown_of(dataset), panel_state_of(dataset, None)
-    labels = open_run_labels(dataset, "agreement")
-    expected, n_links = Expected(dataset, report, labels), Counter()
-    whole = labels.kinds[0].list_name is None
+    labels, n_links = Labels(dataset, report), Counter()
     for tab in view_model.view_model(shown, state)["tabs"]:
         for what, text, options in _links(view_model.view_model(shown, state, tab)):
             n_links[what] += 1
@@ -202,28 +120,16 @@ def check_every_link(dataset, report, *, every=1):
                 continue
             view = samples_behind(dataset, state, {"options": options})
             if not set(options) - {"n_annotators", "min_score", "max_score"}:  # samples, with all their labels
-                if not labels.on_frames:
-                    disputed = "max_score" in options and what == "card"
-                    n = len(view) if not disputed else shown.n_disputed
-                    assert n == _number(what, text), (what, text, options)
+                disputed = "max_score" in options and what == "card"
+                n = shown.n_disputed if disputed else len(view)
+                assert labels.of_run.on_frames or n == _number(what, text), (what, text, options)
                 continue
-            if labels.family.has_objects and options.get("verdict") == "crowd":
-                assert len(_found(view, labels)) == _number(what, text), (what, text, options)
+            found = labels.in_view(view)
+            if what in _NO_COUNT or not text or labels.of_run.family.name == "pixels":
                 continue
-            found = _found(view, labels)
-            if labels.family.name == "pixels":  # a mask without any class is in no row of a table
-                assert found == _with_masks(dataset, labels, options["annotators"]), (what, text, options)
-                continue
-            rows = expected.of(options)
-            assert found == _keys(rows, labels), (what, text, options)
-            if what not in _NO_COUNT and text:
-                if (whole and what not in _PAIRS) or (labels.family.name == "tags" and what == "classes"):
-                    n = len({_document(row) for row, _ in rows})
-                elif what == "card":
-                    n = len({id(unit) for _, unit in rows})
-                else:
-                    n = _counted(rows, what, options)
-                assert n == _number(what, text), (what, text, options)
+            is_crowd = labels.of_run.family.has_objects and options.get("verdict") == "crowd"
+            n = len(found) if is_crowd else labels.n(found, what, options)
+            assert n == _number(what, text), (what, text, options)
     return n_links
 
 

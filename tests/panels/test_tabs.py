@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +29,7 @@ def _class(name):
 
 
 def _tags(names):
-    return fo.Classifications(classifications=[fo.Classification(label=name) for name in names.split()])
+    return fo.Classifications(classifications=list(map(_class, names.split())))
 
 
 def _mask(value):
@@ -39,14 +38,13 @@ def _mask(value):
     return fo.Segmentation(mask=mask)
 
 
-_CLASSES = [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["owl", "cat", "owl"]]
-_TAGS = [["sun", "sun sea", "sea"], ["sun", "sun", "sun"], ["sky", "", "sky"]]
-_MASKS = [[1, 1, 2], [1, 1, 1], [2, 1, 2]]
-_NUMBERS = [[1, 2, 2], [4, 4, 4], [2, 3, 5]]
-VALUES = {
-    "ratings": [[_class(a) for a in row] for row in _CLASSES], "tags": [[_tags(a) for a in row] for row in _TAGS],
-    "pixels": [[_mask(a) for a in row] for row in _MASKS], "numbers": [[float(a) for a in row] for row in _NUMBERS],
-}  # fmt: skip
+#: what anna, ben and cleo say of three images
+SAID = {
+    "ratings": (_class, [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["owl", "cat", "owl"]]),
+    "tags": (_tags, [["sun", "sun sea", "sea"], ["sun", "sun", "sun"], ["sky", "", "sky"]]),
+    "pixels": (_mask, [[1, 1, 2], [1, 1, 1], [2, 1, 2]]),
+    "numbers": (float, [[1, 2, 2], [4, 4, 4], [2, 3, 5]]),
+}
 #: what the tabs of a family hold
 SECTIONS = {
     "ratings": {"annotators": {"annotators", "pairs"}, "classes": {"confusion"}},
@@ -58,18 +56,13 @@ SECTIONS = {
 OF = {"ratings": 3, "tags": 4, "pixels": 5, "numbers": 3}
 
 
-@pytest.fixture(params=VALUES)
-def family(request, private_fiftyone):
-    dataset = fo.Dataset(f"test-panel-{request.param}-{os.getpid()}", persistent=True)
-    dataset.add_samples(
-        [
-            fo.Sample(f"/images/{k}.jpg", **dict(zip(NAMES, row, strict=True)))
-            for k, row in enumerate(VALUES[request.param])
-        ]
-    )
-    compute_agreement(dataset, NAMES, progress=False)
-    yield request.param, dataset
-    dataset.delete()
+@pytest.fixture(params=SAID)
+def family(request, make_dataset):
+    dataset, (made, rows) = make_dataset({}), SAID[request.param]
+    for k, row in enumerate(rows):
+        dataset.add_sample(fo.Sample(f"/images/{k}.jpg", **dict(zip(NAMES, map(made, row), strict=True))))
+    compute_agreement(dataset, NAMES, resamples=0, progress=False)
+    return request.param, dataset
 
 
 @pytest.mark.few(2)
@@ -95,28 +88,27 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _polygons(make_dataset):
-    samples = [
-        {name: [polygon(rectangle(5 + k + a, 4, 12, 8))] for a, name in enumerate(ANNOTATORS)} for k in range(12)
-    ]
-    dataset = shapes_dataset(make_dataset, *samples)
+    shapes = [{name: [polygon(rectangle(5 + k + a, 4, 12, 8))] for a, name in enumerate(ANNOTATORS)} for k in range(12)]
+    dataset = shapes_dataset(make_dataset, *shapes)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     return dataset
 
 
-def _boxes(make_dataset):
+def test_of_a_few_boxes_other_thresholds_are_shown_at_once_and_of_classes_there_are_none(event, make_dataset):
     dataset = make_dataset()
+    for name in ("first", "second"):
+        dataset.set_values(name, [_class("car")] * len(dataset))
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
-    return dataset
-
-
-def test_of_a_few_boxes_they_are_shown_at_once(event, lend):
-    dataset = lend(_boxes)
-    sent = event("refresh", dataset, of_tab({}, "rules"))
+    compute_agreement(dataset, ["first", "second"], run_key="classes", resamples=0, progress=False)
+    sent = event("refresh", dataset, {**of_tab({}, "rules"), "run_key": "agreement"})
     text = sent.parts["sensitivity_note"]["default"]
     assert "Thresholds side by side" in text
     assert "Alpha of objects under other rules" in text
     assert "thresholds" in sent.parts
     assert not [key for key in sent.parts if key.startswith("sensitivity_hint")]
+    parts = event("choose_run", dataset, sent.state, value="classes").parts
+    assert "computation" in parts
+    assert not {"sensitivity_hint", "sensitivity_note", "thresholds"} & parts.keys()
 
 
 def test_shapes_are_read_again_when_the_button_is_pressed(event, lend):
@@ -124,31 +116,20 @@ def test_shapes_are_read_again_when_the_button_is_pressed(event, lend):
     sent = event("refresh", dataset, of_tab({}, "rules"))
     assert "computed when you ask for them" in sent.parts["sensitivity_hint"]["default"]
     assert "thresholds" not in sent.parts
-    (button,) = [
-        part for part in sent.parts.values() if part.get("view", {}).get("label") == "Other thresholds and rules"
-    ]
-    assert button["view"]["params"] == {"item": "sensitivity", "page": 1}
-    shown = event("turn_page", dataset, sent.state, **button["view"]["params"])
+    buttons = [part["view"] for part in sent.parts.values() if part.get("view", {}).get("label")]
+    (button,) = [view for view in buttons if view["label"] == "Other thresholds and rules"]
+    assert button["params"] == {"item": "sensitivity", "page": 1}
+    shown = event("turn_page", dataset, sent.state, **button["params"])
     f1 = load(dataset).thresholds().set_index("threshold")["f1"]
     rows = [line.split("|") for line in shown.parts["sensitivity_note"]["default"].splitlines()]
     (row,) = [row for row in rows if len(row) > 2 and row[1].strip() == "0.85"]
     assert row[2].strip() == f"{f1[0.85]:.3f}"
     assert "sensitivity_hint" not in shown.parts
     assert "thresholds" in shown.parts
-
-
-def test_labels_that_are_not_matched_have_none(event, lend):
-    import fiftyone as fo
-
-    def made(make_dataset):
-        dataset = make_dataset({name: [[]] * 3 for name in ANNOTATORS})
-        for name in ("first", "second"):
-            dataset.set_values(name, [fo.Classification(label="car")] * 3)
-        compute_agreement(dataset, ["first", "second"], resamples=0, progress=False)
-        return dataset
-
-    parts = event("refresh", lend(made), of_tab({}, "rules")).parts
-    assert not {"sensitivity_hint", "sensitivity_note", "thresholds"} & parts.keys()
+    for page in (1, 2):  # the numbers stay while the tab is left
+        state = event("turn_page", dataset, of_tab({}, "rules"), item="sensitivity", page=page).state
+        other = event("choose_tab", dataset, state, value="overview").state
+        assert "thresholds" in event("choose_tab", dataset, other, value="rules").parts
 
 
 def test_where_nobody_shares_an_image_nobody_is_said_to_agree(event, make_dataset):
@@ -160,52 +141,31 @@ def test_where_nobody_shares_an_image_nobody_is_said_to_agree(event, make_datase
     assert "All agree" not in said
 
 
-@pytest.mark.parametrize("page", [1, 2])
-def test_the_numbers_stay_while_the_tab_is_left(event, lend, page):
-    dataset = lend(_polygons)
-    state = event("turn_page", dataset, of_tab({}, "rules"), item="sensitivity", page=page).state
-    other = event("choose_tab", dataset, state, value="overview").state
-    assert "thresholds" in event("choose_tab", dataset, other, value="rules").parts
-
-
-@pytest.fixture
-def divided(dataset):
-    n = len(dataset)
-    dataset.set_values("camera", [("left", "right", None)[k % 3] for k in range(n)])
-    dataset.set_values("night", [k % 2 == 0 for k in range(n)])
-    return dataset
-
-
 def _ids(requests):
     """The ids of the samples that the App was told to show."""
     (stage,) = (each for each in requests[0]["view"] if each["_cls"].endswith("Select"))
     return set(dict(map(tuple, stage["kwargs"]))["sample_ids"])
 
 
-def test_a_choice_shows_its_parts_and_a_row_leads_to_their_images(event, divided, state):
-    opened = {**state, "tab": "parts"}
-    sent = event("refresh", divided, opened)
-    assert "camera" in sent.text
-    assert "night" in sent.text
-    chosen = event("choose_by", divided, opened, value="camera")
-    run = load(divided)
-    for part in run.by("camera").parts:
+def test_a_choice_shows_its_parts_and_a_row_leads_to_their_images(event, dataset, state):
+    dataset.set_values("camera", [("left", "right", None)[k % 3] for k in range(len(dataset))])
+    dataset.set_values("night", [k % 2 == 0 for k in range(len(dataset))])
+    opened, parts = {**state, "tab": "parts"}, load(dataset).by("camera")
+    for by in ({}, {"by": "gone"}):  # something else than is offered
+        text = event("refresh", dataset, {**opened, **by}).text
+        assert "camera" in text
+        assert "night" in text
+    chosen = event("choose_by", dataset, opened, value="camera")
+    for part in parts.parts:
         assert part.name in chosen.text
         assert f"{part.numbers['score.mean'].value:.2f}" in chosen.text
     by_camera = {**opened, "by": "camera"}
-    shown = event("drill_down", divided, by_camera, path="parts_1", row=0, column=0).of("set_view")
-    assert _ids(shown) == set(divided.match(F("camera") == "left").values("id"))
-    assert run.by("camera").view("left").count() == divided.match(F("camera") == "left").count()
-    parts = run.by("camera")
+    shown = event("drill_down", dataset, by_camera, path="parts_1", row=0, column=0).of("set_view")
+    assert _ids(shown) == set(dataset.match(F("camera") == "left").values("id")) == set(parts.view("left").values("id"))
     drawn = next((number.key for _, number, _ in parts.findings), parts.numbers[0].key)
     value = parts.parts[1].numbers[drawn].value
-    point = event("drill_down", divided, by_camera, path="parts_chart_1", x=value, y="right").of("set_view")
-    assert _ids(point) == set(divided.match(F("camera") == "right").values("id"))
-
-
-def test_something_else_than_is_offered_shows_the_first_list(event, divided, state):
-    sent = event("refresh", divided, {**state, "tab": "parts", "by": "gone"})
-    assert "camera" in sent.text
+    point = event("drill_down", dataset, by_camera, path="parts_chart_1", x=value, y="right").of("set_view")
+    assert _ids(point) == set(dataset.match(F("camera") == "right").values("id"))
 
 
 def test_words_are_those_of_two_or_more_annotators_and_of_ratings_and_tags() -> None:
@@ -225,7 +185,7 @@ def test_words_are_those_of_two_or_more_annotators_and_of_ratings_and_tags() -> 
     assert "Mean Jaccard index of every two" in texts("tags")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def report() -> Any:
     habits = [*(Habits(name, miss=0.05) for name in ("alice", "bob", "carol")), Habits("yolo", miss=0.2)]
     simulated = simulate(habits, 40, np.random.default_rng(2), jitter=0.03)
@@ -233,7 +193,7 @@ def report() -> Any:
     return build_report(with_model(simulated.batch(), config), context_of(simulated, config))
 
 
-def test_the_sentence_the_bars_and_everybody_left_out_are_shown(report: Any) -> None:
+def test_the_sentence_the_bars_and_everybody_left_out_are_shown_and_every_bar_leads_to_its_objects(report: Any) -> None:
     items = {item["name"]: item for item in annotator_items(report, Choices()) if item["name"][-1] == "0"}
     assert list(items) == ["person0", "sides0", "left0", "role0"]
     assert items["person0"]["markdown"].startswith("**yolo agrees with the annotators")
@@ -242,24 +202,16 @@ def test_the_sentence_the_bars_and_everybody_left_out_are_shown(report: Any) -> 
     shown = [person.total, *person.sizes, *person.classes]
     assert model["x"] == [entry.model for entry in shown]
     assert people["x"] == [entry.annotators for entry in shown]
-
-
-@pytest.mark.parametrize("trace", [0, 1])
-def test_every_bar_leads_to_its_objects_on_either_side(report: Any, trace: int) -> None:
-    items = list(annotator_items(report, Choices()))
-    bars = next(item for item in items if item["name"] == "sides0")
-    view_model: Any = {"items": items, "cards": []}
-    for place, (part, name) in enumerate(bars["data"][trace]["customdata"]):
-        click = {"path": "sides0", "x": bars["data"][trace]["x"][place], "y": bars["data"][trace]["y"][place]}
-        if part == "size":
-            assert link_of(view_model, click)["sized"] == ["yolo", name]
-            continue
-        options = link_of(view_model, click)["options"]
-        assert options.get("classes") == (name if part == "class" else None)
-        assert part == "class" or "lone" in options["verdict"]
-    assert {key[1] for key in bars["data"][0]["customdata"] if key[0] == "class"} <= set(CLASSES)
-
-
-def test_a_model_that_is_not_there_is_not_drawn(report: Any) -> None:
+    # every bar leads to its objects, on either side
+    view_model: Any = {"items": list(items.values()), "cards": []}
+    for side in (people, model):
+        for x, y, (part, name) in zip(side["x"], side["y"], side["customdata"], strict=True):
+            leads = link_of(view_model, {"path": "sides0", "x": x, "y": y})
+            if part == "size":
+                assert leads["sized"] == ["yolo", name]
+                continue
+            assert leads["options"].get("classes") == (name if part == "class" else None)
+            assert part == "class" or "lone" in leads["options"]["verdict"]
+    assert {key[1] for key in people["customdata"] if key[0] == "class"} <= set(CLASSES)
     with pytest.raises(AgreementInputError, match="There is nothing to draw: there is no model 'resnet'"):
         report.plot_models("resnet")
