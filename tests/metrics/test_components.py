@@ -10,7 +10,6 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import squareform
-
 from tests.chance import seeds, some_seeds
 from tests.metrics.matching_oracle import best_by_enumeration, best_by_subsets, partition_of, total_of
 
@@ -209,18 +208,6 @@ def matrix_of(n: int, entries: dict[tuple[int, int], float]) -> np.ndarray:
     for (a, b), value in entries.items():
         matrix[a, b] = matrix[b, a] = value
     return matrix
-
-
-@pytest.mark.parametrize("seed", seeds(6))
-def test_joins_are_those_of_scipy_where_everything_is_known(seed: int) -> None:
-    for n in (2, 3, 7, 20):
-        similarity = squareform(np.random.default_rng(seed).random(n * (n - 1) // 2))
-        tree = linkage(squareform(1.0 - similarity, checks=False), "average")
-        members: list[tuple[int, ...]] = [(k,) for k in range(n)]
-        for (a, b, distance, _), found in zip(tree, average_linkage(similarity), strict=True):
-            members.append(tuple(sorted(members[int(a)] + members[int(b)])))
-            assert found[0] == members[-1]
-            assert found[1] == pytest.approx(1.0 - distance, abs=1e-12)
 
 
 def test_unknown_similarities_are_left_out_of_the_average() -> None:

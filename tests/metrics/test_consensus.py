@@ -6,19 +6,15 @@ import math
 import statistics
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import entropy
+from numpy.testing import assert_array_equal
+from tests.chance import seeds
+from tests.metrics.published import NAN
 
-from tests.chance import examples, seeds
-from tests.metrics.published import NAN, tables
-
-from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, percent_agreement, unit_votes
+from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, unit_votes
 from annotator_agreement.metrics.consensus import (
     NO_CLASS,
     consensus_score,
@@ -204,24 +200,6 @@ def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> N
         if expected.any():
             crop = found.crop(k)
             assert all(edge.any() for edge in (crop[0], crop[-1], crop[:, 0], crop[:, -1]))
-
-
-@examples(200)
-@given(tables([0.0, 1.0, 4.0]))
-def test_votes_of_a_table_are_those_of_each_row(table: np.ndarray) -> None:
-    votes = unit_votes(table)
-    for u, row in enumerate(table):
-        given_ = row[~np.isnan(row)].tolist()
-        counts = Counter(given_).most_common()
-        pairs = [c == k for c, k in combinations(given_, 2)]
-        tied = not counts or (len(counts) > 1 and counts[0][1] == counts[1][1])
-        assert votes.n_ratings[u] == len(given_)
-        assert_allclose(votes.agreement[u], np.mean(pairs) if pairs else NAN, rtol=0, atol=1e-12)
-        assert_array_equal(votes.majority[u], NAN if tied else counts[0][0])
-        expected = entropy([count for _, count in counts], base=2) if counts else NAN
-        assert_allclose(votes.entropy_bits[u], expected, rtol=0, atol=1e-12)
-    if (votes.n_ratings >= 2).any():
-        assert_allclose(np.nanmean(votes.agreement), percent_agreement(table), rtol=0, atol=1e-12)
 
 
 def test_a_table_without_entries_has_no_votes_and_what_is_no_table_is_an_error() -> None:

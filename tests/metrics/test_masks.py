@@ -10,7 +10,6 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-
 from tests.chance import examples, seeds
 from tests.metrics.published import GOLDEN, fraction
 
@@ -89,19 +88,6 @@ def _symbols() -> tuple[Objects, list[Crop]]:
     annotator = np.repeat([0, 1], [len(MUNG["truth"]), len(MUNG["prediction"])])
     category = np.array([names.index(node["cls"]) for node in nodes])
     return Objects(np.zeros(len(nodes), np.int64), annotator, category), crops
-
-
-def test_symbols_of_the_source_document_overlap_as_printed() -> None:
-    masks = MaskCrops.from_crops(_symbols()[1])
-    n = len(MUNG["truth"])
-    i, j = np.repeat(np.arange(n), len(masks) - n), np.tile(np.arange(n, len(masks)), n)
-    shared = mask_intersection(masks, i, j)
-    for name, value in (
-        ("recall", shared / masks.area[i]),
-        ("precision", shared / masks.area[j]),
-        ("fscore", 2 * shared / (masks.area[i] + masks.area[j])),
-    ):
-        assert_allclose(value.reshape(n, -1), MUNG[name], rtol=0, atol=1e-15, err_msg=name)
 
 
 def test_symbols_of_the_source_document_are_aligned_as_published() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-
 from tests.agreement.agreement_oracle import batch_of, random_samples
 from tests.chance import examples, seeds
 from tests.metrics.matching_oracle import (
@@ -26,7 +25,6 @@ from tests.metrics.matching_oracle import (
 from annotator_agreement.metrics import (
     THRESHOLDS,
     Alignment,
-    average_precision,
     box_overlaps,
     f1_score,
     match_objects,
@@ -260,36 +258,7 @@ def test_recall_precision_and_f_count_what_is_not_aligned_as_zero() -> None:
         assert_allclose((alignment.recall, alignment.precision, alignment.f_score), expected, rtol=0, atol=1e-12)
 
 
-# (hits, detections, objects, expected)
-EDGES = [
-    ("no objects", 0, 3, 0, np.nan),
-    ("nothing at all", 0, 0, 0, np.nan),
-    ("no detections", 0, 0, 5, 0.0),
-    ("no hits", 0, 5, 5, 0.0),
-    ("all right", 5, 5, 5, 1.0),
-    ("half found, none wrong", 1, 1, 2, 51 / 101),
-]
-
-
-def test_edge_cases() -> None:
-    for name, hits, n, n_gt, expected in EDGES:
-        order = np.r_[np.ones(hits, bool), np.zeros(n - hits, bool)][:, None]
-        assert average_precision(order, n_gt)[0] == pytest.approx(expected, nan_ok=True), name
-
-
 NAN = float("nan")
-
-
-@examples(150)
-@given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8), st.integers(0, 5), st.integers(0, 5))
-def test_panoptic_quality_is_segmentation_times_recognition(iou: list, alone_a: int, alone_b: int) -> None:
-    n_a, n_b = len(iou) + alone_a, len(iou) + alone_b
-    quality = panoptic_quality(sum(iou), n_a, n_b)
-    product = segmentation_quality(sum(iou), len(iou)) * f1_score(len(iou), n_a, n_b)
-    assert_allclose(quality, product, rtol=1e-12)
-    # Kirillov et al., equation 1: sum of IoU / (TP + FP / 2 + FN / 2)
-    assert_allclose(quality, sum(iou) / (len(iou) + alone_a / 2 + alone_b / 2), rtol=1e-12)
-    assert 0.0 <= quality <= 1.0 + 1e-12
 
 
 def test_counts_of_many_pairs_are_taken_at_once() -> None:

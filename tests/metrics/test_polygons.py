@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageDraw
 from shapely import Polygon
-
 from tests.chance import examples
 from tests.metrics.published import GOLDEN
 
@@ -204,19 +203,10 @@ def test_unusable_columns_are_an_error_that_names_the_argument() -> None:
 
 #: intersection and union as the source documents print them
 PRINTED = {
-    "hi_small": (13, 19),
-    "hi_medium": (856, 1201),
-    "hi_large": (60330, 93623),
-    "lo_small": (8, 24),
-    "lo_medium": (99, 1390),
-    "lo_large": (4365, 72902),
-    "perfect_small": (19, 19),
-    "perfect_medium": (666, 666),
-    "perfect_large": (109648, 109648),
-    "none_small": (0, 38),
-    "none_medium": (0, 1332),
-    "none_large": (0, 519298),
-}
+    "hi_small": (13, 19), "hi_medium": (856, 1201), "hi_large": (60330, 93623), "lo_small": (8, 24),
+    "lo_medium": (99, 1390), "lo_large": (4365, 72902), "perfect_small": (19, 19), "perfect_medium": (666, 666),
+    "perfect_large": (109648, 109648), "none_small": (0, 38), "none_medium": (0, 1332), "none_large": (0, 519298),
+}  # fmt: skip
 
 
 def painted(rings: list[np.ndarray], width: int, height: int) -> np.ndarray:

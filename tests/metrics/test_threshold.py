@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gaussian_kde, ks_2samp
-
 from tests.chance import seeds
 from tests.metrics.matching_oracle import Row, columns, similarity_of, sorted_rows
 
 from annotator_agreement.metrics import (
     Keypoints,
     Objects,
-    Polygons,
-    Regions,
     best_similarities,
     box_overlaps,
-    boxes_as_polygons,
     oks,
     similarities_between_samples,
     threshold_from_data,
@@ -99,17 +95,6 @@ def test_a_limit_on_pairs_leaves_neighbours_on_a_circle_in_random_order() -> Non
     n_objects = np.bincount(objects.sample, minlength=40)
     enough = int(n_objects.sum() ** 2)
     assert len(few) < len(expected(7, 3_000)) < len(expected(7, enough))
-
-
-def test_shapes_are_compared_across_samples_as_shapes() -> None:
-    rows, assigned = _rows(5, n_samples=9)
-    objects, boxes = columns(rows)
-    as_boxes, as_regions = (
-        np.sort(similarities_between_samples(objects, geometry, assigned, rng=np.random.default_rng(1)))
-        for geometry in (Boxes(boxes), Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))))
-    )
-    assert as_boxes.max() > 0.3
-    assert_allclose(as_regions, as_boxes, rtol=0, atol=1e-9)
 
 
 def test_keypoints_are_compared_across_samples_by_their_own_similarity() -> None:
