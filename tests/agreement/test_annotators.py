@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
 from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
     NAMES,
@@ -48,9 +47,7 @@ def without(case: Found, annotator: int) -> tuple[list[Sample], list[Unit]]:
 
 
 @each_case
-def test_an_annotator_misses_a_share_of_what_two_others_drew_and_has_the_mean_score_and_iou_with_all(
-    seed: int, rules: dict
-) -> None:
+def test_annotators_have_the_misses_scores_conflicts_and_bias_of_loops(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     own_units = [[unit for unit in case.units if unit.sample == s] for s in range(len(case.samples))]
     for r, entry in enumerate(case.report.annotators):
@@ -68,14 +65,6 @@ def test_an_annotator_misses_a_share_of_what_two_others_drew_and_has_the_mean_sc
         ]
         same(entry.score, mean([score for score in scores if not np.isnan(score)]))
         same(entry.mean_iou, mean([unit.iou(a, b) for unit, a, b in case.label_pairs() if r in (a, b)]))
-
-
-@each_case
-def test_class_conflicts_are_with_every_other_one_and_the_other_class_is_against_most_of_them(
-    seed: int, rules: dict
-) -> None:
-    """At least two others who say the same: where two say different things, nobody can tell who is right."""
-    case = found(seed, rules)
     least = 2 if len(case.report.annotators) > 2 else 1
     for r, entry in enumerate(case.report.annotators):
         met, said = [], []
@@ -89,18 +78,6 @@ def test_class_conflicts_are_with_every_other_one_and_the_other_class_is_against
         assert (entry.n_other_class, entry.n_majority) == (n_other, len(said))
         same(entry.other_class, share(n_other, len(said)))
         assert (entry.class_conflicts, entry.other_classes) == (listed(met), listed(said))
-
-
-def test_half_of_four_others_are_not_most_of_them() -> None:
-    box = (0.1, 0.2, 0.3, 0.3)
-    given, config = ((1, 1, 2, 2, 3), (1, 1, 1, 2, 3)), make_config(list("abcde"), resamples=0)
-    report = report_of([{r: [(code, *box)] for r, code in enumerate(codes)} for codes in given], config)
-    assert [(entry.n_other_class, entry.n_majority) for entry in report.annotators] == [(0, 0)] * 3 + [(1, 1)] * 2
-
-
-@each_case
-def test_bias_is_against_the_median_box_of_the_unit(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
     for r, entry in enumerate(case.report.annotators):
         offsets = []
         for unit in case.units:
@@ -120,7 +97,11 @@ def test_bias_is_against_the_median_box_of_the_unit(seed: int, rules: dict) -> N
             same(entry.bias.std[name], float(np.std(values)), tolerance=1e-3)
 
 
-def test_what_is_undefined_of_annotators_is_none() -> None:
+def test_half_of_four_others_are_not_most_and_what_is_undefined_of_annotators_is_none() -> None:
+    box = (0.1, 0.2, 0.3, 0.3)
+    given, config = ((1, 1, 2, 2, 3), (1, 1, 1, 2, 3)), make_config(list("abcde"), resamples=0)
+    report = report_of([{r: [(code, *box)] for r, code in enumerate(codes)} for codes in given], config)
+    assert [(entry.n_other_class, entry.n_majority) for entry in report.annotators] == [(0, 0)] * 3 + [(1, 1)] * 2
     line, box, other = [(1, 0.2, 0.2, 0.2, 0.6)], [(1, 0.1, 0.1, 0.3, 0.3)], [(2, 0.1, 0.1, 0.3, 0.3)]
     assert found_in([{0: line, 1: line}], 2).report.annotators[0].bias is None  # the median box has no width
     two = found_in([{0: box, 1: other}], 2).report.annotators
@@ -130,9 +111,6 @@ def test_what_is_undefined_of_annotators_is_none() -> None:
         assert (entry.n_could_miss, entry.miss_rate, entry.miss_rate_by_size) == (0, None, {})
         assert (entry.mean_iou, entry.bias, entry.class_conflicts, entry.person) == (None, None, [], None)
     assert [entry.score for entry in report.annotators] == [0.0, 0.0, None]
-
-
-def test_annotators_who_share_no_sample_or_few_images_are_not_joined() -> None:
     labels = [(1, 0.1, 0.1, 0.3, 0.3)]
     clusters = found_in([{0: labels, 1: labels}, {2: labels, 3: labels}] * 10).report.clusters
     joins = [(cluster.members, cluster.similarity) for cluster in clusters]
@@ -141,7 +119,7 @@ def test_annotators_who_share_no_sample_or_few_images_are_not_joined() -> None:
 
 
 @each_case
-def test_consensus_is_what_half_of_the_others_drew(seed: int, rules: dict) -> None:
+def test_consensus_is_what_half_of_the_others_drew_and_clusters_join_the_most_similar(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     for r, entry in enumerate(case.report.annotators):
         samples = {s for s, sample in enumerate(case.samples) if r in sample and len(sample) >= 3}
@@ -169,6 +147,18 @@ def test_consensus_is_what_half_of_the_others_drew(seed: int, rules: dict) -> No
         same(agreed.f1, share(2 * n_both, n_units + n_objects))
         same(agreed.class_agreement, share(sum(alike), len(alike)))
         same(agreed.mean_iou, mean(iou))
+    scores = {frozenset((pair.a, pair.b)): pair.score for pair in case.report.pairs if pair.score is not None}
+    groups = [frozenset([name]) for name in case.config.annotators]
+    for cluster in case.report.clusters:
+        between = {
+            (p, q): mean([scores[frozenset((a, b))] for a in p for b in q if frozenset((a, b)) in scores])
+            for p, q in combinations(groups, 2)
+        }
+        (p, q), best = max(between.items(), key=lambda entry: -1 if np.isnan(entry[1]) else entry[1])
+        assert cluster.members == sorted(p | q)
+        same(cluster.similarity, best)
+        groups = [group for group in groups if group not in (p, q)] + [p | q]
+    assert len(groups) == 1
 
 
 @pytest.mark.parametrize("undefined", ["none", "one"])
@@ -227,23 +217,6 @@ def test_without_the_only_one_who_drew_an_image_counts_as_empty() -> None:
     same(case.report.annotators[1].vitality, case.report.alpha.pooled - table_alpha(table, "none"))
 
 
-@each_case
-def test_clusters_join_those_whose_mean_score_is_highest(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    scores = {frozenset((pair.a, pair.b)): pair.score for pair in case.report.pairs if pair.score is not None}
-    groups = [frozenset([name]) for name in case.config.annotators]
-    for cluster in case.report.clusters:
-        between = {
-            (p, q): mean([scores[frozenset((a, b))] for a in p for b in q if frozenset((a, b)) in scores])
-            for p, q in combinations(groups, 2)
-        }
-        (p, q), best = max(between.items(), key=lambda entry: -1 if np.isnan(entry[1]) else entry[1])
-        assert cluster.members == sorted(p | q)
-        same(cluster.similarity, best)
-        groups = [group for group in groups if group not in (p, q)] + [p | q]
-    assert len(groups) == 1
-
-
 def label_classes(case: Found) -> list[tuple[str, str]]:
     """Classes of all pairs of labels of one unit, in the order of names."""
     pairs = ((CLASS_NAMES[unit.members[a][0]], CLASS_NAMES[unit.members[b][0]]) for unit, a, b in case.label_pairs())
@@ -262,7 +235,7 @@ def rated_twice(table: np.ndarray) -> np.ndarray:
 
 @each_case
 @pytest.mark.few(2)
-def test_coefficients_are_over_the_units_of_alpha(seed: int, rules: dict) -> None:
+def test_coefficients_and_confusions_of_all_and_of_pairs_are_those_of_their_units(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     table = joint_table(case)
     given = np.where(table == 0.0, NAN, table)
@@ -279,13 +252,6 @@ def test_coefficients_are_over_the_units_of_alpha(seed: int, rules: dict) -> Non
         same(coefficients.fleiss_kappa, fleiss_kappa(ratings))
     assert case.report.coefficients is not None
     assert case.report.coefficients.alpha == case.report.alpha.pooled
-
-
-@each_case
-def test_confusion_lists_the_classes_that_met_and_the_samples_with_the_largest_share_of_pairs_that_differ(
-    seed: int, rules: dict
-) -> None:
-    case = found(seed, rules)
     given = case.report.class_given_match
     assert (given.confusion, given.n_unlisted) == (listed(label_classes(case)), 0)
     of_samples: dict[int, list[bool]] = {}
@@ -295,11 +261,6 @@ def test_confusion_lists_the_classes_that_met_and_the_samples_with_the_largest_s
     assert [entry["value"] for entry in given.worst_samples] == sorted(shares.values(), reverse=True)[:5]
     for entry in given.worst_samples:
         same(entry["value"], shares[int(entry["id"])])
-
-
-@each_case
-def test_a_pair_has_the_coefficients_of_the_classes_of_matched_objects(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
     names = list(case.config.annotators)
     for pair in case.report.pairs:
         a, b = names.index(pair.a), names.index(pair.b)
@@ -324,25 +285,7 @@ def test_pairs_of_many_annotators_list_fewer_confusions_and_count_the_rest(monke
 
 
 @each_case
-def test_the_shares_of_disagreement_of_classes_are_what_their_labels_lack(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    lacks = dict.fromkeys((entry.name for entry in case.report.classes), 0.0)
-    for unit in case.rated_units:
-        for own, label in unit.members.items():
-            for other in case.samples[unit.sample]:
-                if other == own:
-                    continue
-                met = other in unit.members and unit.members[other][0] == label[0]
-                lacks[CLASS_NAMES[label[0]]] += 1.0 - unit.iou(own, other) if met else 1.0
-    total = sum(lacks.values())
-    for entry in case.report.classes:
-        same(entry.share_of_disagreement, lacks[entry.name] / total)
-    # together they lack what the pairs of annotators lack to a panoptic quality of 1
-    same(total, sum((pair.n_a + pair.n_b) * (1.0 - pair.pq) for pair in case.report.pairs if pair.pq is not None))
-
-
-@each_case
-def test_a_class_has_the_numbers_of_its_units(seed: int, rules: dict) -> None:
+def test_classes_and_merges_of_two_have_the_numbers_of_their_units(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     table = joint_table(case)
     labels = Counter(label[0] for unit in case.rated_units for label in unit.members.values())
@@ -377,38 +320,19 @@ def test_a_class_has_the_numbers_of_its_units(seed: int, rules: dict) -> None:
         same(entry.miss_rate, share(drew.count(False), len(drew)))
         others = listed((entry.name, CLASS_NAMES[p if q == code else q]) for p, q in with_it)
         assert entry.confused_with == [{"class": other["b"], "n": other["n"]} for other in others]
-
-
-def missing_a_tenth(asked: Sequence[Sequence[int]]) -> list[Sample]:
-    """Images with four objects; every annotator who is asked misses a tenth of them, whoever drew them."""
-    rng = np.random.default_rng(0)
-    boxes = [(1 + k % 2, 0.25 * k, 0.1, 0.25 * k + 0.2, 0.4) for k in range(4)]
-    return [{r: [box for box in boxes if rng.random() < 0.9] for r in who} for who in asked]
-
-
-def test_classes_and_sizes_are_missed_as_often_as_annotators_miss() -> None:
-    """Of .9³ + 3 · .9² · .1 objects that two drew the last .1 of three annotators is missing: that alone is .083."""
-    report = report_of(missing_a_tenth([(0, 1, 2)] * 500), make_config(NAMES[:3], resamples=0))
-    assert all(abs(entry.miss_rate - 0.1) < 0.02 for entry in report.annotators)
-    assert [abs(entry.miss_rate - 0.1) < 0.012 for entry in report.classes] == [True, True]
-
-
-@pytest.mark.parametrize(
-    "asked", [[(0, 1)], [(k, (k + d) % 4) for k in range(4) for d in (1, 2)]], ids=["two", "pairs"]
-)
-def test_nothing_is_missed_where_no_image_has_two_others(asked: list[tuple[int, int]]) -> None:
-    """A rate of 0 would say that everything was drawn, and pass a requirement."""
-    report = report_of(missing_a_tenth(asked * (80 // len(asked))), make_config(NAMES, resamples=100))
-    assert sum(entry.n_lone for entry in report.classes) > 30
-    for entry in (*report.classes, *report.sizes, *report.annotators):
-        assert entry.miss_rate is None
-    assert not any("miss_rate" in entry.intervals for entry in report.classes)
-
-
-@each_case
-def test_merging_two_classes_gives_the_alpha_of_labels_that_say_one(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    table = joint_table(case)
+    lacks = dict.fromkeys((entry.name for entry in case.report.classes), 0.0)
+    for unit in case.rated_units:
+        for own, label in unit.members.items():
+            for other in case.samples[unit.sample]:
+                if other == own:
+                    continue
+                met = other in unit.members and unit.members[other][0] == label[0]
+                lacks[CLASS_NAMES[label[0]]] += 1.0 - unit.iou(own, other) if met else 1.0
+    total = sum(lacks.values())
+    for entry in case.report.classes:
+        same(entry.share_of_disagreement, lacks[entry.name] / total)
+    # together they lack what the pairs of annotators lack to a panoptic quality of 1
+    same(total, sum((pair.n_a + pair.n_b) * (1.0 - pair.pq) for pair in case.report.pairs if pair.pq is not None))
     merges = case.report.merges
     confused = listed(label_classes(case))
     assert sorted(merge.classes for merge in merges) == sorted([entry["a"], entry["b"]] for entry in confused)
@@ -421,6 +345,25 @@ def test_merging_two_classes_gives_the_alpha_of_labels_that_say_one(seed: int, r
         if merge.alpha_before is not None and merge.alpha_after is not None:
             effects.append(merge.alpha_after - merge.alpha_before)
     assert effects == sorted(effects, reverse=True)
+
+
+def missing_a_tenth(asked: Sequence[Sequence[int]]) -> list[Sample]:
+    """Images with four objects; every annotator who is asked misses a tenth of them, whoever drew them."""
+    rng = np.random.default_rng(0)
+    boxes = [(1 + k % 2, 0.25 * k, 0.1, 0.25 * k + 0.2, 0.4) for k in range(4)]
+    return [{r: [box for box in boxes if rng.random() < 0.9] for r in who} for who in asked]
+
+
+@pytest.mark.parametrize(
+    "asked", [[(0, 1)], [(k, (k + d) % 4) for k in range(4) for d in (1, 2)]], ids=["two", "pairs"]
+)
+def test_nothing_is_missed_where_no_image_has_two_others(asked: list[tuple[int, int]]) -> None:
+    """A rate of 0 would say that everything was drawn, and pass a requirement."""
+    report = report_of(missing_a_tenth(asked * (80 // len(asked))), make_config(NAMES, resamples=100))
+    assert sum(entry.n_lone for entry in report.classes) > 30
+    for entry in (*report.classes, *report.sizes, *report.annotators):
+        assert entry.miss_rate is None
+    assert not any("miss_rate" in entry.intervals for entry in report.classes)
 
 
 def test_merging_the_only_two_classes_leaves_nothing_to_compare() -> None:

@@ -9,7 +9,7 @@ import functools
 import io
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,19 +18,15 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-
 from tests.agreement.agreement_oracle import object_report
 from tests.chance import few, some_seeds
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching import Batch
 from annotator_agreement.agreement.objects import (
-    Block,
     Detections,
     ObjectReport,
     Precision,
-    RuleAlpha,
-    RuleNumbers,
     convergence_of,
 )
 from annotator_agreement.agreement.statistics import ClassCodes
@@ -402,30 +398,6 @@ def report_on(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., ObjectR
     return report
 
 
-@pytest.fixture(scope="module")
-def rules_under(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., list[RuleAlpha]]:
-    """Alpha under all combinations of rules, in a run with some options."""
-    annotators, _, batch = lvis
-
-    @functools.cache
-    def rules(**run: str) -> list[RuleAlpha]:
-        config = make_config(annotators, **run)
-        numbers = RuleNumbers(config)
-        numbers.add(Block.of(batch, config))
-        return numbers.alphas()
-
-    return rules
-
-
-@pytest.mark.long
-def test_images_without_an_alpha_are_counted_by_reason(report_on: Callable) -> None:
-    for classes in ("ignore", "prefer"):
-        assert report_on(classes=classes).alpha.n_defined == 149
-    report = report_on()
-    assert Counter(report.alpha.undefined) == Counter({"single_category": 37, "no_objects": 14})
-    assert (report.n_samples, report.n_rated, report.n_empty, report.n_objects) == (200, 200, 14, 3521)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("classes", "n_units", "n_shared"), [("ignore", 2121, None), ("prefer", 2121, 1400), ("require", 2123, 1398)]
@@ -464,15 +436,6 @@ def test_published_alphas_are_those_of_runs(report_on: Callable, published: tupl
     names = ("method", "classes", "missing", "empty", "undefined")
     alpha = report_on(**dict(zip(names, published, strict=False))).alpha
     assert_published(published, alpha.mean, alpha.pooled)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("run", [{}, {"classes": "ignore", "missing": "ignore"}, {"classes": "require"}])
-def test_published_alphas_are_among_those_under_other_rules(rules_under: Callable, run: dict) -> None:
-    for published in PUBLISHED:
-        (found,) = [r for r in rules_under(**run)
-                    if (r.method, r.classes, r.missing, r.empty, r.undefined) == published[:5]]  # fmt: skip
-        assert_published(published, found.mean, found.pooled)
 
 
 @pytest.mark.long

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-
 from tests.agreement.families import (
     CASES,
     KINDS,
@@ -184,18 +183,6 @@ def _floats(value: Any, name: str = "") -> set[str]:
     if isinstance(value, list):
         return set().union(*(_floats(entry, name) for entry in value))
     return {name} if isinstance(value, float) else set()
-
-
-@pytest.mark.parametrize("kind", ["classes", "numbers", "tags"])
-def test_the_mean_over_meetings_is_that_of_samples_of_two_annotators_each(kind: str) -> None:
-    samples = KINDS[kind].samples(12, N)
-    meetings = [{r: sample[r] for r in two} for sample in samples for two in itertools.combinations(sample, 2)]
-    report, of_two = (KINDS[kind].report(each, resamples=0) for each in (samples, meetings))
-    assert of_two.score.mean == of_two.score.of_meetings == pytest.approx(report.score.of_meetings, abs=1e-12)
-    assert abs(report.score.of_meetings - report.score.mean) > 0.001
-    # the same where all are asked for all samples
-    everywhere = KINDS[kind].report([sample for sample in samples if len(sample) == 3], resamples=0).score
-    assert everywhere.mean == pytest.approx(everywhere.of_meetings, abs=1e-12)
 
 
 @pytest.mark.parametrize("empty", ["skip", "agree"])

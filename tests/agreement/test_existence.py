@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.agreement.agreement_oracle import (
     NAMES,
     NAN,
@@ -51,7 +50,7 @@ def sample_f1(sample: Sample, units: list[Unit]) -> tuple[float, int]:
 
 
 @each_case
-def test_jaccard_counts_units_that_either_drew_and_localisation_all_pairs(seed: int, rules: dict) -> None:
+def test_existence_presence_full_agreement_and_the_worst_samples_are_those_of_loops(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     both = either = 0
     for unit in case.units:
@@ -62,11 +61,6 @@ def test_jaccard_counts_units_that_either_drew_and_localisation_all_pairs(seed: 
     iou = [unit.iou(a, b) for unit, a, b in case.label_pairs()]
     same(case.report.localisation.median_iou, median(iou))
     assert case.report.localisation.iou_histogram == [sum(k <= 20 * v < k + 1 for v in iou) for k in range(20)]
-
-
-@each_case
-def test_presence_is_about_images(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
     table = np.array(
         [
             [float(bool(sample[r])) if r in sample else NAN for r in range(4)]
@@ -82,28 +76,10 @@ def test_presence_is_about_images(seed: int, rules: dict) -> None:
     same(presence.brennan_prediger, brennan_prediger(table, categories=[0, 1]))
     same(presence.fleiss_kappa, fleiss_kappa(table))
     same(case.report.existence.share_present, float(np.nanmean(table)))
-
-
-def test_presence_has_two_categories_where_everybody_always_drew() -> None:
-    samples: list = [{0: [(1, 0.1, 0.1, 0.4, 0.4)], 1: [(1, 0.1, 0.1, 0.4, 0.4)]} for _ in range(3)]
-    presence = found_in(samples, 2).report.existence.presence
-    assert presence is not None
-    assert (presence.alpha, presence.fleiss_kappa) == (None, None)
-    assert (presence.percent_agreement, presence.ac1, presence.brennan_prediger) == (1.0, 1.0, 1.0)
-
-
-@pytest.mark.parametrize("n_images", [19, 20])
-def test_coefficients_of_presence_have_an_interval_from_20_images_on(n_images: int) -> None:
-    box = (1, 0.1, 0.1, 0.4, 0.4)
-    samples: list = [{0: [box] * (k % 4 > 0), 1: [box] * (k % 5 > 0)} for k in range(n_images)]
-    intervals = report_of(samples, config_of(2, resamples=100)).intervals
-    assert ("existence.presence.alpha" in intervals) == ("existence.presence.ac1" in intervals) == (n_images == 20)
-    assert "existence.f1" in intervals
-
-
-@each_case
-def test_the_worst_samples_have_the_lowest_f1_and_the_loosest_the_lowest_mean_iou(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
+    verdicts: dict[int, list[str | None]] = {s: [] for s in case.rated}
+    for unit in case.rated_units:
+        verdicts[unit.sample].append(verdict_of(unit, case.samples[unit.sample]))
+    same(case.report.share_full_agreement, float(np.mean([set(kinds) <= {"agreed"} for kinds in verdicts.values()])))
     own = [[unit for unit in case.units if unit.sample == s] for s in range(len(case.samples))]
     values = {s: sample_f1(sample, own[s]) for s, sample in enumerate(case.samples)}
     wrong = {s: (f1, -n) for s, (f1, n) in values.items() if f1 < 1}
@@ -121,13 +97,27 @@ def test_the_worst_samples_have_the_lowest_f1_and_the_loosest_the_lowest_mean_io
         same(entry["value"], means[int(entry["id"])])
 
 
-def test_an_iou_on_an_edge_is_in_the_upper_bin_and_one_in_the_last() -> None:
+def test_presence_has_two_categories_and_an_iou_on_an_edge_is_in_the_upper_bin() -> None:
+    samples: list = [{0: [(1, 0.1, 0.1, 0.4, 0.4)], 1: [(1, 0.1, 0.1, 0.4, 0.4)]} for _ in range(3)]
+    presence = found_in(samples, 2).report.existence.presence
+    assert presence is not None
+    assert (presence.alpha, presence.fleiss_kappa) == (None, None)
+    assert (presence.percent_agreement, presence.ac1, presence.brennan_prediger) == (1.0, 1.0, 1.0)
     # this IoU of 1/2 comes out as 0.4999999999999999
     half = [{0: [(1, 1 / 20, 1 / 11, 5 / 20, 4 / 11)], 1: [(1, 1 / 20, 1 / 11, 3 / 20, 4 / 11)]}]
     perfect = [{0: [(1, 0.1, 0.1, 0.3, 0.7)], 1: [(1, 0.1, 0.1, 0.3, 0.7)]}]
     histogram = found_in(half + perfect, 2).report.localisation.iou_histogram
     assert [k for k, n in enumerate(histogram) if n] == [10, 19]
     assert sum(histogram) == 2
+
+
+@pytest.mark.parametrize("n_images", [19, 20])
+def test_coefficients_of_presence_have_an_interval_from_20_images_on(n_images: int) -> None:
+    box = (1, 0.1, 0.1, 0.4, 0.4)
+    samples: list = [{0: [box] * (k % 4 > 0), 1: [box] * (k % 5 > 0)} for k in range(n_images)]
+    intervals = report_of(samples, config_of(2, resamples=100)).intervals
+    assert ("existence.presence.alpha" in intervals) == ("existence.presence.ac1" in intervals) == (n_images == 20)
+    assert "existence.f1" in intervals
 
 
 #: Shrout and Fleiss, 1979, table 2: six targets and four judges
@@ -151,10 +141,17 @@ def _icc(table: np.ndarray) -> float:
     return float((msr - mse) / (msr + (k - 1) * mse + k * (msc - mse) / n))
 
 
-def test_icc_is_that_of_the_published_table() -> None:
+def test_icc_is_that_of_the_published_table_and_needs_images_of_all_and_variation() -> None:
     icc = _report(PUBLISHED).counts.icc
     assert icc == pytest.approx(0.2898, abs=5e-5)
     same(icc, _icc(np.array(PUBLISHED, float)))
+    for table in (
+        [[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]],
+    ):  # fmt: skip
+        assert _report(table).counts.icc is None
+    for table, expected in (([[2, 3], [4, -1]], [-1.0, None, None]), ([[2, 2], [3, 3]], [0.0, 0.0, 0.0])):
+        (pair,) = _report(table).pairs
+        assert [getattr(pair, name) for name in FIELDS] == expected
 
 
 @each_case
@@ -168,25 +165,6 @@ def test_numbers_are_those_of_tables_of_counts(seed: int, rules: dict) -> None:
         mean, spread = np.mean(difference), np.std(difference, ddof=1)
         for name, expected in zip(FIELDS, (mean, mean - 1.96 * spread, mean + 1.96 * spread), strict=True):
             same(getattr(pairs[NAMES[a], NAMES[b]], name), float(expected))
-
-
-def test_icc_needs_images_of_all_and_variation_and_limits_two_shared_images() -> None:
-    for table in (
-        [[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]],
-    ):  # fmt: skip
-        assert _report(table).counts.icc is None
-    for table, expected in (([[2, 3], [4, -1]], [-1.0, None, None]), ([[2, 2], [3, 3]], [0.0, 0.0, 0.0])):
-        (pair,) = _report(table).pairs
-        assert [getattr(pair, name) for name in FIELDS] == expected
-
-
-@each_case
-def test_images_agree_on_which_every_object_is_agreed(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    verdicts: dict[int, list[str | None]] = {s: [] for s in case.rated}
-    for unit in case.rated_units:
-        verdicts[unit.sample].append(verdict_of(unit, case.samples[unit.sample]))
-    same(case.report.share_full_agreement, float(np.mean([set(kinds) <= {"agreed"} for kinds in verdicts.values()])))
 
 
 SIZES = ("small", "medium", "large")
@@ -278,16 +256,13 @@ def test_sizes_are_those_of_coco_where_areas_in_pixels_are_known(in_pixels: bool
     assert all(entry.n_units for entry in report.sizes)
 
 
-def test_one_image_without_a_size_is_enough_for_thirds_and_batches_do_not_matter() -> None:
+def test_sizes_need_those_of_all_images_and_32_by_32_pixels_are_medium() -> None:
     case = found(1, {})
     px = [(640.0, 480.0)] * len(case.samples)
     whole, in_parts = (sized_report(case.samples, px, cuts=cuts).to_dict() for cuts in (1, 7))
     assert_same(in_parts, whole, relative=0.0, absolute=1e-12)
     px[7] = (np.nan, np.nan)
     assert sized_report(case.samples, px).sizes == case.report.sizes
-
-
-def test_a_box_of_32_by_32_pixels_is_medium_and_labels_on_samples_of_one_annotator_have_no_size() -> None:
     box = (1, 100 / 640, 100 / 480, 132 / 640, 132 / 480)
     report = sized_report([{0: [box], 1: [box]}], [(640.0, 480.0)])
     assert [entry.n_units for entry in report.sizes] == [0, 1, 0]

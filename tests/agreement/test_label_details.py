@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.agreement.agreement_oracle import (
     NAMES,
     NAN,
@@ -145,7 +144,7 @@ def test_an_attribute_has_the_numbers_of_the_units_in_which_two_gave_it(seed: in
         assert [row["value"] for row in entry.worst_samples] == pytest.approx(worst)
 
 
-def test_the_order_of_codes_does_not_matter() -> None:
+def test_the_order_of_codes_does_not_matter_and_without_values_or_variation_there_is_no_alpha() -> None:
     samples = random_samples(4, n_samples=30, n_annotators=4)
     given = {name: given_of(samples, place, values) for place, (name, values) in enumerate(VALUES.items())}
     one, other = summaries_of(samples, given), summaries_of(samples, given, -1)
@@ -155,16 +154,6 @@ def test_the_order_of_codes_does_not_matter() -> None:
             assert getattr(other[name], field.name) == (
                 pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected
             )
-
-
-@pytest.mark.long
-def test_an_attribute_may_have_millions_of_values() -> None:
-    samples = random_samples(4, n_samples=20, n_annotators=4)
-    given = {"age": given_of(samples, 0, VALUES["age"])}
-    assert summaries_of(samples, given) == summaries_of(samples, given, others=range(100, 1_100_100))
-
-
-def test_an_attribute_that_nobody_gave_has_no_numbers_and_one_without_variation_no_alpha_unless_asked_for() -> None:
     samples: list[Sample] = [{r: [(1, 0.1, 0.1, 0.3, 0.3)] for r in range(2)}]
     (entry,) = summaries_of(samples, {"occluded": [None, None]}).values()
     assert (entry.n_units, entry.n_conflicts, entry.percent_agreement, entry.alpha) == (0, 0, None, None)
@@ -173,6 +162,13 @@ def test_an_attribute_that_nobody_gave_has_no_numbers_and_one_without_variation_
         for undefined, alpha in (("none", None), ("one", 1.0)):
             (entry,) = summaries_of(samples, {"x": [value, value]}, undefined=undefined).values()
             assert (entry.percent_agreement, entry.alpha) == (1.0, alpha)
+
+
+@pytest.mark.long
+def test_an_attribute_may_have_millions_of_values() -> None:
+    samples = random_samples(4, n_samples=20, n_annotators=4)
+    given = {"age": given_of(samples, 0, VALUES["age"])}
+    assert summaries_of(samples, given) == summaries_of(samples, given, others=range(100, 1_100_100))
 
 
 N_TRACKED = 3

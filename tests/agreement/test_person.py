@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
 from tests.agreement.agreement_oracle import batch_of
 from tests.agreement.habits import (
     CLASSES,
@@ -106,7 +105,7 @@ def run() -> tuple[Simulated, Batch, PersonComparison, list]:
     return simulated, batch, person_of(batch, context_of(simulated, config)), _left_out(batch, config)
 
 
-def test_both_sides_are_those_of_runs_of_two_alone(run: tuple) -> None:
+def test_both_sides_classes_and_sizes_are_those_of_runs_of_two_alone(run: tuple) -> None:
     _, _, person, expected = run
     _same(person.total, expected)
     assert person.total.n_samples == len({entry[0] for entry in expected})
@@ -115,9 +114,6 @@ def test_both_sides_are_those_of_runs_of_two_alone(run: tuple) -> None:
     for k, entry in enumerate(person.annotators):
         assert entry.name == TEAM[k].name
         _same(entry, [row for row in expected if row[1] == k])
-
-
-def test_classes_and_sizes_are_those_of_runs_of_two_alone(run: tuple) -> None:
     _, batch, person, expected = run
     assert {entry.name for entry in person.classes} == set(CLASSES[1:])
     assert [entry.name for entry in person.sizes] == list(SIDES)
@@ -190,23 +186,17 @@ def test_a_model_without_error_is_as_good_as_annotators_without_any_if_images_ar
         assert (entry.class_accuracy, interval.low, interval.high) == (1.0, pytest.approx(1.0 - most), 1.0)
 
 
-def test_two_annotators_or_few_images_give_no_test_but_both_sides() -> None:
+def test_few_images_give_no_test_and_nobody_is_left_out_but_who_is_alone() -> None:
     simulated, batch = _run(29)
     few = person_of(batch, context_of(simulated, _config()))
     assert (few.tests, few.advantage_probability) == ([], None)
     assert [entry.p_value for entry in few.left_out] == [None] * 3
     assert few.total.model is not None
-
-
-def test_who_shares_a_single_image_is_left_out_too() -> None:
     simulated, batch = _run(20)
     assigned = np.ones_like(batch.assigned)
     assigned[1:, 2] = False
     person = person_of(_among(batch, assigned), context_of(simulated, _config()))
     assert [entry.name for entry in person.left_out] == simulated.names[:3]
-
-
-def test_nobody_shares_an_image_with_another_one() -> None:
     simulated, batch = _run(20)
     assigned = np.zeros_like(batch.assigned)
     assigned[np.arange(20), np.arange(20) % 3] = assigned[:, 3] = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import krippendorff
 import numpy as np
 import pytest
-
 from tests.agreement.families import KINDS, measured_masks
 from tests.metrics.published import GOLDEN
 
@@ -53,15 +52,12 @@ MEANINGS = [
 ]
 
 
-def test_background_and_names_are_what_options_and_mask_targets_say():
+def test_background_and_names_are_what_options_and_mask_targets_say() -> None:
     for background, targets, expected in BACKGROUNDS:
         assert mask_values(make_config(["a", "b"], background=background), targets).background == expected
     for targets, expected in MEANINGS:
         meaning = mask_values(CONFIG, targets)
         assert (meaning.names, meaning.background) == (expected, 0)
-
-
-def test_names_contradict_each_other_unless_they_differ_in_case_only():
     targets = {"alice": {1: "Cat"}, "bob": {1: "cat ", 2: "dog"}}
     meaning = mask_values(CONFIG, targets)
     assert meaning == mask_values(CONFIG, dict(reversed(targets.items())))
@@ -78,7 +74,18 @@ def _report(samples, config=CONFIG, meaning=PLAIN):
     return build_pixel_report(record_pixels(measured_masks(samples, config, meaning)), context)
 
 
-def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
+def test_samples_have_the_alpha_of_another_program_equal_masks_agree_and_one_mask_has_no_numbers() -> None:
+    samples = [sample for sample in KINDS["masks"].samples(51, 60) if len(sample) > 1]
+    assert {len(sample) for sample in samples} == {2, 3}
+    expected = [krippendorff.alpha([mask.ravel() for mask in sample.values()], level_of_measurement="nominal")
+                for sample in samples]  # fmt: skip
+    np.testing.assert_allclose(measured_masks(samples, CONFIG, PLAIN).alpha, expected, rtol=0, atol=1e-12)
+    mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
+    found = measured_masks([{0: mask, 2: mask.copy()}], make_config(["a", "b", "c"], boundaries=True))
+    expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
+    assert dict(zip(NUMBERS, found.pair_numbers[0].tolist(), strict=True)) == expected
+    assert found.pair.tolist() == [[0, 2]]
+    assert (found.n_disputed.tolist(), found.alpha.tolist()) == ([0], [1.0])
     agreement = measured_masks([{1: np.ones((3, 4), np.uint8)}, {}], CONFIG)
     for numbers_of in (agreement.numbers, agreement.alpha, agreement.mask_iou):
         assert np.isnan(numbers_of).all()
@@ -86,23 +93,6 @@ def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
     rows = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, np.nan]])
     np.testing.assert_array_equal(means_defined(rows), [2.0, np.nan, 2.0])
     np.testing.assert_array_equal(means_defined(np.empty((0, 2))), [np.nan, np.nan])
-
-
-def test_the_alpha_of_a_sample_is_that_of_another_program_over_its_pixels():
-    samples = [sample for sample in KINDS["masks"].samples(51, 60) if len(sample) > 1]
-    assert {len(sample) for sample in samples} == {2, 3}
-    expected = [krippendorff.alpha([mask.ravel() for mask in sample.values()], level_of_measurement="nominal")
-                for sample in samples]  # fmt: skip
-    np.testing.assert_allclose(measured_masks(samples, CONFIG, PLAIN).alpha, expected, rtol=0, atol=1e-12)
-
-
-def test_equal_masks_agree_in_every_number():
-    mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
-    found = measured_masks([{0: mask, 2: mask.copy()}], make_config(["a", "b", "c"], boundaries=True))
-    expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
-    assert dict(zip(NUMBERS, found.pair_numbers[0].tolist(), strict=True)) == expected
-    assert found.pair.tolist() == [[0, 2]]
-    assert (found.n_disputed.tolist(), found.alpha.tolist()) == ([0], [1.0])
 
 
 def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_it_counts_as_agreement():
@@ -125,11 +115,17 @@ def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_i
         assert skipped["pairs"][0][name] == alone["pairs"][0][name]
 
 
-def test_a_report_lists_the_most_common_of_very_many_classes():
+def test_of_very_many_classes_the_most_common_are_listed_and_have_intervals(monkeypatch) -> None:
     mask = np.arange(2 * (MAX_CLASSES + 500)).reshape(2, -1) // 2
     report = _report([{0: mask, 1: mask}])
     assert (report.n_classes, len(report.classes)) == (MAX_CLASSES + 500, MAX_CLASSES)
     assert f"of {MAX_CLASSES + 500}" in report_text(report)
+    monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
+    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
+    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
+    assert "score.mean" in report.intervals
+    assert "alpha.pooled" not in report.intervals
+    assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]
 
 
 def test_the_text_says_what_was_compared():
@@ -192,12 +188,3 @@ def test_edge_cases_have_the_numbers_computed_by_hand():
             assert (found.iou_with_background, found.dice_with_background) == pytest.approx(with_background, abs=1e-12)
             assert (found.iou, found.dice) == pytest.approx(without, abs=1e-12)
             assert (pair.accuracy, pair.kappa) == pytest.approx((accuracy, kappa), abs=1e-12)
-
-
-def test_masks_of_very_many_values_have_intervals_of_those_with_the_most_pixels_and_none_of_alpha(monkeypatch):
-    monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
-    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
-    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
-    assert "score.mean" in report.intervals
-    assert "alpha.pooled" not in report.intervals
-    assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-
 from tests.agreement.families import KINDS, Sample, computed_tags
 from tests.agreement.interval_oracle import proportion_of_none
 from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, mean, random_rows, report_of, score_of
@@ -40,7 +39,7 @@ def _table(rows: list, values: list | None = None) -> np.ndarray:
 
 
 @each_seed
-def test_scores_majorities_and_entropies_are_those_of_loops(seed: int) -> None:
+def test_scores_majorities_and_entropies_are_those_of_loops_also_within_a_tolerance(seed: int) -> None:
     rows = random_rows(seed, CLASSES)
     found = compute_ratings(_table(rows, CLASSES))
     assert_allclose(found.score, [score_of(row, str.__eq__) for row in rows], rtol=0, atol=1e-15)
@@ -49,10 +48,6 @@ def test_scores_majorities_and_entropies_are_those_of_loops(seed: int) -> None:
     rated = [k for k, row in enumerate(rows) if given(row)]
     assert_allclose(found.entropy[rated], [entropy_of(rows[k]) for k in rated], rtol=0, atol=1e-14)
     assert found.votes.tolist() == [[row.count(v) if v is not None else 0 for v in row] for row in rows]
-
-
-@each_seed
-def test_numbers_agree_within_the_tolerance(seed: int) -> None:
     rows = random_rows(seed, NUMBERS)
     for tolerance in (0.1, 0.5, 1.5):
         found = compute_ratings(_table(rows), tolerance)
@@ -89,7 +84,7 @@ def _verdicts(rows: list, position: int) -> Counter:
 
 
 @each_seed
-def test_the_report_counts_what_loops_count(seed: int) -> None:
+def test_the_report_on_ratings_counts_what_loops_count(seed: int) -> None:
     rows = random_rows(seed, CLASSES)
     report = report_of(rows, config_of(), batch_size=7)
     rated = [row for row in rows if len(given(row)) >= 2]
@@ -120,11 +115,6 @@ def test_the_report_counts_what_loops_count(seed: int) -> None:
         assert pair.score == pytest.approx(mean([first == second for first, second in both]), abs=1e-12)
         assert Counter({(entry["a"], entry["b"]): entry["n"] for entry in pair.confusion}) == Counter(both)
         assert pair.n_unlisted == 0
-
-
-@each_seed
-def test_kappas_of_pairs_are_those_of_their_ratings(seed: int) -> None:
-    rows = random_rows(seed, CLASSES)
     table = _table(rows, CLASSES)
     for pair in report_of(rows, config_of(categories=CLASSES)).pairs:
         a, b = table[:, NAMES.index(pair.a)], table[:, NAMES.index(pair.b)]
@@ -230,7 +220,7 @@ def test_the_other_class_of_an_annotator_is_against_most_of_the_others(n_annotat
             assert found == {(str(a), str(b)): n for (a, b), n in other.items()}
 
 
-def test_labels_without_a_class_are_counted_and_named() -> None:
+def test_labels_without_a_class_are_named_and_without_variation_coefficients_are_undefined() -> None:
     rows = [("cat", "cat"), ("(no label)", "cat"), ("(no label)", "(no label)")]
     (said,) = report_of(rows, make_config(["ann", "ben"], resamples=0)).warnings
     assert said == ("3 labels have no class (ann 2, ben 1), which was compared as a class of its own, '(no label)'")
@@ -239,12 +229,6 @@ def test_labels_without_a_class_are_counted_and_named() -> None:
         config = make_config([*"abcdefg"], resamples=0)
         (said,) = report_of([("(no label)",) * n + ("cat",) * (7 - n)], config).warnings
         assert f" have no class (a 1, b 1, c 1, d 1, e 1{more}), " in said
-
-
-UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
-
-
-def test_without_variation_coefficients_are_undefined_unless_the_user_says_otherwise() -> None:
     report = report_of(UNIFORM, config_of())
     assert report.alpha.pooled is None
     assert {value for values in report.coefficients.values() for value in values.values()} == {None}
@@ -258,6 +242,9 @@ def test_without_variation_coefficients_are_undefined_unless_the_user_says_other
     assert report.coefficients["krippendorff_alpha"] == {"identity": 1.0}
     assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
     assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
+
+
+UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
 
 
 def test_the_level_follows_from_the_ratings_unless_it_is_given_and_what_does_not_fit_them_is_refused() -> None:
@@ -353,7 +340,7 @@ def _verdict(tag: int, sample: Sample) -> str | None:
 
 
 @each_seed
-def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
+def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
     samples = _random(seed)
     found = computed_tags(samples)
     expected = [mean([_jaccard(a, b) for a, b in combinations(_sets(sample), 2)]) for sample in samples]
@@ -367,16 +354,13 @@ def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
     disputed = [{tag for k, tag in labels if k == n and _verdict(tag, sample) in ("missed", "lone")}
                 for n, sample in enumerate(samples)]  # fmt: skip
     assert record_tags(found).column("n_disputed").tolist() == [len(tags) for tags in disputed]
-
-
-@each_seed
-def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
-    samples = _random(seed)
     report = OF_TAGS.report(samples, batch_size=7)
     rated = [sample for sample in samples if len(_sets(sample)) >= 2]
     assert (report.n_samples, report.n_rated) == (len(samples), len(rated))
     assert report.n_objects == sum(len(tags) for sample in rated for tags in _sets(sample))
     assert report.n_disputed == sum(len(set(map(frozenset, _sets(sample)))) > 1 for sample in rated)
+    meetings = [_jaccard(a, b) for sample in rated for a, b in combinations(_sets(sample), 2)]
+    assert report.score.of_meetings == pytest.approx(mean(meetings), abs=1e-12)
     full = [len(set(map(frozenset, _sets(sample)))) == 1 for sample in rated]
     assert report.share_full_agreement == pytest.approx(mean(full), abs=1e-12)
     equal = [mean([float(a == b) for a, b in combinations(_sets(sample), 2)]) for sample in rated]
@@ -400,11 +384,6 @@ def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
         assert entry.n_missed == len(missed)
         others = [_jaccard(tags, set(sample[k])) for sample, tags in own for k in sample if k != position]
         assert entry.score == pytest.approx(mean(others), abs=1e-12)
-
-
-@each_seed
-def test_every_tag_is_counted_and_has_the_alpha_of_its_presence(seed: int) -> None:
-    samples = _random(seed)
     found = {entry.tag: entry for entry in OF_TAGS.report(samples, batch_size=5).tags}
     rated = [sample for sample in samples if len(_sets(sample)) >= 2]
     for tag, name in enumerate(OF_TAGS.classes[:4], 1):  # nobody gave the last one
@@ -450,14 +429,11 @@ def test_too_many_different_sets_are_not_compared(monkeypatch: pytest.MonkeyPatc
 ALWAYS = {"score.mean", "score.of_meetings", "share_full_agreement", "alpha.percent_agreement"}
 
 
-def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tag_report, "MAX_RESAMPLED_SETS", 5)
-    assert set(OF_TAGS.report(_random(3, 70)).intervals) == ALWAYS
-
-
-def test_no_tags_have_intervals_too() -> None:
+def test_sets_of_which_very_many_differ_and_no_tags_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     report = OF_TAGS.report([dict.fromkeys(sample, ()) for sample in _random(4, 70)])
     # scores are no shares of things here, and never vary
     assert set(report.intervals) == ALWAYS - {"score.mean", "score.of_meetings"}
     for each in report.intervals.values():
         assert (each.low, each.high) == pytest.approx((1 - proportion_of_none(report.n_rated), 1), abs=1e-12)
+    monkeypatch.setattr(tag_report, "MAX_RESAMPLED_SETS", 5)
+    assert set(OF_TAGS.report(_random(3, 70)).intervals) == ALWAYS

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose
-
 from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
     NAMES,
@@ -231,7 +230,7 @@ def test_batches_without_any_label_are_computed() -> None:
             assert np.isnan(agreement.score).all()
 
 
-def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
+def test_alignment_and_the_mean_of_the_best_iou_of_a_pair_are_those_by_hand_and_of_the_source_document() -> None:
     samples: list[dict] = [
         {
             0: [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.6, 0.5, 0.7, 0.6)],
@@ -245,34 +244,18 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
     _same(pair.alignment["recall"], 0.5 / 3)
     _same(pair.alignment["precision"], 1 / 3)
     _same(pair.alignment["f_score"], 2 * (0.5 / 3) * (1 / 3) / (1.5 / 3))
-
-
-def test_the_mean_of_the_best_iou_is_that_of_the_source_document() -> None:
     case = GOLDEN["label_studio"]
     sample = {r: [(1, *corners(box)) for box in case[side]] for r, side in enumerate("ab")}
     found = report_of([sample], config_of(2)).pairs[0].mean_max_iou
     values = [found[name].mean for name in ("a_to_b", "b_to_a", "symmetric")]
     assert values[:2] == pytest.approx([case["avg_a_to_b"], case["avg_b_to_a"]], rel=0, abs=1e-12)
     assert values == pytest.approx([0.8, 0.533333, 0.666667], rel=0, abs=5e-7)
-
-
-def test_batches_of_identical_samples_give_the_same_spread() -> None:
     # the variance is 0, so rounding must not show in its root
     high = 0.4665288295306796
     sample: dict = {0: [(1, 0.1, 0.2, 0.4, high)], 1: [(1, 0.11756138092241464, 0.2, 0.4351227618448293, high)]}
     config = config_of(2)
     whole, batches = (report_of([sample] * 100, config, size).to_dict() for size in (None, 3))
     assert_same(batches, whole, relative=0.0, absolute=1e-12)
-
-
-def test_the_sequential_method_is_known_to_depend_on_the_order_of_annotators() -> None:
-    chain = [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.1, 0.0, 0.5, 0.1), (1, 0.2, 0.0, 0.6, 0.1)]
-    config = config_of(3, method="recursive")
-    n_units = {
-        order: report_of([{r: [chain[k]] for r, k in enumerate(order)}], config).n_units
-        for order in ((0, 1, 2), (0, 2, 1))
-    }
-    assert n_units == {(0, 1, 2): 1, (0, 2, 1): 2}
 
 
 CAR, BUS = 1, 2
@@ -307,7 +290,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def test_verdicts_are_those_found_by_hand() -> None:
+def test_verdicts_are_those_found_by_hand_also_of_attributes() -> None:
     for name, sample, verdicts in CASES:
         assert _verdicts([sample], 3) == verdicts, name
     sample = {0: [WHOLE], 1: [_label(2, 3, 6, 8), _label(12, 3, 6, 8)]}  # 12 of 20 columns: the threshold of the run
@@ -316,9 +299,6 @@ def test_verdicts_are_those_found_by_hand() -> None:
     found = compute_agreement_of(batch_of([{0: [WHOLE], 1: [LEFT, RIGHT]}], 2), config_of(2))
     assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3  # a split leaves units and scores alone
     assert (found.n_units.tolist(), found.n_disputed.tolist(), found.score.tolist()) == ([3], [3], [0.0])
-
-
-def test_attributes_conflict_where_two_values_differ_by_more_than_the_tolerance() -> None:
     numbers = np.array([np.nan, np.nan, 4.0, 4.5])  # of codes: not given, "left", 4 and 4.5
     # values of two attributes of one object, by annotator; whether they conflict with tolerances of 0 and 0.5
     cases = [
@@ -422,28 +402,8 @@ def test_there_is_a_report_whatever_the_rules(case: str) -> None:
         assert report.n_samples == len(samples)
 
 
-def test_one_class_without_variation_has_no_alpha_and_says_why() -> None:
-    report = report_on(SAMPLES["one class, agreed"][1])
-    assert (report.alpha.pooled, report.alpha.mean, report.alpha.n_defined) == (None, None, 0)
-    assert {name: n for name, n in report.alpha.undefined.items() if n} == {"single_category": 3}
-    assert (report.score.mean, report.alpha.percent_agreement, report.existence.f1) == (1.0, 1.0, 1.0)
-    one = report_on(SAMPLES["one class, agreed"][1], undefined="one")
-    assert (one.alpha.pooled, one.alpha.mean, one.alpha.n_defined) == (1.0, 1.0, 3)
-
-
 def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero() -> None:
     """As measured with other programs."""
     report = report_on([{0: [box(1, k) for k in range(10)], 1: [box(1, k) for k in range(9)]}])
     assert report.alpha.pooled == pytest.approx(0.0, abs=1e-12)
     assert report.existence.f1 == pytest.approx(18 / 19, rel=1e-12)
-
-
-def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
-    """With ``agree`` they are units that everybody missed, which have no variation either."""
-    n_annotators, samples = SAMPLES["all images empty"]
-    skipped = report_on(samples, n_annotators)
-    assert (skipped.score.mean, skipped.alpha.mean, skipped.alpha.pooled, skipped.n_empty) == (None, None, None, 4)
-    assert skipped.alpha.undefined["no_objects"] == 4
-    agreed = report_on(samples, n_annotators, empty="agree")
-    assert (agreed.score.mean, agreed.alpha.mean, agreed.alpha.pooled) == (1.0, 1.0, None)
-    assert report_on(samples, n_annotators, empty="agree", undefined="one").alpha.pooled == 1.0

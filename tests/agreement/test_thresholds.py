@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
-
 from tests.agreement.agreement_oracle import (
     NAN,
     OPTIONS,
@@ -29,7 +28,7 @@ from tests.agreement.agreement_oracle import (
     table_of,
     units_of,
 )
-from tests.chance import examples, seeds
+from tests.chance import examples
 
 from annotator_agreement.agreement import AgreementConfig, make_config
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
@@ -112,26 +111,19 @@ def test_every_point_is_that_of_loops_over_the_units_at_its_threshold(drawn: tup
     _check(drawn[1], drawn[0], **options)
 
 
-def test_what_a_crowd_region_explains_is_left_out_at_all_thresholds() -> None:
+def test_crowds_are_left_out_blocks_do_not_matter_and_without_a_threshold_or_samples_there_is_no_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     crowd, inside, elsewhere = (1, 0.0, 0.0, 0.5, 0.6), (1, 0.1, 0.1, 0.2, 0.25), (1, 0.6, 0.7, 0.9, 0.8)
     batch = batch_of([{0: [inside, elsewhere], 1: [crowd, elsewhere]}], 2)
     batch = replace(batch, crowd=np.array([False, False, True, False]))
     config = config_of(2)
     points = _points_of_batch(batch, config)
     assert [(point.n_units, point.f1) for point in points] == [(1, 1.0)] * 18
-
-
-def test_a_method_without_a_threshold_has_no_sweep() -> None:
     assert _points(random_samples(1), 3, method="mutual_best") == []
-
-
-def test_no_samples_have_points_without_numbers() -> None:
     points = _points([], 3)
     assert [point.threshold for point in points] == list(THRESHOLDS)
     assert {(point.n_units, point.alpha, point.score, point.f1) for point in points} == {(0, None, None, None)}
-
-
-def test_blocks_of_any_size_give_the_same_points(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = random_samples(9, n_samples=40)
     whole = _points(samples, 3)
     monkeypatch.setattr(sensitivity, "MAX_OBJECTS_OF_BLOCK", 7)
@@ -170,14 +162,6 @@ def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, o
     n_annotators, samples = drawn
     for rules in _alphas(samples, n_annotators, **options):
         _check_rules(rules, samples, n_annotators, **options)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", seeds(4))
-def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
-    samples = random_samples(seed, n_samples=20, n_annotators=4)
-    for rules in _alphas(samples, 4):
-        _check_rules(rules, samples, 4)
 
 
 def test_crowded_labels_are_matched_under_other_rules_as_in_a_run_with_them() -> None:
@@ -262,15 +246,7 @@ def test_batches_of_any_size_give_the_same_samples(size: int) -> None:
     _assert_same(_parts(batch, np.arange(N_SAMPLES) // size), _whole(batch))
 
 
-def test_the_order_of_samples_does_not_matter_where_not_all_pairs_are_compared(monkeypatch) -> None:
-    monkeypatch.setattr(sensitivity, "MAX_PAIRS", 3_000)
-    batch = _batch(150)
-    found = _whole(batch.take(np.random.default_rng(3).permutation(150)))
-    assert data_threshold(_whole(batch), CONFIG).n_expected < 150 * 60
-    _assert_same(found, _whole(batch))
-
-
-def test_no_more_is_read_than_needed() -> None:
+def test_no_more_is_read_than_needed_and_the_order_of_samples_does_not_matter(monkeypatch) -> None:
     batch, read = _batch(N_SAMPLES), []
     for part in _parts(batch, np.arange(N_SAMPLES) // 100):
         read.append(part)
@@ -280,6 +256,17 @@ def test_no_more_is_read_than_needed() -> None:
     assert len(subsample(given).assigned) == MAX_SAMPLES
     rated = np.cumsum([(part.assigned.sum(axis=1) >= 2).sum() for part in read])
     assert len(list(given)) == len(read) - 1 - np.searchsorted(rated, MAX_SAMPLES)
+    monkeypatch.setattr(sensitivity, "MAX_PAIRS", 3_000)
+    batch = _batch(150)
+    found = _whole(batch.take(np.random.default_rng(3).permutation(150)))
+    assert data_threshold(_whole(batch), CONFIG).n_expected < 150 * 60
+    _assert_same(found, _whole(batch))
+    nothing = Objects(*np.zeros((3, 0), np.int64))
+    alone = Batch(nothing, Boxes(np.zeros((0, 4))), np.eye(3, dtype=bool)[np.zeros(5, np.int64)])
+    assert data_threshold(_whole(alone), CONFIG) is None
+    nothing_drawn = Batch(nothing, Boxes(np.zeros((0, 4))), np.ones((5, 3), bool))
+    assert data_threshold(_whole(nothing_drawn), CONFIG).reason == "too_few_values"
+    assert data_threshold(_whole(nothing_drawn), CONFIG).n_samples == 5
 
 
 @pytest.mark.parametrize("most", [0, 1, 40, 300])
@@ -314,21 +301,3 @@ def test_fewer_samples_of_shapes_are_kept() -> None:
         threshold = data_threshold(_parts(of_shapes, np.arange(len(rated)) // 120), CONFIG)
         assert_array_equal(threshold.observed, of_boxes.observed)
         assert threshold.ks == pytest.approx(of_boxes.ks, rel=0, abs=0.02)  # fewer samples are compared
-
-
-def test_boxes_polygons_masks_and_lines_of_one_field_stay_apart() -> None:
-    batch = _batch(60)
-    as_polygons, as_masks = _as_regions(batch.geometry.xyxy)
-    of_kind = np.arange(len(batch.objects)) % 3
-    boxes = Regions.of_boxes(batch.geometry.xyxy)
-    mixed = boxes.joined([as_polygons, as_masks]).take(np.arange(len(of_kind)) + of_kind * len(of_kind))
-    _assert_same(_parts(replace(batch, geometry=mixed), np.arange(60) // 7), _whole(batch))
-
-
-def test_without_rated_samples_there_is_no_threshold() -> None:
-    nothing = Objects(*np.zeros((3, 0), np.int64))
-    alone = Batch(nothing, Boxes(np.zeros((0, 4))), np.eye(3, dtype=bool)[np.zeros(5, np.int64)])
-    assert data_threshold(_whole(alone), CONFIG) is None
-    nothing_drawn = Batch(nothing, Boxes(np.zeros((0, 4))), np.ones((5, 3), bool))
-    assert data_threshold(_whole(nothing_drawn), CONFIG).reason == "too_few_values"
-    assert data_threshold(_whole(nothing_drawn), CONFIG).n_samples == 5

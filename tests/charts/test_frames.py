@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
 from tests.charts.filled import (
     ALPHA_OF_CLASSES,
     ANNOTATORS,
@@ -25,7 +24,7 @@ from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.reports import report_frame, sensitivity_frame, table_names
 
 
-def test_pairs_stand_with_the_ends_of_their_intervals() -> None:
+def test_tables_have_the_numbers_of_the_report_with_their_intervals_and_nan_where_undefined() -> None:
     frame = filled_report().to_dataframe("pairs")
     numbers = np.array(list(PAIR_NUMBERS.values()))
     assert frame[["score", "alpha", "f1", "mean_iou", "kappa"]].to_numpy() == pytest.approx(numbers)
@@ -34,9 +33,6 @@ def test_pairs_stand_with_the_ends_of_their_intervals() -> None:
     assert list(frame["a"]) == [ANNOTATORS[a] for a, _ in PAIR_NUMBERS]
     assert list(frame["mean_max_iou.symmetric.mean"]) == [0.7] * 5
     assert not {"confusion", "intervals"} & set(frame.columns)
-
-
-def test_annotators_have_verdicts_bias_and_consensus_in_columns_of_their_own() -> None:
     frame = filled_report().to_dataframe("annotators")
     assert list(frame["name"]) == ANNOTATORS
     assert list(frame["verdicts.lone"]) == [30, 40, 50, 60]
@@ -46,9 +42,6 @@ def test_annotators_have_verdicts_bias_and_consensus_in_columns_of_their_own() -
         assert frame[f"bias.mean.{side}_low"].to_numpy() == pytest.approx(expected - 0.6)
     assert list(frame["consensus.f1_high"]) == pytest.approx([0.91] * 4)
     assert not [name for name in frame.columns if name.startswith("classes.")]
-
-
-def test_tables_have_the_numbers_of_the_report_and_nan_where_they_are_undefined() -> None:
     report = filled_report()
     counts = report.to_dataframe("annotator_classes").pivot(index="annotator", columns="class", values="n")
     assert (counts.shape, counts.loc["dan|d", "coach"]) == ((4, 3), 250)
@@ -114,7 +107,7 @@ def test_tables_have_the_rows_of_the_report() -> None:
             filled_report().to_dataframe(name)
 
 
-def test_every_table_of_every_family_is_a_frame_with_its_numbers() -> None:
+def test_every_table_of_every_family_is_a_frame_and_a_wrong_name_gets_the_list() -> None:
     ratings, tags, pixels = others = [make() for make in OTHERS.values()]
     for report in (filled_report(), unfilled_report(), *others):
         for name in table_names(report):
@@ -126,9 +119,6 @@ def test_every_table_of_every_family_is_a_frame_with_its_numbers() -> None:
     assert list(tags.to_dataframe("tags")["alpha"])[:2] == [0.5, 0.9]
     assert list(pixels.to_dataframe("classes")["mean_iou"]) == [0.95, 0.82, 0.31]
     assert list(pixels.to_dataframe("annotator_classes")["share"]) == [0.5, 0.5]
-
-
-def test_a_wrong_table_name_gets_the_list() -> None:
     with pytest.raises(
         AgreementInputError,
         match=r"`table` must be one of summary, .*, labels, units, thresholds, rules, best_matches, got 'pear'",

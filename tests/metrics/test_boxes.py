@@ -42,10 +42,14 @@ def test_boxes_of_the_source_documents_have_their_exact_iou(case: dict) -> None:
     assert_allclose(_all_pairs("dice", a, b), [[case.get("dice", 2 * expected / (1 + expected))]], rtol=0, atol=1e-15)
 
 
-def test_no_boxes_have_no_overlaps() -> None:
+def test_no_boxes_have_no_overlaps_and_lines_do_not_mix() -> None:
     for n, m in ((0, 0), (0, 3), (2, 0)):
         assert metrics.box_iou(np.tile([0, 0, 1, 2.0], (n, 1)), np.tile([0, 0, 1, 2.0], (m, 1))).shape == (n, m)
     assert metrics.box_iou(np.array([]), np.array([[0, 0, 1, 2.0]])).shape == (0, 1)  # an empty list is no boxes
+    lines = lines_of([shape for _, shape, _ in SHAPES])
+    assert_allclose(lines.length, [length for _, _, length in SHAPES], rtol=1e-15)
+    assert len(lines_of([])) == 0
+    assert line_overlap(lines.geometry[:0], lines.geometry[:0], 2.0).shape == (0,)
 
 
 GOOD = np.array([[0, 0, 1, 2.0]])
@@ -135,13 +139,6 @@ SHAPES = [
     ("no points", [[]], 0),
     ("nothing", [], 0),
 ]
-
-
-def test_shapes_do_not_mix() -> None:
-    lines = lines_of([shape for _, shape, _ in SHAPES])
-    assert_allclose(lines.length, [length for _, _, length in SHAPES], rtol=1e-15)
-    assert len(lines_of([])) == 0
-    assert line_overlap(lines.geometry[:0], lines.geometry[:0], 2.0).shape == (0,)
 
 
 def _walks(n: int, seed: int) -> list[list[Line]]:

@@ -91,13 +91,16 @@ def test_up_to_twelve_nodes_have_the_total_and_number_of_groups_of_the_oracle_al
         assert first == sorted(first)
 
 
-def test_pairs_exactly_at_the_threshold_are_joined() -> None:
+def test_pairs_at_the_threshold_are_joined_and_a_node_leaves_the_group_that_was_merged_round_it() -> None:
     for n in (4, 10, 16):
         annotator, place = np.arange(n) % 2, np.arange(n) // 2
         forbidden = annotator[:, None] == annotator[None, :]
         weights = np.where(place[:, None] == place[None, :], -3e-10, -0.5)  # as relative boxes make it of 0
         groups, _ = best_partitions(weights[None], forbidden[None])
         assert groups[0].tolist() == place.tolist()
+    # 0 and 3 gain most, 1 joins them, then 2, which costs nothing; without 0 the others have 7 in place of 6
+    weights = np.array([[0, -1, -4, 4], [-1, 0, 1, 3], [-4, 1, 0, 3], [4, 3, 3, 0.0]])
+    assert merge_and_move(weights[None]).tolist() == [[0, 1, 1, 1]]
 
 
 @pytest.mark.parametrize(
@@ -159,12 +162,6 @@ def test_it_finds_what_an_integer_programme_finds(n: int) -> None:
         assert found.tolist() == solved.tolist()
 
 
-def test_a_node_leaves_the_group_that_was_merged_round_it() -> None:
-    # 0 and 3 gain most, 1 joins them, then 2, which costs nothing; without 0 the others have 7 in place of 6
-    weights = np.array([[0, -1, -4, 4], [-1, 0, 1, 3], [-4, 1, 0, 3], [4, 3, 3, 0.0]])
-    assert merge_and_move(weights[None]).tolist() == [[0, 1, 1, 1]]
-
-
 def test_every_graph_is_searched_as_if_it_were_alone(monkeypatch) -> None:
     monkeypatch.setattr(partition, "_WIDTHS", (3, 9))
     graphs = [_crowd(14, seed) for seed in range(12)]
@@ -210,27 +207,18 @@ def matrix_of(n: int, entries: dict[tuple[int, int], float]) -> np.ndarray:
     return matrix
 
 
-def test_unknown_similarities_are_left_out_of_the_average() -> None:
+def test_unknown_similarities_are_left_out_of_the_average_and_of_equal_ones_the_first_are_joined_first() -> None:
     # carol and dave are unknown to each other: the others decide how similar the groups are
     matrix = matrix_of(4, {(0, 1): 0.9, (0, 2): 0.8, (1, 2): 0.6, (0, 3): 0.3, (1, 3): 0.5})
     joins = average_linkage(matrix)
     assert [members for members, _ in joins] == [(0, 1), (0, 1, 2), (0, 1, 2, 3)]
     assert [value for _, value in joins] == pytest.approx([0.9, 0.7, 0.4], abs=1e-12)
-
-
-def test_groups_that_nothing_is_known_of_are_not_joined() -> None:
     assert average_linkage(matrix_of(4, {(0, 1): 0.2, (2, 3): 0.9})) == [((2, 3), 0.9), ((0, 1), 0.2)]
     assert average_linkage(np.full((3, 3), NAN)) == []
     assert average_linkage(np.empty((0, 0))) == []
     assert average_linkage(np.array([[1.0]])) == []
-
-
-def test_of_equal_similarities_the_first_are_joined_first() -> None:
     matrix = matrix_of(4, {pair: 0.5 + 1e-12 * place for place, pair in enumerate(((0, 1), (0, 2), (1, 2), (0, 3)))})
     assert [members for members, _ in average_linkage(matrix)] == [(0, 1), (0, 1, 2), (0, 1, 2, 3)]
-
-
-def test_a_matrix_that_is_not_one_of_similarities_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`similarity` must have the shape \(N, N\), got \(2, 3\)"):
         average_linkage(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="`similarity` must be symmetric"):
@@ -262,7 +250,7 @@ def test_groups_at_all_thresholds_are_those_of_scipy(seed: int) -> None:
         assert _partition(joins.groups(threshold)) == _partition(fcluster(tree, 1.0 - threshold, "distance"))
 
 
-def test_no_group_has_two_nodes_of_an_annotator() -> None:
+def test_no_group_has_two_nodes_of_an_annotator_of_whom_the_lowest_is_the_side() -> None:
     rng = np.random.default_rng(3)
     annotator = np.sort(rng.integers(0, 130, 200))
     similarity = np.triu(rng.random((200, 200)) ** 0.2, 1)
@@ -270,9 +258,6 @@ def test_no_group_has_two_nodes_of_an_annotator() -> None:
     group = average_linkage_of(_nodes(similarity, annotator), FLOOR).groups(FLOOR)
     assert len(np.unique(group * 130 + annotator)) == 200
     assert len(np.unique(group)) < 30
-
-
-def test_side_is_the_lowest_annotator() -> None:
     bits = annotator_bits(np.array([0, 5, 62, 63, 64, 130]))
     assert sides_of(bits).tolist() == [0, 5, 62, 63, 64, 130]
     assert sides_of(bits | bits[3]).tolist() == [0, 5, 62, 63, 63, 63]

@@ -27,7 +27,7 @@ def _rows(*objects: list) -> np.ndarray:
     return np.array(objects, dtype=float)
 
 
-def test_half_a_point_is_none_and_points_at_the_end_of_all_numbers_have_a_value_or_none() -> None:
+def test_points_at_the_end_of_all_numbers_half_ones_and_none_have_a_value_or_none() -> None:
     half, whole = _rows([(0, 0), (NAN, 9), (20, 10)]), _rows([(0, 0), (5, 9), (20, 10)])
     assert (oks(half, whole).tolist(), visibility_agreement(half, whole).tolist()) == ([1.0], [2 / 3])
     assert_array_equal(oks(_rows([(5, 7)]), _rows([(5, 7.001)])), [0.0])  # of one point only the same is similar
@@ -37,9 +37,6 @@ def test_half_a_point_is_none_and_points_at_the_end_of_all_numbers_have_a_value_
     assert_array_equal(oks(far, far / 2), [NAN])
     objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
     assert not len(keypoints.Keypoints(np.concatenate([far, far / 2])).overlaps(objects).i)
-
-
-def test_no_rows_and_no_points_give_empty_and_undefined_values() -> None:
     for function in (oks, visibility_agreement):
         assert function(np.empty((0, 3, 2)), np.empty((0, 3, 2))).shape == (0,)
         assert np.isnan(function(np.empty((2, 0, 2)), np.empty((2, 0, 2)))).all()
@@ -164,15 +161,12 @@ def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk
         assert_array_equal(overlaps.area, np.ones(len(points)))
 
 
-def test_similarities_below_the_least_are_no_overlap() -> None:
+def test_similarities_below_the_least_are_no_overlap_and_shorter_ones_are_padded_when_joined() -> None:
     objects = Objects(np.zeros(2, np.int64), np.array([0, 1]), np.ones(2, np.int64))
     # s² = 400 and k = 0.1: exp(-d² / 8) falls below 1e-12 at d = 14.87
     for distance, n_pairs in ((14.8, 1), (14.9, 0)):
         points = _rows([(0, 0), (40, 10)], [(0, distance), (40, 10 + distance)])
         assert len(Keypoints(points).overlaps(objects).i) == n_pairs
-
-
-def test_joined_keypoints_follow_each_other_and_the_shorter_ones_are_padded() -> None:
     joined = Keypoints(_rows([(1, 2)], [(3, 4)])).joined([Keypoints(_rows([(5, 6), (7, 8)])), Keypoints(GOOD[:0])])
     assert_array_equal(joined.points_xy, _rows([(1, 2), NO], [(3, 4), NO], [(5, 6), (7, 8)]))
     assert_array_equal(Keypoints(GOOD).joined([]).points_xy, GOOD)

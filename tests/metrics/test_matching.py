@@ -109,7 +109,7 @@ def test_a_pair_exactly_at_the_threshold_matches_only_in_the_optimal_method() ->
         assert match(HALF, method=method, threshold=0.6, similarity="dice").n_units == 1
 
 
-def test_components_that_need_a_decision_are_counted_and_no_objects_give_no_units() -> None:
+def test_hard_components_are_counted_and_more_annotators_than_bits_of_a_word_told_apart() -> None:
     certain = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 1, 1, 0, 10, 4)]
     disputed = [(1, 0, 1, 0, 0, 10, 4), (1, 1, 1, 1, 0, 10, 4), (1, 1, 1, 0, 0, 9, 4)]
     assert match(certain).n_hard == 0
@@ -117,9 +117,6 @@ def test_components_that_need_a_decision_are_counted_and_no_objects_give_no_unit
     for method, classes in product(("optimal", "recursive", "mutual_best"), ("prefer", "ignore", "require")):
         nothing = match([], method=method, classes=classes)
         assert (nothing.unit.shape, nothing.n_units, nothing.n_hard) == ((0,), 0, 0)
-
-
-def test_more_annotators_than_bits_of_a_word_are_told_apart() -> None:
     for n_annotators in (63, 64, 130):
         rows = [(0, r, 1 + r % 2, 0.0, 0.0, 7.0, 3.0) for r in range(n_annotators)]
         assert match(rows).n_units == 1
@@ -137,13 +134,10 @@ ERRORS = [
 ]
 
 
-def test_unknown_options_are_an_error_that_names_the_option() -> None:
+def test_unknown_options_are_an_error_and_thresholds_ascend() -> None:
     for options, message in ERRORS:
         with pytest.raises(ValueError, match=message):
             match(HALF, **options)
-
-
-def test_thresholds_ascend_between_zero_and_one_and_those_of_a_report_are_the_eighteen_from_a_tenth() -> None:
     assert list(THRESHOLDS) == [round(0.05 * k, 2) for k in range(2, 20)]
     objects, boxes = columns([])
     overlaps = box_overlaps(objects, boxes)
@@ -246,7 +240,7 @@ def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     assert partition_of(matching.unit) == _joined_naively(rows, aligned)
 
 
-def test_recall_precision_and_f_count_what_is_not_aligned_as_zero() -> None:
+def test_recall_precision_f1_and_qualities_of_counts_are_those_by_hand() -> None:
     for counts, expected in (
         ((0, 0, 0, 0.0, 0.0), (np.nan, np.nan, np.nan)),
         ((3, 0, 0, 0.0, 0.0), (0.0, 0.0, 0.0)),
@@ -256,13 +250,10 @@ def test_recall_precision_and_f_count_what_is_not_aligned_as_zero() -> None:
     ):
         alignment = Alignment(*counts)
         assert_allclose((alignment.recall, alignment.precision, alignment.f_score), expected, rtol=0, atol=1e-12)
-
-
-NAN = float("nan")
-
-
-def test_counts_of_many_pairs_are_taken_at_once() -> None:
     n_a, n_b = np.array([2, 0, 3, 0]), np.array([4, 0, 0, 2])
     assert_allclose(f1_score(np.array([1, 0, 0, 0]), n_a, n_b), [1 / 3, NAN, 0.0, 0.0], rtol=0, atol=1e-15)
     assert_allclose(panoptic_quality(np.array([0.6, 0, 0, 0]), n_a, n_b), [0.2, NAN, 0, 0], rtol=0, atol=1e-15)
     assert_allclose(segmentation_quality(np.array([1.5, 0.0]), np.array([2, 0])), [0.75, NAN], rtol=0, atol=1e-15)
+
+
+NAN = float("nan")

@@ -33,7 +33,7 @@ def _expected(ids: list) -> list[tuple[int, ...]]:
     return sorted(map(tuple, np.array(ids).T.tolist()))
 
 
-def test_units_and_alpha_are_those_of_the_source_document() -> None:
+def test_units_and_alpha_are_those_of_the_source_document_in_every_order_of_annotators() -> None:
     for case in GOLDEN["matching_unit_cases"].values():
         assert _match_lists(case["annotators"], case["threshold"])[0] == _expected(case["ids"])
     for case in ARTWORK.values():
@@ -43,16 +43,10 @@ def test_units_and_alpha_are_those_of_the_source_document() -> None:
             assert_allclose(krippendorff_alpha(classes), fraction(expected["category"]), rtol=0, atol=1e-12)
             ignored = np.where(classes == 0, np.nan, classes)
             assert_allclose(krippendorff_alpha(ignored), fraction(expected["ignore"]), rtol=0, atol=1e-12)
-
-
-def test_two_annotators_are_matched_by_the_hungarian_method() -> None:
     for case in ARTWORK.values():
         for pair in case["pairwise_at_0_5"]:
             units, _ = _match_lists([case["annotators"][number - 1] for number in pair["annotators"]], 0.5)
             assert [unit for unit in units if -1 not in unit] == sorted(map(tuple, pair["pairs"]))
-
-
-def test_alpha_depends_on_the_order_of_annotators_as_published() -> None:
     for case in GOLDEN["matching_order_dependence"]:
         name, threshold = case["case"].split("@")
         (image,) = [entry for key, entry in ARTWORK.items() if key.startswith(name)]
@@ -75,7 +69,7 @@ def test_a_chain_of_three_boxes_is_one_unit_unless_the_ends_come_first() -> None
 CLASH = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 2, 0, 0, 10, 4), (0, 1, 1, 2, 0, 10, 4)]
 
 
-def test_classes_decide_between_candidates_and_different_ones_match_unless_they_are_required() -> None:
+def test_classes_decide_between_candidates_and_samples_without_any_overlap_are_matched_too() -> None:
     for classes, clash, alone in (
         ("ignore", [0, 0, 1], [0, 0]),
         ("prefer", [0, 1, 0], [0, 0]),
@@ -83,8 +77,5 @@ def test_classes_decide_between_candidates_and_different_ones_match_unless_they_
     ):
         assert match(CLASH, method="recursive", classes=classes).unit.tolist() == clash
         assert match(CLASH[:2], method="recursive", classes=classes).unit.tolist() == alone
-
-
-def test_samples_without_any_overlap_are_matched_too() -> None:
     rows = sorted_rows([(s, r, 1, 20.0 * r, 0, 20.0 * r + 7, 3) for s in range(3) for r in range(2)])
     assert match(rows, method="recursive").unit.tolist() == list(range(6))

@@ -42,15 +42,12 @@ def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) ->
         assert (found.low[k], found.high[k]) == pytest.approx(ends)
 
 
-def test_batches_of_any_size_and_order_give_the_same_moments() -> None:
+def test_batches_add_up_and_a_known_rate_takes_the_place_of_the_others() -> None:
     group, rows = _rows(1)
     whole, order = RateMoments.of(group, rows.T), np.random.default_rng(0).permutation(len(group))
     parts = RateMoments.added([RateMoments.of(group[some], rows[some].T) for some in np.split(order, 8)])
     for name in ("group", "n", "sums", "products"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-12)
-
-
-def test_a_known_rate_takes_the_place_of_the_others() -> None:
     group, rows = _rows(2, 1)
     found = rate_tests.rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]))
     a, m = rows[:, :2].sum(axis=0)
@@ -129,16 +126,13 @@ def test_it_is_the_test_of_the_paper_by_scipy_and_annotators_with_few_items_are_
         assert found.passed == (found.winning_rate >= 0.5)
 
 
-def test_the_same_answers_win_by_any_epsilon_but_nought() -> None:
+def test_ties_win_by_any_epsilon_and_three_annotators_with_thirty_items_are_needed() -> None:
     """All items are ties: nothing varies, so there is no t statistic."""
     people = np.random.default_rng(0).random((40, 3))
     same = alternative_annotator_test(people + 1e-12, people, epsilon=0.01)
     assert (same.winning_rate, same.advantage_probability, same.passed) == (1.0, 1.0, True)
     assert alternative_annotator_test(people, people, epsilon=0.0).p_value.tolist() == [1.0, 1.0, 1.0]
     assert alternative_annotator_test(people - 1, people, epsilon=0.4).winning_rate == 0.0
-
-
-def test_fewer_than_three_annotators_with_thirty_items_are_not_enough() -> None:
     for n_items, n_annotators, defined in (
         (29, 5, False),
         (30, 3, True),

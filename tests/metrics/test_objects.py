@@ -34,17 +34,22 @@ ERRORS = [
 ]
 
 
-def test_unusable_columns_and_boxes_are_an_error() -> None:
+def test_unusable_columns_are_an_error_and_annotators_end_where_the_next_begins() -> None:
     for arrays, message in ERRORS:
         with pytest.raises(ValueError, match=message):
             Objects(*arrays)
     with pytest.raises(ValueError, match="`boxes` must have max >= min, got"):
         box_overlaps(Objects(ZERO, ZERO, ZERO), np.array([[0, 0, 1, 1], [0, 5, 1, 1.0]]))
-
-
-def test_rows_of_one_annotator_end_where_the_next_annotator_or_sample_begins() -> None:
     sample, annotator = np.array([0, 0, 0, 2, 2, 3]), np.array([0, 1, 1, 0, 0, 0])
     assert Objects(sample, annotator, annotator).same_annotator_ends().tolist() == [1, 3, 3, 5, 5, 6]
+    rows = [(0, 0, 1, 0, 0, 4, 2), (0, 1, 1, 2, 0, 6, 2), (0, 1, 1, 8, 0, 9, 2), (0, 2, 1, 2, 1, 6, 2)]
+    overlaps = box_overlaps(*columns(rows))
+    i, j = np.array([0, 0, 1, 0]), np.array([1, 2, 3, 3])
+    assert_allclose(overlaps.values_at(overlaps.similarity("iou"), i, j), [1 / 3, 0, 1 / 2, 1 / 5], rtol=0, atol=1e-15)
+    alone = box_overlaps(*columns(rows[:1]))
+    assert_array_equal(alone.values_at(alone.intersection, ZERO, ZERO), [0, 0])
+    position, found = alone.find(ZERO, ZERO)
+    assert (position.tolist(), found.tolist()) == ([0, 0], [False, False])
 
 
 def _rows(seed: int) -> list:
@@ -71,17 +76,6 @@ def test_overlaps_are_those_of_all_pairs_of_two_annotators_whatever_the_size_of_
             assert_allclose(overlaps.similarity(kind), [*expected.values()], rtol=0, atol=1e-12)
     nothing = box_overlaps(*columns([]))
     assert (len(nothing.i), len(nothing.j), len(nothing.similarity("iou"))) == (0, 0, 0)
-
-
-def test_values_at_pairs_that_do_not_overlap_are_zero() -> None:
-    rows = [(0, 0, 1, 0, 0, 4, 2), (0, 1, 1, 2, 0, 6, 2), (0, 1, 1, 8, 0, 9, 2), (0, 2, 1, 2, 1, 6, 2)]
-    overlaps = box_overlaps(*columns(rows))
-    i, j = np.array([0, 0, 1, 0]), np.array([1, 2, 3, 3])
-    assert_allclose(overlaps.values_at(overlaps.similarity("iou"), i, j), [1 / 3, 0, 1 / 2, 1 / 5], rtol=0, atol=1e-15)
-    alone = box_overlaps(*columns(rows[:1]))
-    assert_array_equal(alone.values_at(alone.intersection, ZERO, ZERO), [0, 0])
-    position, found = alone.find(ZERO, ZERO)
-    assert (position.tolist(), found.tolist()) == ([0, 0], [False, False])
 
 
 def _boxes(n: int, seed: int, size: tuple[float, float]) -> np.ndarray:
@@ -125,14 +119,11 @@ def test_of_too_many_pairs_every_object_keeps_the_most_similar_of_every_other_an
     assert set(zip(near.i.tolist(), near.j.tolist(), strict=True)) == expected
 
 
-def test_of_equal_boxes_those_at_the_same_place_in_their_lists_are_kept() -> None:
+def test_of_too_many_pairs_those_at_the_same_place_or_the_most_similar_of_all_are_kept() -> None:
     n, annotator = 50, np.repeat(np.arange(3), 50)
     near = near_pairs(np.tile([[0.0, 0, 1, 1]], (150, 1)), annotator, max_pairs=2 * 150)
     assert len(near.i) == 3 * n
     assert (near.i % n == near.j % n).all()
-
-
-def test_where_one_object_of_every_annotator_is_too_many_the_most_similar_of_all_are_kept() -> None:
     boxes, annotator = _boxes(300, 8, (0.4, 0.6)), np.repeat(np.arange(60), 5)
     near = near_pairs(boxes, annotator, max_pairs=600)
     iou = _iou_by_brute_force(boxes, annotator)

@@ -123,7 +123,7 @@ def test_many_pairs_and_large_polygons_share_what_shapely_finds_one_by_one(monke
         assert_allclose(polygon_intersection(b.geometry, a.geometry), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_boxes_become_polygons_with_their_area() -> None:
+def test_boxes_become_polygons_and_almost_vertical_edges_do_no_harm() -> None:
     boxes = np.array([[1, 2, 6, 5], [0, 0, 0, 4], [3, 3, 3, 3], [-4, -2, -1, 2.0]])
     geometry = boxes_as_polygons(boxes)
     assert_array_equal(shapely.area(geometry), [15, 0, 0, 12])
@@ -132,6 +132,8 @@ def test_boxes_become_polygons_with_their_area() -> None:
     triangle = polygons_of([[[(1, 2), (6, 2), (1, 5)]]] * 4)
     assert_allclose(polygon_intersection(geometry, triangle.geometry), [7.5, 0, 0, 0], rtol=1e-14)
     assert boxes_as_polygons(np.zeros((0, 4))).shape == (0,)
+    steep = [[(0, 0), (5e-324, 4), (-6, 4), (-6, 0)]]
+    assert shared(steep, [rectangle(-3, 1, 9, 1)]) == pytest.approx(3, rel=1e-12)
 
 
 def _inside(rings: Sequence[Ring], x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -156,11 +158,6 @@ def test_rings_of_any_kind_enclose_the_points_that_an_odd_number_of_edges_lies_a
     clear = shapely.distance(border, shapely.points(x, y)) > 1e-6
     found = shapely.contains_xy(geometry, x, y)
     assert_array_equal(found[clear], _inside(rings, x, y)[clear])
-
-
-def test_an_almost_vertical_edge_does_no_harm() -> None:
-    steep = [[(0, 0), (5e-324, 4), (-6, 4), (-6, 0)]]
-    assert shared(steep, [rectangle(-3, 1, 9, 1)]) == pytest.approx(3, rel=1e-12)
 
 
 def test_a_pair_on_which_geos_gives_up_is_computed_on_a_grid() -> None:
@@ -253,16 +250,13 @@ def test_the_own_extent_has_the_pixels_of_one_large_canvas(seed: int, fractions:
         assert_array_equal(painted([ring], 3100, 240), drawn(ring, 3100, 240))
 
 
-def test_several_rings_fill_what_an_odd_number_of_them_fills() -> None:
+def test_rings_fill_what_an_odd_number_of_them_fills_and_negative_coordinates_are_truncated() -> None:
     outer, hole, part = (_ring(seed, False) for seed in (3, 4, 5))
     size = np.concatenate([outer, hole, part]).max(axis=0).astype(int) + 1
     expected = drawn(outer, *size) ^ drawn(hole, *size) ^ drawn(part, *size)
     assert_array_equal(painted([outer, hole, part], *size), expected)
     square, inner = np.array([[0, 0], [5, 0], [5, 4], [0, 4]]), np.array([[1, 1], [3, 1], [3, 3], [1, 3]])
     assert painted([square, inner], 6, 5).sum() == 6 * 5 - 3 * 3
-
-
-def test_negative_coordinates_are_pixels_too_and_all_are_truncated_unless_they_almost_are_integers() -> None:
     ring = np.array([[0, 0], [8, 2], [6, 9], [1, 7]])
     mask, left, top = pillow_mask([ring])
     for shift in ((-7, -3), (-200, 10), (11, -60)):

@@ -148,7 +148,7 @@ def test_boxes_alone_overlap_as_boxes_do() -> None:
             assert_array_equal(getattr(overlaps, name), getattr(expected, name))
 
 
-def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
+def test_rows_are_taken_and_joined_again_with_the_polygons_that_were_repaired() -> None:
     regions, _, _ = _mixed(5, 40, n_samples=1, n_annotators=1)
     regions = regions.joined([line((0, 0), (9, 1)), line((0, 1), (9, 2))])
     odd = np.arange(42) % 2 == 1
@@ -158,9 +158,6 @@ def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
         assert_array_equal(getattr(back, name), getattr(regions, name))
     i, j = np.divmod(np.arange(42 * 42), 42)
     assert_array_equal(back.intersection_of(i, j), regions.intersection_of(i, j))
-
-
-def test_only_the_polygons_that_are_left_count_as_repaired_and_no_regions_are_empty_columns() -> None:
     bow_tie = polygon([(0, 0), (4, 4), (4, 0), (0, 4)])
     regions = bow_tie.joined([polygon(rectangle(0, 0, 2, 2)), box(0, 0, 1, 1), bow_tie])
     assert regions.repaired.sum() == 2
@@ -202,7 +199,7 @@ def _polygons(geometry: list[shapely.Geometry]) -> Regions:
     return Regions.of_polygons(Polygons.from_geometry(np.array(geometry, np.object_)))
 
 
-def test_rectangles_and_triangles_are_exact_up_to_the_255th_part_of_their_width_and_equal_shapes_exactly() -> None:
+def test_outlines_are_exact_up_to_the_255th_part_of_their_width_and_of_boxes_those_of_a_box() -> None:
     triangle = shapely.Polygon([(10, 20), (90, 20), (10, 100)])
     found = _outlines(_polygons([shapely.box(10, 20, 50, 100), shapely.box(30, 60, 90, 90), triangle]))
     assert_allclose(found.area, [3200, 1800, 3200], rtol=0.002)
@@ -212,9 +209,6 @@ def test_rectangles_and_triangles_are_exact_up_to_the_255th_part_of_their_width_
     found = _outlines(_polygons(shapes)).joined([_outlines(_polygons([*shapes, shapely.box(900, 0, 950, 50)]))])
     assert_array_equal(found.intersection_of(np.arange(3), np.arange(3, 6)), found.area[:3])
     assert_array_equal(found.intersection_of(np.arange(3), np.full(3, 6)), 0.0)
-
-
-def test_boxes_lines_and_shapes_without_area_have_the_outline_of_a_box() -> None:
     boxes = Regions.of_boxes(np.array([[0, 0, 4, 2.0]]))
     empty = Regions.of_masks(
         MaskCrops.from_crops([(np.zeros((2, 3), np.bool_), 1, 1), (np.zeros((0, 0), np.bool_), 0, 0)])
@@ -223,9 +217,6 @@ def test_boxes_lines_and_shapes_without_area_have_the_outline_of_a_box() -> None
     for regions, area in ((boxes, [8.0]), (empty, [6.0, 0.0]), (nothing, [0.0])):
         assert_array_equal(_outlines(regions).area, area)
     assert _polygons([]).places()["outline"].shape == (0, OUTLINE_BYTES)
-
-
-def test_the_overlapping_pairs_are_those_of_different_annotators() -> None:
     shapes = [shapely.box(0, 0, 2, 2), shapely.box(1, 0, 3, 2), shapely.box(1, 1, 3, 3)]
     found = _outlines(_polygons(shapes))
     overlaps = found.take(np.array([0, 1, 2])).overlaps(Objects(np.zeros(3, int), np.array([0, 1, 1]), np.ones(3, int)))
@@ -330,7 +321,7 @@ def test_intervals_cover_as_many_frames_as_are_counted(drawn: list) -> None:
         assert_allclose(at_ends.union_area(np.array(chosen), np.zeros(2, np.int64), 1), [covered], rtol=1e-15)
 
 
-def test_lines_and_points_cover_no_area() -> None:
+def test_lines_and_points_cover_no_area_and_boxes_around_objects_are_those_of_their_outermost_points() -> None:
     lines = lines_from_points(np.array([[0, 0], [5, 1.0]]), np.zeros(2, int), np.zeros(1, int), 1, tolerance_px=2.0)
     points = Keypoints(np.array([[[0, 0], [5, 1.0]]]))
     with_box = Regions.of_boxes(np.array([[0, 0, 3, 4.0]])).joined([Regions.of_lines(lines)])
@@ -338,9 +329,6 @@ def test_lines_and_points_cover_no_area() -> None:
     assert_array_equal(Regions.of_lines(lines).union_area(zero, zero, 1), [np.nan])
     assert_array_equal(points.union_area(zero, zero, 1), [np.nan])
     assert_array_equal(with_box.union_area(np.array([0, 0, 1]), np.array([0, 1, 1]), 3), [12, np.nan, 0])
-
-
-def test_boxes_around_objects_are_those_of_their_outermost_points() -> None:
     lines = lines_from_points(
         np.array([[4, 1], [0, 3], [7, 2.0]]), np.zeros(3, int), np.zeros(1, int), 2, tolerance_px=2.0
     )

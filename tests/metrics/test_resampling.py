@@ -159,18 +159,7 @@ def test_too_few_samples_and_infinite_values_have_no_interval_and_equal_ones_one
     assert_allclose([getattr(equal, name)[0] for name in ERRORS], 0.0, atol=1e-12)
 
 
-def test_an_undefined_estimate_has_no_interval_and_leaves_the_others_alone() -> None:
-    columns = np.column_stack([_columns(1)[:, :2], np.zeros(23)])
-    both = lambda sums: np.concatenate([_means(sums[..., :2]), _means(sums[..., [2, 1]])], axis=-1)  # noqa: E731
-    found = bootstrap(columns, both, Resampling(resamples=50))
-    assert np.isnan(found.estimate[1])
-    assert _is_undefined(found, 1)
-    assert found.n_undefined.tolist() == [0, 50]
-    alone = bootstrap(columns[:, :2], _means, Resampling(resamples=50))
-    assert_allclose([getattr(found, name)[0] for name in ENDS], [getattr(alone, name)[0] for name in ENDS], rtol=1e-12)
-
-
-def test_undefined_resamples_are_left_out_and_counted() -> None:
+def test_undefined_resamples_are_left_out_and_leave_other_numbers_alone() -> None:
     drawn = _drawn(30, 400)
     for rated in (2, 3, 8):
         columns = np.zeros((30, 2))
@@ -182,10 +171,14 @@ def test_undefined_resamples_are_left_out_and_counted() -> None:
         assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
         assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
         assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
-
-
-def test_an_interval_is_undefined_where_most_resamples_are() -> None:
-    """The statistic needs nine different samples of ten; about one resample in thirty has them."""
+    columns = np.column_stack([_columns(1)[:, :2], np.zeros(23)])
+    both = lambda sums: np.concatenate([_means(sums[..., :2]), _means(sums[..., [2, 1]])], axis=-1)  # noqa: E731
+    found = bootstrap(columns, both, Resampling(resamples=50))
+    assert np.isnan(found.estimate[1])
+    assert _is_undefined(found, 1)
+    assert found.n_undefined.tolist() == [0, 50]
+    alone = bootstrap(columns[:, :2], _means, Resampling(resamples=50))
+    assert_allclose([getattr(found, name)[0] for name in ENDS], [getattr(alone, name)[0] for name in ENDS], rtol=1e-12)
     found = bootstrap(np.eye(10), lambda s: np.where((s > 0).sum(-1) >= 9, s[..., 0] + s[..., 1], np.nan)[..., None])
     different = np.array([len({*rows}) for rows in _drawn(10, 1000)])
     assert found.n_undefined[0] == (different < 9).sum() > 900
@@ -220,15 +213,6 @@ def test_bca_is_the_percentile_interval_where_it_is_not_defined() -> None:
     assert not _bca_is_the_percentile_interval(bootstrap(columns, _means, Resampling(level=0.9)))
 
 
-def test_very_few_resamples_do_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for resamples in (1, 2):
-            found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
-            assert np.isnan(found.standard_error).all() == (resamples == 1)
-            assert (found.percentile_low <= found.percentile_high).all()
-
-
 MISUSE = [
     (lambda: Resampling(resamples=0), r"`resamples` must be at least 1, got 0"),
     (lambda: Resampling(seed=-1), r"`seed` must be at least 0, got -1"),
@@ -245,10 +229,16 @@ MISUSE = [
 ]  # fmt: skip
 
 
-def test_misuse_is_an_error_that_names_it() -> None:
+def test_misuse_is_an_error_that_names_it_and_very_few_resamples_do_not_warn() -> None:
     for call, message in MISUSE:
         with pytest.raises(ValueError, match=message):
             call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for resamples in (1, 2):
+            found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
+            assert np.isnan(found.standard_error).all() == (resamples == 1)
+            assert (found.percentile_low <= found.percentile_high).all()
 
 
 def _some_rows(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -336,18 +326,13 @@ def _intervals(columns: np.ndarray, statistic, n_used: int | None = None):
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_mean_has_the_interval_of_students_t(seed):
+def test_means_have_the_interval_of_students_t_and_ratios_the_error_of_linearised_residuals(seed) -> None:
     values = np.random.default_rng(seed).gamma(2.0, size=N)
     found = _intervals(np.column_stack([np.ones(N), values]), _ratio)
     expected = stats.t(N - 1, values.mean(), values.std(ddof=1) / np.sqrt(N)).interval(0.95)
     assert_allclose(found.estimate, values.mean())
     # the expansion is that of the bootstrap, whose variance has the divisor n
     assert_allclose([found.bca_low[0], found.bca_high[0]], expected, rtol=0, atol=2e-3 * np.ptp(expected))
-
-
-@pytest.mark.parametrize("seed", seeds(3))
-def test_a_ratio_has_the_error_of_linearised_residuals(seed):
-    """W. G. Cochran, "Sampling techniques", 3rd edition, 1977, equation 2.46, without the finite population."""
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 9, N).astype(float)
     values = weight * rng.random(N)
@@ -356,14 +341,11 @@ def test_a_ratio_has_the_error_of_linearised_residuals(seed):
     assert_allclose(_intervals(np.column_stack([weight, values]), _ratio).jackknife_error, expected, rtol=1e-7)
 
 
-def test_what_does_not_vary_has_no_error():
+def test_what_does_not_vary_has_no_error_and_what_is_undefined_no_interval() -> None:
     third = np.column_stack([np.ones(N), np.full(N, 1 / 3)])
     assert _intervals(third, _ratio).jackknife_error == 0.0
     third[7, 1] += 1e-3
     assert _intervals(third, _ratio).jackknife_error[0] == pytest.approx(1e-3 / N, rel=0.01)
-
-
-def test_undefined_statistics_have_no_interval():
     nothing = np.zeros((N, 4))
     nothing[:, 1] = 2.0  # one category alone
     found = _intervals(nothing, _alpha)

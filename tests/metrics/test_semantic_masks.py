@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
-
 from tests.chance import examples, seeds
 
 from annotator_agreement.metrics import JointCounts, boundary_agreement, disagreement_map, ignored_pixels, joint_counts
@@ -130,6 +129,9 @@ def test_unusable_masks_are_an_error() -> None:
     for function, (masks, message) in product((joint_counts, disagreement_map), UNUSABLE):
         with pytest.raises(ValueError, match=message):
             function(masks)
+    for masks, options, message in ERRORS:
+        with pytest.raises(ValueError, match=message):
+            boundary_agreement(*masks, [1], **{"tolerance_px": 1, **options})
 
 
 @each_kind
@@ -259,9 +261,3 @@ ERRORS = [
     ((MASK, MASK), {"tolerance_px": NAN}, "`tolerance_px` must be at least 0, got nan"),
     ((MASK, MASK), {"width_px": 0}, "`width_px` must be at least 1, got 0"),
 ]
-
-
-def test_unusable_class_masks_are_an_error() -> None:
-    for masks, options, message in ERRORS:
-        with pytest.raises(ValueError, match=message):
-            boundary_agreement(*masks, [1], **{"tolerance_px": 1, **options})

@@ -139,14 +139,6 @@ def test_the_threshold_is_where_the_densities_of_scipy_cross_and_the_separation_
     assert found.ks == pytest.approx(oracle.statistic, rel=0, abs=1e-12)
 
 
-def test_between_distributions_that_never_meet_the_threshold_is_the_middle() -> None:
-    # so narrow that both densities vanish between them
-    observed, expected = 0.9 + np.linspace(-1e-3, 1e-3, 50), 0.1 + np.linspace(-1e-3, 1e-3, 50)
-    found = threshold_from_data(observed, expected, 50)
-    assert found.threshold == pytest.approx(0.5, rel=0, abs=2e-3)
-    assert found.ks == 1.0
-
-
 UNDEFINED = [
     ("nothing observed", [], [0.1, 0.2], 2, "too_few_values", NAN),
     ("nothing expected", [0.1, 0.2], [], 2, "too_few_values", NAN),
@@ -158,10 +150,17 @@ UNDEFINED = [
 ]
 
 
-def test_without_a_crossing_there_is_no_threshold_but_a_reason() -> None:
+def test_the_threshold_between_distributions_that_never_meet_is_the_middle_and_without_a_crossing_none() -> (
+    None
+):
     for name, observed, expected, n_objects, reason, ks in UNDEFINED:
         found = threshold_from_data(np.array(observed, float), np.array(expected, float), n_objects)
         assert found.reason == reason, name
         assert np.isnan(found.threshold)
         assert_array_equal(found.ks, ks)
         assert found.observed.sum() == len(observed)
+    # so narrow that both densities vanish between them
+    observed, expected = 0.9 + np.linspace(-1e-3, 1e-3, 50), 0.1 + np.linspace(-1e-3, 1e-3, 50)
+    found = threshold_from_data(observed, expected, 50)
+    assert found.threshold == pytest.approx(0.5, rel=0, abs=2e-3)
+    assert found.ks == 1.0
