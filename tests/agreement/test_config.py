@@ -43,27 +43,18 @@ ERRORS = [
     _error("`no_labels` must be .* got {1: 'drew_nothing'}", no_labels={1: "drew_nothing"}),
     _error("`no_labels` must be .* got {'alice': \\['x'\\]}", no_labels={"alice": ["x"]}),
     _error("`no_labels` must be .* got None", no_labels=None),
-    _error(
-        r"`annotators` must map field names to annotator names in field mode, got \['a', 'b'\]", annotators=["a", "b"]
-    ),
+    _error(r"`annotators` must map field names to .* in field mode, got \['a', 'b'\]", annotators=["a", "b"]),
     _error("`annotators` must map field names to annotator names in field mode, got 'a'", annotators="a"),
     _error("`annotators` must name chosen fields, got carol", annotators={"carol": "c"}),
-    _error(
-        r"`annotators` must be told apart by their names, got bob \(a\) twice",
-        ("a", "b", "c"),
-        annotators={"a": "bob", "b": "bob", "c": "bob (a)"},
-    ),
+    _error(r"`annotators` must be told apart by their names, got bob \(a\) twice", ("a", "b", "c"),
+           annotators={"a": "bob", "b": "bob", "c": "bob (a)"}),
     _error("`annotators` must give every field a name, got {'alice': ''}", annotators={"alice": ""}),
-    _error(
-        "`annotators` must give every value a name, got {'a': 3, 'b': 'x'}",
-        "x",
-        annotators={"a": 3, "b": "x"},
-        **ATTRIBUTE,
-    ),
+    _error("`annotators` must give every value a name, got {'a': 3, 'b': 'x'}", "x", annotators={"a": 3, "b": "x"},
+           **ATTRIBUTE),
     _error(f"{MUST_LIST}, got 'r1'", "x", annotators="r1", **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(a\)", "x", annotators={"a": "b"}, **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(r1\)", "x", annotators=["r1", "r1"], **ATTRIBUTE),
-]
+]  # fmt: skip
 
 
 OPTION_ERRORS = [
@@ -109,8 +100,7 @@ def test_unusable_options_are_an_error_that_says_what_to_change() -> None:
         assert make_config(TWO, run_key=run_key).run_key == run_key
     with pytest.raises(TypeError, match="treshold"):
         make_config(TWO, treshold=0.5)
-    assert shown("abc") == "a, b, c"
-    assert shown(range(7)) == "0, 1, 2, 3, 4, … (7 in all)"
+    assert (shown("abc"), shown(range(7))) == ("a, b, c", "0, 1, 2, 3, 4, … (7 in all)")
 
 
 def test_options_are_kept_in_one_form() -> None:

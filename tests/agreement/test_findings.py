@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import stats
+
 from tests.agreement.agreement_oracle import object_report
 from tests.agreement.families import KINDS, measured_masks
 from tests.agreement.habits import CLASSES, Habits, simulate
@@ -208,9 +209,7 @@ def test_findings_of_one_annotator_stand_together_and_of_many_the_greatest_of_ev
 
 
 @pytest.mark.parametrize(("of_one", "is_of_class"), [(1.4, True), (1.6, False)])
-def test_a_class_keeps_its_finding_while_the_others_have_half_of_the_difference(
-    of_one: float, is_of_class: bool
-) -> None:
+def test_a_class_keeps_its_finding_while_the_others_have_half_of_the_difference(of_one, is_of_class) -> None:
     """Of class 1 two of four are missed, of others none; without the annotator, who missed 1.4 or 1.6 of two, the share
     is 0.3 or 0.2."""
     rows, samples = hypotheses.EffectRows(), np.arange(40)

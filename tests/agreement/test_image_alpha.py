@@ -11,6 +11,7 @@ import pytest
 import shapely
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import ks_2samp
+
 from tests.agreement.agreement_oracle import object_report
 from tests.agreement.families import KINDS
 from tests.chance import few, seeds
@@ -26,9 +27,7 @@ from annotator_agreement.metrics.geometry import Boxes, region_pixels
 Annotation = tuple[int, int, np.ndarray, np.ndarray]
 
 
-def _annotations(
-    rng: np.random.Generator, n_images: int, n_annotators: int, n_objects: float = 3.0
-) -> list[Annotation]:
+def _annotations(rng, n_images, n_annotators, n_objects=3.0) -> list[Annotation]:
     """Boxes of one class: 15 % are missed, a false one is on 20 % of the images."""
     found = []
     for image in range(n_images):
@@ -88,14 +87,11 @@ def _brute_force(annotations: list[Annotation], videos: np.ndarray | None = None
             expected.append(distance)
     mean = float(np.dot(observed, weights))
     return {
-        "value": 1.0 - mean / np.mean(expected),
-        "observed": mean,
-        "expected": float(np.mean(expected)),
+        "value": 1.0 - mean / np.mean(expected), "observed": mean, "expected": float(np.mean(expected)),
         "sigma": float(np.mean(np.array(observed) < np.quantile(expected, 0.05) - 1e-9)),
-        "ks": float(ks_2samp(observed, expected, alternative="greater").statistic),
-        "n_images": len(n),
+        "ks": float(ks_2samp(observed, expected, alternative="greater").statistic), "n_images": len(n),
         "n_expected": len(expected),
-    }
+    }  # fmt: skip
 
 
 def test_equal_distances_of_one_image_and_of_different_images_count_as_equal() -> None:
@@ -125,9 +121,7 @@ def test_the_numbers_are_those_of_brute_force_over_all_pairs(seed: int) -> None:
 BOX, NOTHING = np.array([[0.0, 0.0, 1.0, 1.0]]), np.empty((0, 4))
 
 
-def _one_box(
-    rng: np.random.Generator, n_images: int, n_annotators: int, n_places: int, fresh: float, empty: float, large: bool
-) -> list[Annotation]:
+def _one_box(rng, n_images, n_annotators, n_places, fresh, empty, large) -> list[Annotation]:
     """At most one box of three classes from everybody: one of few places, so that annotations repeat, or a new one."""
     size = rng.uniform(0.7, 1.0, (n_places, 2)) if large else rng.uniform(0.1, 0.6, (n_places, 2))
     corner = rng.uniform(0.0, 1.0 - size)
@@ -348,5 +342,4 @@ def test_masks_of_two_kinds_are_counted_exactly_and_empty_ones_are_equal() -> No
     assert _of(skipped).expected == pytest.approx(exact, rel=0, abs=1e-12)
     assert dataclasses.asdict(_of(skipped)) == pytest.approx(dataclasses.asdict(_of(agreed)), rel=0, abs=1e-12)
     for one, other in zip(skipped.pairs, agreed.pairs, strict=True):
-        assert one.image_alpha == pytest.approx(other.image_alpha, rel=0, abs=1e-12)
-        assert one.n_samples == other.n_samples
+        assert (one.image_alpha, one.n_samples) == (pytest.approx(other.image_alpha, rel=0, abs=1e-12), other.n_samples)

@@ -11,34 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from tests.agreement.agreement_oracle import (
-    NAMES,
-    Sample,
-    batch_of,
-    context_of,
-    object_report,
-    random_samples,
-    records_of,
-)
+
+from tests.agreement import agreement_oracle as oracle
+from tests.agreement.agreement_oracle import NAMES, Sample, batch_of, context_of, object_report, random_samples
 from tests.agreement.families import KINDS
 from tests.agreement.interval_oracle import interval_keys, interval_of, number_of, proportion_of_none
 from tests.dataset_io.same_values import assert_same
 
-from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.objects import (
-    ObjectReport,
-    build,
-    build_object_report,
-    object_numbers,
-    sample_contents,
-)
+from annotator_agreement.agreement import make_config, objects
+from annotator_agreement.agreement.objects import ObjectReport, build, build_object_report, object_numbers
 from annotator_agreement.agreement.objects import records as stored_records
-from annotator_agreement.agreement.statistics import (
-    Numbers,
-    differences,
-    rated_only,
-    report_estimates,
-)
+from annotator_agreement.agreement.statistics import Numbers, differences, rated_only, report_estimates
 from annotator_agreement.agreement.statistics import estimates as estimation
 from annotator_agreement.metrics import MIN_SAMPLES
 
@@ -156,13 +139,13 @@ LARGEST, USUAL = 0.1, 0.02
 def of_many():
     """Records of many samples, of which some are not rated, and the context of their report."""
     config = make_config(NAMES[:3], resamples=4_000)
-    return records_of(batch_of(random_samples(5, N), 3), config), context_of(config)
+    return oracle.records_of(batch_of(random_samples(5, N), 3), config), context_of(config)
 
 
 def _found(records, context):
     rated, of_rated = rated_only(records, context)
     collection = build.Blocks(rated, of_rated, by_sample=estimation.kept_by_sample(rated, of_rated))
-    return report_estimates(collection.numbers(), lambda: sample_contents(rated, of_rated), rated, of_rated)
+    return report_estimates(collection.numbers(), lambda: objects.sample_contents(rated, of_rated), rated, of_rated)
 
 
 def _ends(found):

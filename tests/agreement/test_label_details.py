@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -12,18 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.agreement.agreement_oracle import (
-    NAMES,
-    NAN,
-    Sample,
-    batch_of,
-    config_of,
-    object_report,
-    random_samples,
-    records_of,
-    same,
-    units_of,
-)
+
+from tests.agreement import agreement_oracle as oracle
+from tests.agreement.agreement_oracle import NAMES, Sample, batch_of, config_of, object_report, random_samples, same
 from tests.agreement.families import VALUES
 from tests.chance import examples, seeds
 
@@ -44,13 +34,7 @@ def given_of(samples: list[Sample], seed: int, values: list[Value]) -> list[Valu
     return [values[k] for k in rng.choice(len(values), n, p=[0.2, *[0.8 / (len(values) - 1)] * (len(values) - 1)])]
 
 
-def summaries_of(
-    samples: list[Sample],
-    given: dict[str, list[Value]],
-    order: int = 1,
-    others: Sequence[Value] = (),
-    **options: Any,
-) -> dict[str, AttributeSummary]:
+def summaries_of(samples, given, order=1, others=(), **options) -> dict[str, AttributeSummary]:
     """What the report says; codes are given in the order of the labels, or the other way.
 
     ``others`` are values that have codes before these.
@@ -72,7 +56,7 @@ def tables_of(samples: list[Sample], given: list[Value]) -> tuple[list[int], lis
     batch = batch_of(samples, len(NAMES))
     config = make_config(NAMES, resamples=0)
     agreement = compute_agreement_of(batch, config)
-    units = units_of(samples, agreement)
+    units = oracle.units_of(samples, agreement)
     values: list[dict[int, Value]] = [{} for _ in units]
     for row, unit in enumerate(agreement.matching.unit.tolist()):
         if given[row] is not None:
@@ -115,7 +99,7 @@ def test_an_attribute_has_the_numbers_of_the_units_in_which_two_gave_it(seed: in
         table = np.array(
             [
                 [
-                    (values[r] if name == "age" else numbers[key(values[r])]) if r in values else NAN
+                    (values[r] if name == "age" else numbers[key(values[r])]) if r in values else oracle.NAN
                     for r in range(len(NAMES))
                 ]
                 for values in several
@@ -206,7 +190,7 @@ def _records(frames):
     left, zero = 2.0 * unit, np.zeros(len(unit))
     boxes = Boxes(np.column_stack([left, zero, left + 1.0, zero + 1.0]))
     batch = Batch(Objects(sample, annotator, np.ones(len(unit), np.int64)), boxes, assigned, track=track)
-    return records_of(batch, config_of(N_TRACKED))
+    return oracle.records_of(batch, config_of(N_TRACKED))
 
 
 def _consistency_by_loops(frames, a, b):
@@ -306,15 +290,12 @@ RULES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", RULES, ids=lambda options: " ".join(map(str, options.values())) or "defaults")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.few(4)
-def test_the_report_is_that_of_the_labels_that_count_and_the_others_are_counted(
-    seed: int, options: dict[str, Any]
-) -> None:
+def test_the_report_is_that_of_the_labels_that_count_and_the_others_are_counted(seed, options) -> None:
     rows, assigned = random_case(seed)
     counted = np.array([counts(rows, k) for k in range(len(rows))])
     found = crowd_report(crowd_batch(rows, assigned, crowd=True), options)
     expected = crowd_report(crowd_batch(rows[counted], assigned, crowd=False), options)
     left_out = rows[~counted]
     for who, (entry, other) in enumerate(zip(found["annotators"], expected["annotators"], strict=True)):
-        assert entry.pop("n_crowd") == int((left_out[:, 1] == who).sum())
-        assert other.pop("n_crowd") == 0
+        assert (entry.pop("n_crowd"), other.pop("n_crowd")) == (int((left_out[:, 1] == who).sum()), 0)
     assert found == expected

@@ -7,6 +7,7 @@ import datetime as dt
 
 import numpy as np
 import pytest
+
 from tests.agreement.agreement_oracle import context_of, records_of
 from tests.agreement.families import KINDS
 from tests.agreement.habits import CLASSES, Habits, simulate
@@ -74,8 +75,7 @@ def test_values_and_dates_divide_samples_into_parts_in_whatever_order_they_come(
     values = ["b", "a", "c10", "c2", "a", "b"]
     forth, back = (groups_of_values(np.arange(6), each, 6) for each in (values, values[::-1]))
     assert forth.names == back.names == ("a", "b", "c2", "c10")
-    assert forth.rows(0).tolist() == [1, 4]
-    assert (5 - back.rows(0)[::-1]).tolist() == [1, 4]
+    assert (forth.rows(0).tolist(), (5 - back.rows(0)[::-1]).tolist()) == ([1, 4], [1, 4])
 
 
 def _rows(values):
@@ -145,8 +145,7 @@ def test_videos_are_the_draws_where_frames_depend_on_each_other():
     _, _, often, n_often = compute._differences(four, [(4 * inside[:, None] + np.arange(4)).ravel()])
     for key in ("score.mean", "existence.f1", "localisation.mean_iou"):
         k = keys.index(key)
-        assert often[0, k] == pytest.approx(once[0, k], rel=1e-4)
-        assert n_often[0, k] == n_once[0, k]
+        assert (often[0, k], n_often[0, k]) == (pytest.approx(once[0, k], rel=1e-4), n_once[0, k])
 
 
 @pytest.mark.random

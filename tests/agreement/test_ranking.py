@@ -11,32 +11,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.agreement.agreement_oracle import (
-    CLASS_NAMES,
-    N_ANNOTATORS,
-    NAMES,
-    Found,
-    batch_of,
-    context_of,
-    each_case,
-    found,
-    object_report,
-    records_of,
-)
+
+from tests.agreement import agreement_oracle as oracle
+from tests.agreement.agreement_oracle import CLASS_NAMES, N_ANNOTATORS, NAMES, Found, batch_of, context_of, found
 from tests.agreement.habits import CLASSES, Habits, simulate
 from tests.agreement.rating_oracle import report_of as rating_report_of
 from tests.chance import seeds
 from tests.charts.filled import filled_report, filled_values, interval
 
+from annotator_agreement.agreement import disputes as of_disputes
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.disputes import (
-    Disputes,
-    SoughtUnits,
-    costly_objects,
-    disputed_by_class,
-    disputes_of,
-    left_out,
-)
+from annotator_agreement.agreement import objects as of_objects
+from annotator_agreement.agreement.disputes import Disputes, SoughtUnits, costly_objects, disputed_by_class, disputes_of
 from annotator_agreement.agreement.evidence import (
     Confused,
     EffectRows,
@@ -51,24 +37,13 @@ from annotator_agreement.agreement.evidence import (
 )
 from annotator_agreement.agreement.families import FAMILIES
 from annotator_agreement.agreement.matching import Batch, compute_agreement_of
-from annotator_agreement.agreement.objects import (
-    ObjectRecords,
-    ObjectReport,
-    count_codes,
-    similar_names,
-    similar_spellings,
-    synonyms,
-)
+from annotator_agreement.agreement.objects import ObjectRecords, ObjectReport, similar_names, similar_spellings
 from annotator_agreement.agreement.statistics import Interval
+from annotator_agreement.charts import text
 from annotator_agreement.charts.figures import annotator_order
 from annotator_agreement.charts.objects import class_sentence
 from annotator_agreement.charts.reports import object_reasons
-from annotator_agreement.charts.text import (
-    clearly_confused,
-    confusions_section,
-    shortlist_annotators,
-    unclear_conflicts,
-)
+from annotator_agreement.charts.text import clearly_confused, confusions_section, unclear_conflicts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
 
@@ -115,7 +90,7 @@ def test_annotators_who_meet_mostly_on_hard_images_are_not_below_all_together() 
     scores = [entry.score for entry in report.annotators]
     assert report.score.of_meetings == pytest.approx(np.average(scores, weights=n_meetings), abs=1e-12)
     assert report.score.mean > max(entry.intervals["score"].high for entry in report.annotators)
-    shown = shortlist_annotators(report)
+    shown = text.shortlist_annotators(report)
     assert (shown.entries, shown.title) == ([], "Annotators: of 14 none agrees clearly less or more than all")
     assert f"the mean over all meetings of two annotators ({report.score.of_meetings:.2f})" in shown.rest
 
@@ -144,29 +119,26 @@ def test_names_are_similar_by_spelling_or_if_annotators_give_them_to_the_same_ob
     enough = [
         Confused(sorted(pair), n, n, 0.1, 0.0, 0.2, 0.0) for pair, n in met.items() if pair[0] != pair[1] and n >= 10
     ]
-    found = similar_names(names, synonyms(count_codes(*rows.T), names, enough))
+    found = similar_names(names, of_objects.synonyms(of_objects.count_codes(*rows.T), names, enough))
     assert found == [["bicicle", "bicycle"], ["Car", "car"]]
     chain = ["bicycle", "bicycles", "bicyclesx"]
     assert similar_names(chain, [*itertools.pairwise(chain)]) == [chain]
-    for names, groups in SPELLINGS:
+    # names, and groups of those that probably mean the same class
+    for names, groups in (
+        ([], []),
+        (["car", "bus"], []),
+        (["car", "Car ", "bus"], [["Car ", "car"]]),
+        (["traffic light", "traffic_light", "Traffic-Light", "traffic  light"],
+         [["Traffic-Light", "traffic  light", "traffic light", "traffic_light"]]),
+        (["trafficlight", "traffic light"], [["traffic light", "trafficlight"]]),
+        (["class_01", "class_02", "class_11", "class_1"], []),
+        (["class 1 2", "class 12"], []),
+        (["STRASSE", "straße"], [["STRASSE", "straße"]]),
+        (["_", " "], [[" ", "_"]]),
+        (["aabbb", "aabb", "abbbb"], [["aabbb", "abbbb"]]),
+    ):  # fmt: skip
         for order in (names, names[::-1]):
             assert similar_spellings(order) == groups
-
-
-#: names, and groups of those that probably mean the same class
-SPELLINGS = [
-    ([], []),
-    (["car", "bus"], []),
-    (["car", "Car ", "bus"], [["Car ", "car"]]),
-    (["traffic light", "traffic_light", "Traffic-Light", "traffic  light"],
-     [["Traffic-Light", "traffic  light", "traffic light", "traffic_light"]]),
-    (["trafficlight", "traffic light"], [["traffic light", "trafficlight"]]),
-    (["class_01", "class_02", "class_11", "class_1"], []),
-    (["class 1 2", "class 12"], []),
-    (["STRASSE", "straße"], [["STRASSE", "straße"]]),
-    (["_", " "], [[" ", "_"]]),
-    (["aabbb", "aabb", "abbbb"], [["aabbb", "abbbb"]]),
-]  # fmt: skip
 
 
 def _one_edit(a: str, b: str) -> bool:
@@ -193,7 +165,7 @@ def test_groups_are_those_of_trying_every_edit(seed: int) -> None:
 
 
 def _report(batch: Batch, names: list[str], classes: list[str], clusters: np.ndarray | None = None) -> ObjectReport:
-    return object_report(batch, make_config(names, resamples=0), classes, clusters=clusters)
+    return oracle.object_report(batch, make_config(names, resamples=0), classes, clusters=clusters)
 
 
 @pytest.mark.parametrize("n_of_cluster", [1, 3])
@@ -301,8 +273,7 @@ def test_classes_are_confused_only_on_ten_images_and_most_conflicts_are_named_th
     assert [entry["n"] for entry in enough.class_given_match.confusion] == [30]
     assert [entry["n"] for entry in few.class_given_match.confusion] == [30]
     assert (enough.similar_names, few.similar_names) == ([["bicicle", "bicycle"]], [])
-    assert [each.classes for each in enough.confused] == [["bicicle", "bicycle"]]
-    assert few.confused == []
+    assert ([each.classes for each in enough.confused], few.confused) == ([["bicicle", "bicycle"]], [])
     (section,) = confusions_section(few)
     few_images = "all are between 'bicicle' and 'bicycle' (on fewer than 10 images, too few for a test)"
     assert section.parts == [f"30 conflicts: {few_images}."]
@@ -324,10 +295,10 @@ def test_classes_are_confused_only_on_ten_images_and_most_conflicts_are_named_th
 
 
 def _records(case: Found) -> ObjectRecords:
-    return records_of(batch_of(case.samples, N_ANNOTATORS), case.config)
+    return oracle.records_of(batch_of(case.samples, N_ANNOTATORS), case.config)
 
 
-@each_case
+@oracle.each_case
 def test_costs_and_disputes_are_those_of_counting_units(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     expected = np.zeros(len(case.samples))
@@ -361,7 +332,7 @@ def test_costs_and_disputes_are_those_of_counting_units(seed: int, rules: dict) 
     costly = costly_objects(_records(case), SoughtUnits())
     assert dict(zip(zip(costly.row.tolist(), costly.cost.tolist(), strict=True), costly.n, strict=True)) == +costs
     assert costly.cost.tolist() == sorted(costly.cost, reverse=True)
-    of_classes = left_out(_records(case), len(CLASS_NAMES), range(N_ANNOTATORS))
+    of_classes = of_disputes.left_out(_records(case), len(CLASS_NAMES), range(N_ANNOTATORS))
     assert (of_classes.missed.tolist(), of_classes.lone.tolist()) == (missed.tolist(), lone.tolist())
     by_class = disputed_by_class(_records(case), len(CLASS_NAMES))
     assert [each.tolist() for each in by_class] == [objects.tolist(), disputed.tolist()]

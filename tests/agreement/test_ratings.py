@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+
 from tests.agreement.families import KINDS, Sample, computed_tags
 from tests.agreement.interval_oracle import proportion_of_none
 from tests.agreement.rating_oracle import NAN, entropy_of, given, majority_of, mean, random_rows, report_of, score_of
@@ -169,8 +170,7 @@ def test_many_different_numbers_have_no_categories() -> None:
     values = np.linspace(0, 1, 300).tolist()
     rows = [[value, value + 0.001, None, value] for value in values]
     report = report_of(rows, config_of(tolerance=0.01), numbers=True)
-    assert (report.categories, report.coefficients) == ([], {})
-    assert report.alpha.pooled == pytest.approx(1.0, abs=1e-4)
+    assert (report.categories, report.coefficients, report.alpha.pooled) == ([], {}, pytest.approx(1.0, abs=1e-4))
     assert report.score.mean == 1.0
     for pair in report.pairs:
         assert (pair.kappa, pair.scott_pi, pair.confusion, pair.n_unlisted) == ({}, None, [], 0)
@@ -185,8 +185,7 @@ def test_long_confusion_matrices_and_lists_of_classes_are_cut(monkeypatch: pytes
     rows = [["a", "a"], ["a", "a"], ["b", "c"], ["b", "c"], ["b", "c"], ["d", "d"], ["c", "e"]]
     report = report_of(rows, make_config(NAMES[:2]))
     (pair,) = report.pairs
-    assert pair.confusion == [{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}]
-    assert pair.n_unlisted == 2
+    assert (pair.confusion, pair.n_unlisted) == ([{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}], 2)
     assert report.annotators[0].classes == {"a": 2, "b": 3, "c": 1}
     monkeypatch.setattr(rating_compute, "MAX_CATEGORIES", 3)  # of more ordered classes there are no weights
     report = report_of(random_rows(7, CLASSES), config_of(categories=CLASSES))
@@ -238,8 +237,7 @@ def test_labels_without_a_class_are_named_and_without_variation_coefficients_are
     expected = {"brennan_prediger": 1.0, "gwet_ac1": 1.0, "fleiss_kappa": None}
     assert {name: listed[name] for name in expected} == {name: {"identity": value} for name, value in expected.items()}
     report = report_of(UNIFORM, config_of(undefined="one"))
-    assert report.alpha.pooled == 1.0
-    assert report.coefficients["krippendorff_alpha"] == {"identity": 1.0}
+    assert (report.alpha.pooled, report.coefficients["krippendorff_alpha"]) == (1.0, {"identity": 1.0})
     assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
     assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
 
@@ -405,8 +403,7 @@ def test_no_tag_is_an_answer_and_without_variation_alpha_is_what_the_user_says()
     alone = computed_tags([{}])
     assert (alone.n_annotators.tolist(), record_tags(alone).column("n_units").tolist()) == ([0], [0])
     samples: list[Sample] = [{0: [2], 1: [2]}, {0: [2], 2: [2]}]
-    assert OF_TAGS.report(samples).alpha.pooled is None
-    assert [tag.alpha for tag in OF_TAGS.report(samples).tags] == [None]
+    assert (OF_TAGS.report(samples).alpha.pooled, [tag.alpha for tag in OF_TAGS.report(samples).tags]) == (None, [None])
     report = OF_TAGS.report(samples, undefined="one")
     assert (report.alpha.pooled, report.tags[0].alpha) == (1.0, 1.0)
     assert OF_TAGS.report([{0: [2]}], undefined="one").alpha.pooled is None

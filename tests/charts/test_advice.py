@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from tests.charts.filled import filled_report, filled_values
 from tests.charts.other_families import OTHERS
 

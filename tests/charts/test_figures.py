@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+
 from tests.charts.filled import (
     ALONE,
     ALPHA_OF_CLASSES,
@@ -59,8 +60,7 @@ def test_the_matrix_of_pairs_has_the_numbers_and_similar_annotators_side_by_side
     row, column = heatmap.y.index("alice"), heatmap.x.index("dan|d")
     assert heatmap.text[row][column] == "0.47<br><sub>n = 103</sub>"
     assert heatmap.hovertext[row][column] == "alice – dan|d<br>alpha 0.470<br>103 shared samples"
-    assert heatmap.customdata[row][column] == ["alice", "dan|d"]
-    assert heatmap.customdata[row][row] is None
+    assert (heatmap.customdata[row][column], heatmap.customdata[row][row]) == (["alice", "dan|d"], None)
     alone = heatmap.y.index(_safe(ANNOTATORS[ALONE[0]])), heatmap.x.index(ANNOTATORS[ALONE[1]])
     assert heatmap.text[alone[0]][alone[1]] == ""
     # carol comes first by name, but alice and bob join first, and dan last
@@ -151,22 +151,18 @@ def test_confusions_are_symmetric_the_surest_first_and_those_of_a_pair_as_each_s
 def test_overlaps_votes_thresholds_and_misses_have_their_counts_and_shares() -> None:
     figure = filled_report().plot_iou()
     (bars,) = figure.data
-    assert list(bars.y) == IOU_HISTOGRAM
-    assert list(bars.x) == pytest.approx([0.05 * k + 0.025 for k in range(20)])
+    assert (list(bars.y), list(bars.x)) == (IOU_HISTOGRAM, pytest.approx([0.05 * k + 0.025 for k in range(20)]))
     assert figure.layout.title.text == "IoU is 0.87 or more for half of the 1,400 pairs of<br>labels"
     assert [shape.x0 for shape in figure.layout.shapes] == [0.836]
     figure = filled_report().plot_votes()
     assert _title(figure) == "590 of 1,000 objects (59.0 %) drawn by everybody who was assigned"
     (bars,) = figure.data
-    assert list(bars.x) == ["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"]
-    assert list(bars.y) == [10, 20, 150, 250, 570]
+    assert (list(bars.x), list(bars.y)) == (["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"], [10, 20, 150, 250, 570])
     assert list(bars.text) == ["1 %", "2 %", "15 %", "25 %", "57 %"]
     figure = figures.plot_thresholds(filled_report(), filled_sensitivity())
     f1, score, alpha, units = figure.data
     expected = [round(0.72 - 0.5 * (t - 0.1) ** 2, 4) for t in THRESHOLDS[:-1]]
-    assert list(alpha.x) == THRESHOLDS
-    assert list(alpha.y)[:-1] == expected
-    assert alpha.y[-1] is None
+    assert (list(alpha.x), list(alpha.y)[:-1], alpha.y[-1]) == (THRESHOLDS, expected, None)
     assert list(score.y) == [round(0.65 - 0.3 * (t - 0.1) ** 2, 4) for t in THRESHOLDS]
     assert list(f1.y) == [round(0.9 - 0.6 * (t - 0.1) ** 2, 4) for t in THRESHOLDS]
     assert list(units.y) == [900 + 40 * k for k in range(18)]
@@ -238,8 +234,7 @@ def test_the_figures_of_ratings_tags_and_masks() -> None:
     assert report.plot_annotators().layout.title.text == "Other class: 2.0 % to 36.0 % of their ratings"
     tags, pixels = OTHERS["tags"](), OTHERS["pixels"]()
     assert tags.plot_annotators().layout.title.text == "Lone: 16.7 % to 25.0 % of their tags"
-    assert _cell(tags.plot_pairs(), "alice", "bob") == 0.7
-    assert _cell(tags.plot_pairs("same_tags"), "alice", "bob") == 0.5
+    assert (_cell(tags.plot_pairs(), "alice", "bob"), _cell(tags.plot_pairs("same_tags"), "alice", "bob")) == (0.7, 0.5)
     assert dict(zip(tags.plot_classes().data[0].y, tags.plot_classes().data[0].x, strict=True)) == {
         "rain": 0.5, "snow &amp; ice": 0.9}  # fmt: skip
     assert _cell(pixels.plot_pairs("accuracy"), "alice", "bob") == 0.9
@@ -281,8 +276,7 @@ def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
     expected = [0] * 20
     for place in (0, 0, 11, 3, 6, 6, 19, 19):
         expected[place] += 1
-    assert list(bars.y) == expected
-    assert list(bars.x) == pytest.approx([0.025 + 0.05 * k for k in range(20)])
+    assert (list(bars.y), list(bars.x)) == (expected, pytest.approx([0.025 + 0.05 * k for k in range(20)]))
     assert figure.layout.title.text == "Half of 8 samples score 0.30 or more"
     nearly = filled_report().plot_scores(pd.DataFrame({"score": [0.997, 0.997]}))
     assert nearly.layout.title.text == "Half of 2 samples score 0.99 or more"
@@ -321,8 +315,7 @@ def test_figures_are_for_light_and_dark_with_a_title_and_names_are_no_markup() -
         assert "NaN" not in figure.to_json()
     assert safe("<b>a</b> & b\nc") == "&lt;b&gt;a&lt;/b&gt; &amp; b c"
     assert shortened("heavy articulated vehicle, rear view") == "heavy articu…, rear view"
-    assert shortened("x" * 30) == f"{12 * 'x'}…{11 * 'x'}"
-    assert shortened("x" * 24) == "x" * 24
+    assert (shortened("x" * 30), shortened("x" * 24)) == (f"{12 * 'x'}…{11 * 'x'}", "x" * 24)
 
 
 def test_skill_is_drawn_against_volume_with_names_on_different_sides() -> None:
@@ -335,12 +328,10 @@ def test_skill_is_drawn_against_volume_with_names_on_different_sides() -> None:
     annotators[-1]["n_objects"] = 19
     figure = filled_report(annotators=annotators).plot_annotators()
     (points,) = figure.data
-    assert list(points.customdata) == list(ends)
-    assert {text for text in points.text if text} == {"low", "high"}
+    assert (list(points.customdata), {text for text in points.text if text}) == (list(ends), {"low", "high"})
     assert (points.x[-1], points.y[-1]) == (19, 0.05)
     assert [symbol for symbol in points.marker.symbol if symbol == "circle-open"] == ["circle-open"]
-    assert len(set(points.marker.color)) == 3
-    assert points.error_y.array[12] == pytest.approx(0.1)
+    assert (len(set(points.marker.color)), points.error_y.array[12]) == (3, pytest.approx(0.1))
     assert "Of 15 annotators 1 clearly agree less" in figure.layout.title.text.replace("<br>", " ")
     close = [{**one, "name": f"w{k}", "score": 0.5 + k / 1_000} for k in range(3)]
     report = filled_report(annotators=[*close, {**one, "name": "far", "score": 0.9}], clusters=[])

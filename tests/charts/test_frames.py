@@ -5,19 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from tests.charts.filled import (
-    ALPHA_OF_CLASSES,
-    ANNOTATORS,
-    BIAS,
-    CLASSES,
-    CONFUSION,
-    IOU_HISTOGRAM,
-    PAIR_NUMBERS,
-    THRESHOLDS,
-    filled_report,
-    filled_sensitivity,
-    unfilled_report,
-)
+
+from tests.charts import filled
+from tests.charts.filled import ANNOTATORS, CLASSES, PAIR_NUMBERS, filled_report, filled_sensitivity, unfilled_report
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement import AgreementInputError
@@ -34,10 +24,9 @@ def test_tables_have_the_numbers_of_the_report_with_their_intervals_and_nan_wher
     assert list(frame["mean_max_iou.symmetric.mean"]) == [0.7] * 5
     assert not {"confusion", "intervals"} & set(frame.columns)
     frame = filled_report().to_dataframe("annotators")
-    assert list(frame["name"]) == ANNOTATORS
-    assert list(frame["verdicts.lone"]) == [30, 40, 50, 60]
+    assert (list(frame["name"]), list(frame["verdicts.lone"])) == (ANNOTATORS, [30, 40, 50, 60])
     for side in ("size", "left", "top", "right", "bottom"):
-        expected = np.array([BIAS[name][side] for name in ANNOTATORS])
+        expected = np.array([filled.BIAS[name][side] for name in ANNOTATORS])
         assert frame[f"bias.mean.{side}"].to_numpy() == pytest.approx(expected)
         assert frame[f"bias.mean.{side}_low"].to_numpy() == pytest.approx(expected - 0.6)
     assert list(frame["consensus.f1_high"]) == pytest.approx([0.91] * 4)
@@ -48,12 +37,12 @@ def test_tables_have_the_numbers_of_the_report_with_their_intervals_and_nan_wher
     classes = report.to_dataframe("classes")
     assert list(classes["name"]) == CLASSES
     assert np.isnan(classes["alpha"][CLASSES.index("Car ")])
-    assert list(classes["alpha"].dropna()) == [value for value in ALPHA_OF_CLASSES if value is not None]
+    assert list(classes["alpha"].dropna()) == [value for value in filled.ALPHA_OF_CLASSES if value is not None]
     assert unfilled_report().to_dataframe("pairs")["alpha"].dtype == np.float64
     empty = unfilled_report().to_dataframe("classes")
     assert (len(empty), list(empty["alpha"])) == (0, [])
     histogram = report.to_dataframe("iou")
-    assert list(histogram["n_iou"]) == IOU_HISTOGRAM
+    assert list(histogram["n_iou"]) == filled.IOU_HISTOGRAM
     assert list(histogram["from"]) == [round(0.05 * k, 2) for k in range(20)]
     assert list(histogram["to"]) == [round(0.05 * k, 2) for k in range(1, 21)]
     summary = report.to_dataframe("summary").set_index("number")
@@ -71,32 +60,28 @@ def test_tables_have_the_numbers_of_the_report_with_their_intervals_and_nan_wher
 RULES = ("method", "classes", "missing", "empty", "undefined")
 
 
-#: a table, its columns and the number of its rows
-TABLES = [
-    ("confusion", ["a", "b", "n"], len(CONFUSION)),
-    ("iou", ["from", "to", "n_iou"], 20),
-    ("votes", ["assigned", "votes", "units"], 5),
-    ("pair_confusion", ["annotator_a", "annotator_b", "a", "b", "n"], 2 * len(PAIR_NUMBERS)),
-    ("clusters", ["join", "annotator", "similarity"], 2 + 3 + 4),
-    ("similar_names", ["group", "name"], 2),
-    ("merges", ["class_a", "class_b", "n_confused", "alpha_before", "alpha_after"], 2),
-    ("confused_classes", ["name", "class", "n"], 2),
-    ("attribute_conflicts", ["name", "a", "b", "n"], 1),
-    ("worst_samples", ["id", "filepath", "score", "n_units", "n_disputed"], 2),
-]
-#: those that are computed on demand
-ON_DEMAND = [
-    ("thresholds", ["threshold", "alpha", "score", "f1", "n_units", "n_hard", "n_inexact"], len(THRESHOLDS)),
-    ("best_matches", ["from", "to", "n_observed", "n_expected"], 20),
-    ("rules", [*RULES, "pooled", "mean", "n_defined", "no_labels"], 3),
-]
-
-
 def test_tables_have_the_rows_of_the_report() -> None:
-    for name, columns, n in TABLES:
+    # a table, its columns and the number of its rows
+    for name, columns, n in (
+        ("confusion", ["a", "b", "n"], len(filled.CONFUSION)),
+        ("iou", ["from", "to", "n_iou"], 20),
+        ("votes", ["assigned", "votes", "units"], 5),
+        ("pair_confusion", ["annotator_a", "annotator_b", "a", "b", "n"], 2 * len(PAIR_NUMBERS)),
+        ("clusters", ["join", "annotator", "similarity"], 2 + 3 + 4),
+        ("similar_names", ["group", "name"], 2),
+        ("merges", ["class_a", "class_b", "n_confused", "alpha_before", "alpha_after"], 2),
+        ("confused_classes", ["name", "class", "n"], 2),
+        ("attribute_conflicts", ["name", "a", "b", "n"], 1),
+        ("worst_samples", ["id", "filepath", "score", "n_units", "n_disputed"], 2),
+    ):
         frame = filled_report().to_dataframe(name)
         assert (list(frame.columns), len(frame)) == (columns, n)
-    for name, columns, n in ON_DEMAND:
+    # those that are computed on demand
+    for name, columns, n in (
+        ("thresholds", ["threshold", "alpha", "score", "f1", "n_units", "n_hard", "n_inexact"], len(filled.THRESHOLDS)),
+        ("best_matches", ["from", "to", "n_observed", "n_expected"], 20),
+        ("rules", [*RULES, "pooled", "mean", "n_defined", "no_labels"], 3),
+    ):
         frame = sensitivity_frame(filled_sensitivity(), name)
         assert (list(frame.columns), len(frame)) == (columns, n)
         if name != "best_matches":  # of a method without a threshold there are none

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.charts.filled import ANNOTATORS, CLASSES, IOU_HISTOGRAM, filled_report, filled_values, unfilled_report
 from tests.charts.other_families import OTHERS
 from tools.dev.browser import find_chromium
@@ -90,8 +91,7 @@ def test_the_page_has_sentences_tables_figures_and_names_that_are_never_markup(p
     names = set(FIGURES) - {"verdicts", "models", "thresholds"}  # without a model, and not loaded from a dataset
     assert set(page.figures) == names
     places = {attrs["id"] for tag, attrs in page.elements if attrs.get("class") == "plot"}
-    assert places == {f"figure-{name}" for name in names}
-    assert page.figures["iou"]["data"][0]["y"] == IOU_HISTOGRAM
+    assert (places, page.figures["iou"]["data"][0]["y"]) == ({f"figure-{name}" for name in names}, IOU_HISTOGRAM)
     assert page.figures["confusion"]["data"][0]["z"][0][1] == 57
     # their titles are text of the page, which wraps
     assert not any(figure["layout"].get("title") for figure in page.figures.values())
@@ -173,7 +173,6 @@ def test_the_page_is_drawn_without_errors_and_without_a_network(browser, tmp_pat
     page.goto(path.as_uri())
     n = len(Page(path.read_text(encoding="utf-8")).figures)
     page.wait_for_function(f"document.querySelectorAll('.plot > .plot-container').length === {n}")
-    assert complaints == []
-    assert requests == [path.as_uri()]
+    assert (complaints, requests) == ([], [path.as_uri()])
     assert page.title().startswith("Annotator agreement: streets <2026>")
     page.close()

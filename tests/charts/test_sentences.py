@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tests.agreement.families import KINDS
 from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
@@ -23,6 +24,7 @@ from annotator_agreement.agreement.statistics import (
     RoleReport,
     SideBySide,
 )
+from annotator_agreement.charts import reports
 from annotator_agreement.charts.objects import (
     bias_in_words,
     cause_sentence,
@@ -38,15 +40,7 @@ from annotator_agreement.charts.objects import (
     told_offsets,
 )
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import (
-    RATING_PHRASES,
-    finding_sentences,
-    person_sentence,
-    rating_outcome,
-    report_markdown,
-    report_text,
-    tag_outcome,
-)
+from annotator_agreement.charts.reports import RATING_PHRASES, finding_sentences, rating_outcome, report_text
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
 from annotator_agreement.charts.text import finding_text, grade_of, interval_notes
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
@@ -176,11 +170,9 @@ def test_losses_add_up_to_what_the_score_lacks_and_shares_count_the_bins_below()
     lost = losses(filled_report(**_pairs((10, 8, 6, 0.5, 0.8), (4, 4, 4, 1.0, 1.0))))
     assert lost is not None
     f1, rq, pq = 2 * 10 / 26, 2 * 7 / 26, 2 * (3 * 0.8 + 4) / 26
-    assert lost == pytest.approx((1 - f1, f1 - rq, rq - pq), abs=1e-12)
-    assert sum(lost) == pytest.approx(1 - pq, abs=1e-12)
+    assert (lost, sum(lost)) == (pytest.approx((1 - f1, f1 - rq, rq - pq), abs=1e-12), pytest.approx(1 - pq, abs=1e-12))
     # bins of 0.05: 14 of them end at 0.7
-    assert share_below([1] * 20, 0.7) == 14 / 20
-    assert share_below([0] * 14 + [1] * 6, 0.7) == 0.0
+    assert (share_below([1] * 20, 0.7), share_below([0] * 14 + [1] * 6, 0.7)) == (14 / 20, 0.0)
     assert share_below([], 0.7) is None
 
 
@@ -198,7 +190,7 @@ def test_without_labels_nothing_is_said_of_agreement_and_without_tags_nothing_of
     samples = [{0: [], 1: []}] * 90 + [{0: [1], 1: [2]}] * 10
     report = KINDS["tags"].report(samples, resamples=0)
     assert report.score.mean == pytest.approx(0.9)
-    assert tag_outcome(report) == (
+    assert reports.tag_outcome(report) == (
         "The tags of two annotators have a mean Jaccard index of 0.900 over samples (tags that both gave / tags that "
         "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90.0 %)."
     )
@@ -253,16 +245,13 @@ def test_differences_of_shares_are_said_in_points() -> None:
         assert said == f"night: {numbers[form].name()} {expected}"
 
 
-GRADES = [
-    (None, None, ("", "")), (None, interval(0.8, 0.9), ("", "")), (0.9, None, ("", "")),
-    (0.85, interval(0.8, 0.9), ("good", "reliable")), (0.85, interval(0.79, 0.9), ("fair", "tentative")),
-    (0.7, interval(0.65, 0.85), ("poor", "too low to rely on")),
-]  # fmt: skip
-
-
 def test_the_lower_end_of_the_alpha_of_classes_is_judged_by_krippendorffs_limits() -> None:
     key = "class_given_match.alpha"
-    for value, found, expected in GRADES:
+    for value, found, expected in (
+        (None, None, ("", "")), (None, interval(0.8, 0.9), ("", "")), (0.9, None, ("", "")),
+        (0.85, interval(0.8, 0.9), ("good", "reliable")), (0.85, interval(0.79, 0.9), ("fair", "tentative")),
+        (0.7, interval(0.65, 0.85), ("poor", "too low to rely on")),
+    ):  # fmt: skip
         report = filled_report(**_given(alpha=value), intervals={} if found is None else {key: found})
         assert grade_of(report, next(each for each in report.main_numbers if each.key == key)) == expected
 
@@ -272,7 +261,7 @@ def test_nothing_but_the_alpha_of_nominal_classes_has_a_grade(family: str) -> No
     report = filled_report() if family == "objects" else OTHERS[family]()
     judged = {"objects": ["class_given_match.alpha"], "ratings": ["alpha.pooled"]}.get(family, [])
     assert [each.key for each in report.main_numbers if grade_of(report, each)[0]] == judged
-    for text in (report_text(report, full=True), report_markdown(report), report_page(report)):
+    for text in (report_text(report, full=True), reports.report_markdown(report), report_page(report)):
         assert len(re.findall("reliable by|tentative by|to rely on by", text)) == len(judged)
     if family == "ratings":
         values = {**report.to_dict(), "level": "interval"}
@@ -346,23 +335,35 @@ def test_bias_is_said_in_words_where_it_is_told_from_zero_on_enough_labels_and_i
     assert words(200, 100, "size") == "12 % larger"
 
 
-THRESHOLDS = [
-    ([], []),
-    ([(0.5, 0.6)], []),
-    ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
-    ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
-     ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
-    ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
-     ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
-    ([(0.4, 0.7), (0.5, 0.6)], ["F1 depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
-]  # fmt: skip
-
-
 def test_the_threshold_hint_looks_nearby_and_that_of_the_data_is_suggested_with_evidence() -> None:
-    for points, expected in THRESHOLDS:
+    for points, expected in (
+        ([], []),
+        ([(0.5, 0.6)], []),
+        ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
+        ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
+         ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
+        ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
+         ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
+        ([(0.4, 0.7), (0.5, 0.6)], ["F1 depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
+    ):  # fmt: skip
         near = [ThresholdPoint(at, 0.5, 0.5, f1=f1, n_units=1, n_hard=0, n_inexact=0) for at, f1 in points]
         assert f1_by_threshold(filled_report(), near) == expected
-    for found, used, expected in SUGGESTED:
+    # what the data say, what the run used, and what is said of it
+    for found, used, expected in (
+        ({"threshold": 0.37, "halves": [0.37, 0.37]}, {}, "0.37 (0.37 and 0.37 on two halves of the images), below the "
+         "0.5"),
+        ({"threshold": 0.45, "halves": [0.45, 0.45]}, {}, "images), close to"),
+        ({"threshold": 0.56, "halves": [0.56, 0.56]}, {}, "images), above the"),
+        ({}, {"method": "mutual_best"}, "images); this run matches without one."),
+        ({}, {"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
+        ({"threshold": None, "reason": TOO_FEW, "halves": [None, None]}, {}, f"{NONE}there are too few objects"),
+        ({"threshold": None, "reason": NO_VARIATION}, {}, NONE),
+        ({"threshold": None, "reason": NO_CROSSING}, {}, NONE),
+        ({"ks": 0.036}, {}, f"{NONE}the best one, 0.37, hardly tells the same object from different ones."),
+        ({"halves": [0.3, 0.41]}, {}, f"{NONE}0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
+        ({"halves": [None, 0.37]}, {}, f"{NONE}0.37 is not confirmed: none and 0.37 on two halves of the images."),
+        ({"halves": []}, {}, f"{NONE}0.37 is not confirmed."),
+    ):  # fmt: skip
         report = filled_report(config={**filled_values()["config"], **used})
         (sentence,) = suggested_threshold(report, DataThreshold(**{**DATA_THRESHOLD, **found}))
         assert expected in sentence
@@ -375,22 +376,6 @@ def test_the_threshold_hint_looks_nearby_and_that_of_the_data_is_suggested_with_
 
 
 NONE = "The data suggest no threshold: "
-#: what the data say, what the run used, and what is said of it
-SUGGESTED = [
-    ({"threshold": 0.37, "halves": [0.37, 0.37]}, {}, "0.37 (0.37 and 0.37 on two halves of the images), below the "
-     "0.5"),
-    ({"threshold": 0.45, "halves": [0.45, 0.45]}, {}, "images), close to"),
-    ({"threshold": 0.56, "halves": [0.56, 0.56]}, {}, "images), above the"),
-    ({}, {"method": "mutual_best"}, "images); this run matches without one."),
-    ({}, {"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
-    ({"threshold": None, "reason": TOO_FEW, "halves": [None, None]}, {}, f"{NONE}there are too few objects"),
-    ({"threshold": None, "reason": NO_VARIATION}, {}, NONE),
-    ({"threshold": None, "reason": NO_CROSSING}, {}, NONE),
-    ({"ks": 0.036}, {}, f"{NONE}the best one, 0.37, hardly tells the same object from different ones."),
-    ({"halves": [0.3, 0.41]}, {}, f"{NONE}0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
-    ({"halves": [None, 0.37]}, {}, f"{NONE}0.37 is not confirmed: none and 0.37 on two halves of the images."),
-    ({"halves": []}, {}, f"{NONE}0.37 is not confirmed."),
-]  # fmt: skip
 
 
 def _person(difference: float, low: float | None = None, high: float | None = None) -> PersonComparison:
@@ -415,7 +400,7 @@ VERDICTS = [
 
 def test_a_model_is_judged_with_both_numbers_and_the_test_names_epsilon_and_who_was_not_tested() -> None:
     for person, expected in VERDICTS:
-        assert person_sentence(RoleReport("yolo", 3, 0, 0, [], person=person)) == expected
+        assert reports.person_sentence(RoleReport("yolo", 3, 0, 0, [], person=person)) == expected
     left_out = [
         LeftOutTest("alice", 90, 0.8, 0.7, 0.001, True), LeftOutTest("bob", 80, 0.8, 0.7, 0.2, False),
         LeftOutTest("carol", 70, 0.8, 0.7, 0.01, True), LeftOutTest("dave", 12, 0.8, 0.7, None, False),

@@ -7,21 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from markupsafe import escape
+
 from tests.agreement.families import KINDS, each_kind
 from tests.charts.filled import interval
 
 from annotator_agreement.agreement.families import AgreementComparison, ComparedRun, compare_runs
 from annotator_agreement.agreement.statistics import COMPARED, OBJECT_PAIR_NUMBERS, Interval
+from annotator_agreement.charts import reports
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import (
-    comparison_frame,
-    comparison_markdown,
-    comparison_text,
-    computation_markdown,
-    overview_markdown,
-    report_markdown,
-    report_text,
-)
+from annotator_agreement.charts.reports import comparison_frame, comparison_markdown, comparison_text
 from annotator_agreement.charts.text import shown_number, shown_share
 
 #: numbers of pairs that have a table of their own
@@ -37,8 +31,8 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
 def test_every_main_number_is_shown_everywhere_with_its_interval(kind: str) -> None:
     samples = KINDS[kind].samples(1, 40)
     report: Any = KINDS[kind].report(samples)
-    written = [report_text(report, full=True), report_markdown(report),
-               overview_markdown(report) + computation_markdown(report)]  # fmt: skip
+    written = [reports.report_text(report, full=True), reports.report_markdown(report),
+               reports.overview_markdown(report) + reports.computation_markdown(report)]  # fmt: skip
     surfaces = [" ".join(text.replace("**", "").split()).lower() for text in written]
     page, table = report_page(report), report.to_dataframe("summary").set_index("number")
     shown_numbers = [number for number in report.main_numbers if number.value(report) is not None]

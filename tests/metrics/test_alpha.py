@@ -9,30 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
 from tests.agreement.families import KINDS
 from tests.chance import examples, seeds
-from tests.metrics.published import (
-    GOLDEN,
-    NAN,
-    fraction,
-    random_ratings,
-    rating_table,
-    sparse,
-)
+from tests.metrics.published import GOLDEN, NAN, fraction, random_ratings, rating_table, sparse
 
-from annotator_agreement.metrics import (
-    NominalTally,
-    TagSets,
-    alpha_of,
-    cohen_kappa,
-    gwet_ac1,
-    krippendorff_alpha,
-)
-from annotator_agreement.metrics.alpha import (
-    coefficients_by_pair,
-    kappas,
-    sets,
-)
+from annotator_agreement.metrics import NominalTally, TagSets, alpha_of, cohen_kappa, gwet_ac1, krippendorff_alpha
+from annotator_agreement.metrics.alpha import coefficients_by_pair, kappas, sets
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -146,19 +129,16 @@ def test_cases_of_the_source_documents_have_their_exact_alpha() -> None:
             assert_allclose(alpha, fraction(case[missing]), rtol=0, atol=1e-12, err_msg=case["name"])
 
 
-#: differences observed and expected and the number of ratings, alpha, and alpha where `one` stands for undefined
-FORMULA = [
-    ((0.0, 0.0, 0), NAN, NAN),
-    ((0.0, 0.0, 7), NAN, 1.0),  # no variation
-    ((0.0, 1e-9, 7), NAN, 1.0),  # rounding of no variation
-    ((2.0, 2.0, 2), 0.0, 0.0),  # one unit, two categories
-    ((0.0, 8.0, 4), 1.0, 1.0),  # two units, both agreed
-    ((4.0, 8.0, 4), -0.5, -0.5),  # two units, neither agreed
-]
-
-
 def test_the_closing_formula_says_what_alpha_is_without_variation() -> None:
-    for sums, none, one in FORMULA:
+    # differences observed and expected and the number of ratings, alpha, and alpha where `one` stands for undefined
+    for sums, none, one in (
+        ((0.0, 0.0, 0), NAN, NAN),
+        ((0.0, 0.0, 7), NAN, 1.0),  # no variation
+        ((0.0, 1e-9, 7), NAN, 1.0),  # rounding of no variation
+        ((2.0, 2.0, 2), 0.0, 0.0),  # one unit, two categories
+        ((0.0, 8.0, 4), 1.0, 1.0),  # two units, both agreed
+        ((4.0, 8.0, 4), -0.5, -0.5),  # two units, neither agreed
+    ):
         assert_array_equal(alpha_of(*sums, rounding=1e-8), none)
         assert_array_equal(alpha_of(*sums, rounding=1e-8, undefined="one"), one)
         many = (np.tile(value, (3, 2)) for value in sums)
@@ -303,19 +283,18 @@ def test_expected_disagreement_is_that_of_all_pairs_of_sets(monkeypatch: pytest.
 
 
 INTEGERS = np.array([0, 1])
-UNUSABLE = [
-    ((INTEGERS, np.array([0]), INTEGERS), r"`annotator` must have the shape \(2,\), got \(1,\)"),
-    ((np.zeros((2, 2), int),) * 3, r"`unit` must have the shape \(4,\), got \(2, 2\)"),
-    ((INTEGERS, INTEGERS, np.array([0, 1.0])), "`tag` must be integers >= -1, got float64 from 0.0"),
-    ((INTEGERS - 1, INTEGERS, INTEGERS), "`unit` must be integers >= 0, got int64 from -1"),
-    ((INTEGERS, INTEGERS, INTEGERS - 2), "`tag` must be integers >= -1, got int64 from -2"),
-]
 
 
 def test_unusable_arguments_are_an_error_that_names_them() -> None:
     for table, options, message in ERRORS:
         with pytest.raises(ValueError, match=message):
             krippendorff_alpha(table, **options)
-    for columns, message in UNUSABLE:
+    for columns, message in (
+        ((INTEGERS, np.array([0]), INTEGERS), r"`annotator` must have the shape \(2,\), got \(1,\)"),
+        ((np.zeros((2, 2), int),) * 3, r"`unit` must have the shape \(4,\), got \(2, 2\)"),
+        ((INTEGERS, INTEGERS, np.array([0, 1.0])), "`tag` must be integers >= -1, got float64 from 0.0"),
+        ((INTEGERS - 1, INTEGERS, INTEGERS), "`unit` must be integers >= 0, got int64 from -1"),
+        ((INTEGERS, INTEGERS, INTEGERS - 2), "`tag` must be integers >= -1, got int64 from -2"),
+    ):
         with pytest.raises(ValueError, match=message):
             TagSets.from_columns(*columns)

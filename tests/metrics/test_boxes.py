@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
 from tests.chance import examples
 from tests.metrics.published import GOLDEN, corners, fraction
 
@@ -53,18 +54,17 @@ def test_no_boxes_have_no_overlaps_and_lines_do_not_mix() -> None:
 
 
 GOOD = np.array([[0, 0, 1, 2.0]])
-ERRORS = [
-    (np.zeros((2, 3)), r"`boxes_a` must have the shape \(N, 4\), got \(2, 3\)"),
-    (np.zeros(4), r"`boxes_a` must have the shape \(N, 4\), got \(4,\)"),
-    (np.array([[0, 0, 1, 1], [0, NAN, 1, 1]]), r"`boxes_a` must be finite, got \[0.0, nan, 1.0, 1.0\]"),
-    (np.array([[0, 0, np.inf, 1]]), r"`boxes_a` must be finite, got \[0.0, 0.0, inf, 1.0\]"),
-    (np.array([[3, 0, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"),
-    (np.array([[0, 2, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[0.0, 2.0, 1.0, 1.0\]"),
-]
 
 
 def test_unusable_boxes_are_an_error_that_names_the_argument() -> None:
-    for boxes, message in ERRORS:
+    for boxes, message in (
+        (np.zeros((2, 3)), r"`boxes_a` must have the shape \(N, 4\), got \(2, 3\)"),
+        (np.zeros(4), r"`boxes_a` must have the shape \(N, 4\), got \(4,\)"),
+        (np.array([[0, 0, 1, 1], [0, NAN, 1, 1]]), r"`boxes_a` must be finite, got \[0.0, nan, 1.0, 1.0\]"),
+        (np.array([[0, 0, np.inf, 1]]), r"`boxes_a` must be finite, got \[0.0, 0.0, inf, 1.0\]"),
+        (np.array([[3, 0, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"),
+        (np.array([[0, 2, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[0.0, 2.0, 1.0, 1.0\]"),
+    ):
         with pytest.raises(ValueError, match=message):
             metrics.box_iou(boxes, GOOD)
         with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes_b")):
@@ -201,14 +201,6 @@ def test_unusable_columns_and_tolerances_are_an_error_that_names_the_argument() 
             lines_of([[BAR]], tolerance_px=tolerance)
 
 
-# (id, a, b, shared frames, iou); closed intervals (first, last), by hand
-FRAMES = [
-    ("from the least to the greatest number", (-(2**63), 2**63 - 1), (0, 5), 6, 6 / 2**64),
-    ("at the two ends of all numbers", (-(2**63), -(2**63) + 1), (2**63 - 3, 2**63 - 1), 0, 0.0),
-    ("late in a long video", (2_000_000_001, 2_000_000_004), (2_000_000_003, 2_000_000_004), 2, 0.5),
-]
-
-
 def _columns(*rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     table = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
@@ -223,7 +215,12 @@ def _shared_and_iou(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_cases_have_the_value_computed_by_hand_and_narrow_numbers_do_not_wrap_round() -> None:
-    for name, a, b, shared, iou in FRAMES:
+    # (id, a, b, shared frames, iou); closed intervals (first, last), by hand
+    for name, a, b, shared, iou in (
+        ("from the least to the greatest number", (-(2**63), 2**63 - 1), (0, 5), 6, 6 / 2**64),
+        ("at the two ends of all numbers", (-(2**63), -(2**63) + 1), (2**63 - 3, 2**63 - 1), 0, 0.0),
+        ("late in a long video", (2_000_000_001, 2_000_000_004), (2_000_000_003, 2_000_000_004), 2, 0.5),
+    ):
         for first, second in ((a, b), (b, a)):
             found = _shared_and_iou(_columns(first), _columns(second))
             assert_array_equal(found[0], [shared], err_msg=name)
@@ -252,16 +249,15 @@ def test_intervals_overlap_as_their_sets_of_frames_do(pairs: list) -> None:
 
 
 ONE = np.array([1])
-UNUSABLE = [
-    (np.ones((1, 2), int), ONE, r"`first` must have the shape \(N,\), got \(1, 2\)"),
-    (np.array([1.5]), ONE * 3, r"`first` must be integers, got float64"),
-    (ONE, np.array([1, 2]), r"`first` and `last` must have the same length, got 1 and 2"),
-    (np.array([1, 5]), np.array([1, 4]), r"`last` must be >= `first`, got \[5, 4\]"),
-]
 
 
 def test_unusable_intervals_are_an_error_that_names_the_argument() -> None:
-    for first, last, message in UNUSABLE:
+    for first, last, message in (
+        (np.ones((1, 2), int), ONE, r"`first` must have the shape \(N,\), got \(1, 2\)"),
+        (np.array([1.5]), ONE * 3, r"`first` must be integers, got float64"),
+        (ONE, np.array([1, 2]), r"`first` and `last` must have the same length, got 1 and 2"),
+        (np.array([1, 5]), np.array([1, 4]), r"`last` must be >= `first`, got \[5, 4\]"),
+    ):
         with pytest.raises(ValueError, match=message):
             Intervals(first, last)
     with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose
+
 from tests.chance import examples, seeds
 from tests.metrics.published import NAN, PUBLISHED, fraction, published_ratings, random_ratings, tables
 
@@ -22,21 +23,14 @@ CODES = [1.0, 2.0, 3.0, 5.0]
 
 #: coefficients of a table, by their names in the published data
 OF_TABLE = {
-    "ac1": metrics.gwet_ac1,
-    "alpha": krippendorff_alpha,
-    "brennan_prediger": metrics.brennan_prediger,
-    "conger": metrics.conger_kappa,
-    "fleiss": metrics.fleiss_kappa,
-    "percent": metrics.percent_agreement,
-}
+    "ac1": metrics.gwet_ac1, "alpha": krippendorff_alpha, "brennan_prediger": metrics.brennan_prediger,
+    "conger": metrics.conger_kappa, "fleiss": metrics.fleiss_kappa, "percent": metrics.percent_agreement,
+}  # fmt: skip
 #: those that take weights
 WEIGHTED = {
-    "ac2": metrics.gwet_ac2,
-    "alpha": metrics.weighted_alpha,
-    "brennan_prediger": metrics.brennan_prediger,
-    "conger": metrics.conger_kappa,
-    "fleiss": metrics.fleiss_kappa,
-}
+    "ac2": metrics.gwet_ac2, "alpha": metrics.weighted_alpha, "brennan_prediger": metrics.brennan_prediger,
+    "conger": metrics.conger_kappa, "fleiss": metrics.fleiss_kappa,
+}  # fmt: skip
 OF_COLUMNS = {"cohen": cohen_kappa, "scott": scott_pi}
 
 
@@ -181,26 +175,23 @@ def test_scott_and_cohen_use_the_units_that_both_rated(seed: int) -> None:
         assert_allclose(cohen_kappa(*table.T, weights=weights), _by_loops("conger", both, used, weights), atol=1e-11)
 
 
-# (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha, percent agreement)
-UNDEFINED = [
-    ("no units", np.zeros((0, 3)), (NAN,) * 6),
-    ("no annotators", np.zeros((3, 0)), (NAN,) * 6),
-    ("one annotator", np.array([[1.0], [2.0]]), (NAN,) * 6),
-    ("nobody rated", np.full((2, 3), NAN), (NAN,) * 6),
-    ("no unit with two ratings", np.array([[1, NAN], [NAN, 2.0]]), (NAN,) * 6),
-    ("one category", np.array([[3, 3], [3, 3.0]]), (*(NAN,) * 5, 1.0)),
-    ("all ratings zero", np.zeros((2, 2)), (*(NAN,) * 5, 1.0)),
-    # the single rating of the other category counts for chance, but not for alpha
-    ("one category in the units that count", np.array([[1, 1], [2, NAN]]), (1.0, 1.0, 1.0, 1.0, NAN, 1.0)),
-    ("an annotator without ratings", np.array([[1, 2, NAN], [2, 2, NAN]]), (-1 / 3, 0.0, 0.0, 0.2, 0.0, 0.5)),
-]
-
-
 def test_coefficients_without_disagreement_by_chance_are_nan_and_silent() -> None:
     names = ("fleiss", "conger", "brennan_prediger", "ac2", "alpha")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for case, table, expected in UNDEFINED:
+        # (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha, percent agreement)
+        for case, table, expected in (
+            ("no units", np.zeros((0, 3)), (NAN,) * 6),
+            ("no annotators", np.zeros((3, 0)), (NAN,) * 6),
+            ("one annotator", np.array([[1.0], [2.0]]), (NAN,) * 6),
+            ("nobody rated", np.full((2, 3), NAN), (NAN,) * 6),
+            ("no unit with two ratings", np.array([[1, NAN], [NAN, 2.0]]), (NAN,) * 6),
+            ("one category", np.array([[3, 3], [3, 3.0]]), (*(NAN,) * 5, 1.0)),
+            ("all ratings zero", np.zeros((2, 2)), (*(NAN,) * 5, 1.0)),
+            # the single rating of the other category counts for chance, but not for alpha
+            ("one category in the units that count", np.array([[1, 1], [2, NAN]]), (1.0, 1.0, 1.0, 1.0, NAN, 1.0)),
+            ("an annotator without ratings", np.array([[1, 2, NAN], [2, 2, NAN]]), (-1 / 3, 0.0, 0.0, 0.2, 0.0, 0.5)),
+        ):
             values = [WEIGHTED[name](table, weights="identity") for name in names]
             assert_allclose([*values, metrics.percent_agreement(table)], expected, rtol=0, atol=1e-12, err_msg=case)
             for level in LEVELS:
@@ -242,33 +233,32 @@ NO_SHAPE = r"`ratings` must have the shape \(U, R\), got \(3,\)"
 UNKNOWN = "`weights` must be one of identity, linear, quadratic, ordinal, got 'cubic'"
 TOO_FEW = "`n_categories` must be None with `categories` or `weights`, got 4"
 PAIRS = r"`a` and `b` must have the same shape \(U,\), got "
-#: functions, arguments and options, and what is said
-ERRORS = [
-    *((of, [table], options, message) for of in WEIGHTED.values() for table, options, message in (
-        (np.ones(3), {}, NO_SHAPE),
-        (np.ones((2, 2, 2)), {}, r"`ratings` must have the shape \(U, R\), got \(2, 2, 2\)"),
-        (np.array([[1, -np.inf]]), {}, "`ratings` must be finite or nan, got -inf"),
-        (TABLE, {"weights": "cubic"}, UNKNOWN),
-        (TABLE[:0], {"weights": "cubic"}, UNKNOWN),
-        (TABLE, {"categories": [1, 3]}, r"`categories` must contain every rating, got none of \[2.0\]"),
-        (TABLE, {"categories": [1, 2, 3, 3]}, r"`categories` must be different, got \[3.0\] more than"),
-        (TABLE, {"categories": [[1, 2]]}, r"`categories` must be a list of finite numbers, got \[\["),
-    )),
-    *((of, arguments, options, message) for of in OF_COLUMNS.values() for arguments, options, message in (
-        ([np.ones(2), np.ones(3)], {}, rf"{PAIRS}\(2,\) and \(3,\)"),
-        ([np.ones((2, 2)), np.ones((2, 2))], {}, rf"{PAIRS}\(2, 2\) and \(2, 2\)"),
-        ([np.ones(2), np.ones(2)], {"weights": "cubic"}, UNKNOWN),
-    )),
-    (metrics.percent_agreement, [np.ones(3)], {}, NO_SHAPE),
-    (metrics.percent_agreement, [np.array([[1, -np.inf]])], {}, "`ratings` must be finite or nan, got -inf"),
-    (metrics.brennan_prediger, [TABLE, 2], {}, "`n_categories` must be at least the 3 that occur, got 2"),
-    (metrics.brennan_prediger, [TABLE, 4], {"weights": "linear"}, TOO_FEW),
-    (metrics.brennan_prediger, [TABLE, 4], {"categories": [1, 2, 3]}, TOO_FEW),
-    (metrics.category_weights, ["linear", -1], {}, "`n_categories` must be >= 0, got -1"),
-]  # fmt: skip
 
 
 def test_unusable_arguments_are_an_error_that_names_them() -> None:
-    for function, arguments, options, message in ERRORS:
+    # functions, arguments and options, and what is said
+    for function, arguments, options, message in (
+        *((of, [table], options, message) for of in WEIGHTED.values() for table, options, message in (
+            (np.ones(3), {}, NO_SHAPE),
+            (np.ones((2, 2, 2)), {}, r"`ratings` must have the shape \(U, R\), got \(2, 2, 2\)"),
+            (np.array([[1, -np.inf]]), {}, "`ratings` must be finite or nan, got -inf"),
+            (TABLE, {"weights": "cubic"}, UNKNOWN),
+            (TABLE[:0], {"weights": "cubic"}, UNKNOWN),
+            (TABLE, {"categories": [1, 3]}, r"`categories` must contain every rating, got none of \[2.0\]"),
+            (TABLE, {"categories": [1, 2, 3, 3]}, r"`categories` must be different, got \[3.0\] more than"),
+            (TABLE, {"categories": [[1, 2]]}, r"`categories` must be a list of finite numbers, got \[\["),
+        )),
+        *((of, arguments, options, message) for of in OF_COLUMNS.values() for arguments, options, message in (
+            ([np.ones(2), np.ones(3)], {}, rf"{PAIRS}\(2,\) and \(3,\)"),
+            ([np.ones((2, 2)), np.ones((2, 2))], {}, rf"{PAIRS}\(2, 2\) and \(2, 2\)"),
+            ([np.ones(2), np.ones(2)], {"weights": "cubic"}, UNKNOWN),
+        )),
+        (metrics.percent_agreement, [np.ones(3)], {}, NO_SHAPE),
+        (metrics.percent_agreement, [np.array([[1, -np.inf]])], {}, "`ratings` must be finite or nan, got -inf"),
+        (metrics.brennan_prediger, [TABLE, 2], {}, "`n_categories` must be at least the 3 that occur, got 2"),
+        (metrics.brennan_prediger, [TABLE, 4], {"weights": "linear"}, TOO_FEW),
+        (metrics.brennan_prediger, [TABLE, 4], {"categories": [1, 2, 3]}, TOO_FEW),
+        (metrics.category_weights, ["linear", -1], {}, "`n_categories` must be >= 0, got -1"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             function(*arguments, **options)

@@ -11,20 +11,12 @@ import numpy as np
 import pytest
 import shapely
 from numpy.testing import assert_array_equal
+
 from tests.chance import seeds
 from tests.metrics.published import NAN
 
-from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, unit_votes
-from annotator_agreement.metrics.consensus import (
-    NO_CLASS,
-    consensus_score,
-    interval_medians,
-    keypoint_medians,
-    majority_pixels,
-    medoids,
-    quorum_votes,
-    vote_classes,
-)
+from annotator_agreement.metrics import MaskCrops, Polygons, Regions, consensus, lines_from_points, unit_votes
+from annotator_agreement.metrics.consensus import NO_CLASS, consensus_score, interval_medians, medoids, quorum_votes
 from annotator_agreement.metrics.geometry import region_pixels
 
 SEEDS = pytest.mark.parametrize("seed", seeds(8))
@@ -40,7 +32,7 @@ def test_classes_medoids_keypoints_and_frames_are_those_of_loops(seed: int) -> N
     rng = np.random.default_rng(seed)
     unit = rng.integers(0, 12, 40)
     category = rng.integers(1, 5, 40)
-    votes = vote_classes(unit, category, 14)
+    votes = consensus.vote_classes(unit, category, 14)
     for k in range(14):
         counted = Counter(category[unit == k].tolist()).most_common()
         leading = [name for name, n in counted if n == counted[0][1]]
@@ -57,7 +49,7 @@ def test_classes_medoids_keypoints_and_frames_are_those_of_loops(seed: int) -> N
         assert found[k] == next(row for row, value in zip(rows, known, strict=True) if value >= max(known) - 1e-9)
     unit, points = _units(rng), rng.random((40, 3, 2))
     points[rng.random((40, 3)) < 0.4] = np.nan
-    found = keypoint_medians(unit, points, 9)
+    found = consensus.keypoint_medians(unit, points, 9)
     for k in range(9):
         of_unit = points[unit == k]
         for joint in range(3):
@@ -176,7 +168,7 @@ def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> N
         left, top = int(rng.integers(0, SIZE[0] - width + 1)), int(rng.integers(0, SIZE[1] - height + 1))
         crops.append((rng.random((height, width)) < 0.6, left, top))
     masks = MaskCrops.from_crops(crops)
-    found = majority_pixels(masks, group, 6)
+    found = consensus.majority_pixels(masks, group, 6)
     for k in range(6):
         images = [_image(masks, row) for row in np.flatnonzero(group == k).tolist()]
         expected = np.zeros((SIZE[1], SIZE[0]), np.bool_)

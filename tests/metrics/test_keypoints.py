@@ -11,6 +11,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
 from tests.chance import examples
 from tests.metrics.matching_oracle import compared_pairs
 
@@ -96,22 +97,15 @@ def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> Non
 
 
 GOOD = np.zeros((1, 2, 2))
-POINT_ERRORS = [
-    (np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
-    (np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
-    (_rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
-]
-SIGMA_ERRORS = [
-    (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
-    (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
-    (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
-    (NAN, r"`sigmas` must be finite and > 0, got nan"),
-]
 
 
 def test_unusable_points_and_sigmas_are_an_error_that_names_the_argument() -> None:
     for function in (oks, visibility_agreement):
-        for points, message in POINT_ERRORS:
+        for points, message in (
+            (np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
+            (np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
+            (_rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
+        ):
             with pytest.raises(ValueError, match=message):
                 function(points, GOOD)
             with pytest.raises(ValueError, match=message.replace("points_a", "points_b")):
@@ -121,7 +115,12 @@ def test_unusable_points_and_sigmas_are_an_error_that_names_the_argument() -> No
         message = r"`points_a` and `points_b` must have the same shape, got \(1, 2, 2\) and \(1, 3, 2\)"
         with pytest.raises(ValueError, match=message):
             function(GOOD, np.zeros((1, 3, 2)))
-    for sigmas, message in SIGMA_ERRORS:
+    for sigmas, message in (
+        (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
+        (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
+        (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
+        (NAN, r"`sigmas` must be finite and > 0, got nan"),
+    ):
         with pytest.raises(ValueError, match=message):
             oks(GOOD, GOOD, sigmas)
         with pytest.raises(ValueError, match=message):
@@ -142,9 +141,7 @@ def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, n
     return Objects(sample, annotator, np.ones_like(sample)), points.reshape(-1, 17, 2)
 
 
-def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk(monkeypatch) -> None:
     objects, points = _crowd(n=3, annotators=3, samples=2, seed=8)
     points[4] = NAN
     rows, sigmas = points.tolist(), metrics.COCO_SIGMAS * 2

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 from numpy.testing import assert_allclose
+
 from tests.metrics.matching_oracle import match, sorted_rows
 from tests.metrics.published import GOLDEN, corners, fraction
 

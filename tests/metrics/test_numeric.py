@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
 from tests.chance import examples
 
 from annotator_agreement.metrics import alternative_annotator_test
@@ -33,8 +34,7 @@ def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) ->
         n = np.count_nonzero(own[:, 1])
         error = (sum(each**2 for each in residual) * n / (n - 1)) ** 0.5
         difference = a / m - b / o
-        assert found.rate[k] == pytest.approx(a / m)
-        assert found.others[k] == pytest.approx(b / o)
+        assert (found.rate[k], found.others[k]) == (pytest.approx(a / m), pytest.approx(b / o))
         assert found.p_greater[k] == pytest.approx(stats.t.sf((difference - margin) / error, n - 1))
         two = min(1.0, 2 * stats.t.sf((abs(difference) - margin) / error, n - 1))
         assert found.p_different[k] == pytest.approx(two)
@@ -165,8 +165,7 @@ def test_items_of_a_cluster_count_as_one() -> None:
     five = alternative_annotator_test(
         np.repeat(model, 5, axis=0), np.repeat(people, 5, axis=0), epsilon=0.1, clusters=np.repeat(np.arange(40), 5)
     )
-    assert five.p_value == pytest.approx(once.p_value, rel=1e-9)
-    assert five.n.tolist() == [40] * 5
+    assert (five.p_value, five.n.tolist()) == (pytest.approx(once.p_value, rel=1e-9), [40] * 5)
     assert five.advantage == pytest.approx(once.advantage)
     loose = alternative_annotator_test(np.repeat(model, 5, axis=0), np.repeat(people, 5, axis=0), epsilon=0.1)
     assert loose.p_value[1:] != pytest.approx(once.p_value[1:], rel=0.1)
@@ -203,6 +202,4 @@ def test_components_are_those_of_scipy_in_the_order_of_their_first_nodes(name: s
     n, u, v = GRAPHS[name]
     n_components, component = components(u, v, n)
     n_expected, expected = connected_components(coo_array((np.ones(len(u)), (u, v)), shape=(n, n)), directed=False)
-    assert n_components == n_expected
-    assert component.dtype == np.int64
-    assert component.tolist() == expected.tolist()
+    assert (n_components, component.dtype, component.tolist()) == (n_expected, np.int64, expected.tolist())

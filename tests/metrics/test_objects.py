@@ -5,37 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+
 from tests.metrics.matching_oracle import columns, compared_pairs, similarity_of, sorted_rows
 
-from annotator_agreement.metrics import (
-    Intervals,
-    Keypoints,
-    MaskCrops,
-    Objects,
-    Polygons,
-    Regions,
-    box_overlaps,
-    boxes_as_polygons,
-    lines_from_points,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Regions, box_overlaps
 from annotator_agreement.metrics.geometry import Boxes, Geometry, box_area, box_intersection, iou_from_areas, near_pairs
 from annotator_agreement.metrics.geometry import objects as objects_module
 from annotator_agreement.metrics.matching import find_duplicates, find_splits
 
 ZERO = np.zeros(2, np.int64)
-ERRORS = [
-    ((ZERO, ZERO[:1], ZERO), r"`annotator` must have the shape \(2,\), got \(1,\)"),
-    ((ZERO, ZERO, np.zeros(3, np.int64)), r"`category` must have the shape \(2,\), got \(3,\)"),
-    ((np.zeros((2, 1), np.int64),) * 3, r"`sample` must have the shape"),
-    ((ZERO, ZERO, np.zeros(2)), r"`category` must be integers >= 0, got float64 from 0.0"),
-    ((ZERO, ZERO - 1, ZERO), r"`annotator` must be integers >= 0, got int64 from -1"),
-    ((np.array([1, 0]), ZERO, ZERO), r"Objects must be sorted by sample, then annotator, got rows out of order"),
-    ((ZERO, np.array([1, 0]), ZERO), r"Objects must be sorted by sample, then annotator, got rows out of order"),
-]
 
 
 def test_unusable_columns_are_an_error_and_annotators_end_where_the_next_begins() -> None:
-    for arrays, message in ERRORS:
+    for arrays, message in (
+        ((ZERO, ZERO[:1], ZERO), r"`annotator` must have the shape \(2,\), got \(1,\)"),
+        ((ZERO, ZERO, np.zeros(3, np.int64)), r"`category` must have the shape \(2,\), got \(3,\)"),
+        ((np.zeros((2, 1), np.int64),) * 3, r"`sample` must have the shape"),
+        ((ZERO, ZERO, np.zeros(2)), r"`category` must be integers >= 0, got float64 from 0.0"),
+        ((ZERO, ZERO - 1, ZERO), r"`annotator` must be integers >= 0, got int64 from -1"),
+        ((np.array([1, 0]), ZERO, ZERO), r"Objects must be sorted by sample, then annotator, got rows out of order"),
+        ((ZERO, np.array([1, 0]), ZERO), r"Objects must be sorted by sample, then annotator, got rows out of order"),
+    ):
         with pytest.raises(ValueError, match=message):
             Objects(*arrays)
     with pytest.raises(ValueError, match="`boxes` must have max >= min, got"):
@@ -61,9 +52,7 @@ def _rows(seed: int) -> list:
     return sorted_rows(rows)
 
 
-def test_overlaps_are_those_of_all_pairs_of_two_annotators_whatever_the_size_of_a_chunk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_overlaps_are_those_of_all_pairs_of_two_annotators_whatever_the_size_of_a_chunk(monkeypatch) -> None:
     rows = _rows(3)
     objects, boxes = columns(rows)
     for max_pairs in (1, 7, 500_000):
@@ -100,8 +89,7 @@ def test_near_pairs_are_all_whose_boxes_overlap(n: int, n_annotators: int, size:
     near = near_pairs(boxes, annotator, max_pairs=10**9)
     i, j = np.nonzero(np.triu(_iou_by_brute_force(boxes, annotator) > 0.0))
     assert near.complete
-    assert near.i.tolist() == i.tolist()
-    assert near.j.tolist() == j.tolist()
+    assert (near.i.tolist(), near.j.tolist()) == (i.tolist(), j.tolist())
 
 
 def test_of_too_many_pairs_every_object_keeps_the_most_similar_of_every_other_annotator() -> None:
@@ -134,9 +122,7 @@ def test_of_too_many_pairs_those_at_the_same_place_or_the_most_similar_of_all_ar
     assert (annotator[near.i] != annotator[near.j]).all()
 
 
-def test_a_large_sample_between_others_has_the_same_overlaps_as_compared_pair_by_pair(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_large_sample_between_others_has_the_same_overlaps_as_compared_pair_by_pair(monkeypatch) -> None:
     counts = [(2, 7), (3, 40), (1, 5), (3, 30), (2, 9)]
     sample = np.concatenate([np.full(n_annotators * n, k) for k, (n_annotators, n) in enumerate(counts)])
     annotator = np.concatenate([np.repeat(np.arange(n_annotators), n) for n_annotators, n in counts])
@@ -163,20 +149,17 @@ def _found(geometry: Geometry, annotators: list[int], asked: list[bool] | None =
     return find_splits(objects, candidates, geometry.overlaps(objects), geometry, threshold).tolist()
 
 
-# (id, boxes, annotators, what is split)
-CASES = [
-    ("nothing", [], [], []),
-    ("parts of the annotator who drew the whole", [WHOLE, LEFT, RIGHT], [0, 0, 0], [False] * 3),
-    ("seven tenths inside", [WHOLE, LEFT, (15, 1, 25, 6)], [0, 1, 1], [True] * 3),
-    ("less than seven tenths inside", [WHOLE, LEFT, (15.1, 1, 25.1, 6)], [0, 1, 1], [False] * 3),
-    ("half the whole", [WHOLE, (2, 1, 7, 6), (17, 1, 22, 6)], [0, 1, 1], [True] * 3),
-    ("less than half the whole", [WHOLE, (2, 1, 7, 6), (17.1, 1, 22, 6)], [0, 1, 1], [False] * 3),
-    ("a whole without area", [(2, 1, 2, 6), LEFT, RIGHT], [0, 1, 1], [False] * 3),
-]
-
-
 def test_splits_are_those_found_by_hand() -> None:
-    for name, boxes, annotators, expected in CASES:
+    # (id, boxes, annotators, what is split)
+    for name, boxes, annotators, expected in (
+        ("nothing", [], [], []),
+        ("parts of the annotator who drew the whole", [WHOLE, LEFT, RIGHT], [0, 0, 0], [False] * 3),
+        ("seven tenths inside", [WHOLE, LEFT, (15, 1, 25, 6)], [0, 1, 1], [True] * 3),
+        ("less than seven tenths inside", [WHOLE, LEFT, (15.1, 1, 25.1, 6)], [0, 1, 1], [False] * 3),
+        ("half the whole", [WHOLE, (2, 1, 7, 6), (17, 1, 22, 6)], [0, 1, 1], [True] * 3),
+        ("less than half the whole", [WHOLE, (2, 1, 7, 6), (17.1, 1, 22, 6)], [0, 1, 1], [False] * 3),
+        ("a whole without area", [(2, 1, 2, 6), LEFT, RIGHT], [0, 1, 1], [False] * 3),
+    ):
         assert _found(Boxes(np.array(boxes, float).reshape(-1, 4)), annotators) == expected, name
     boxes = Boxes(np.array([WHOLE, LEFT, RIGHT], float))
     # only candidates are found, whatever the rest of the split is
@@ -189,14 +172,14 @@ def test_splits_are_those_found_by_hand() -> None:
 
 def test_shapes_and_intervals_are_split_like_boxes_but_lines_and_points_never() -> None:
     boxes = np.array([WHOLE, LEFT, RIGHT], float)
-    polygons = Polygons.from_geometry(boxes_as_polygons(boxes))
+    polygons = metrics.Polygons.from_geometry(metrics.boxes_as_polygons(boxes))
     masks = Regions.of_masks(MaskCrops.from_crops([(np.ones((5, w), np.bool_), x, 1) for x, w in [(12, 10), (2, 20)]]))
     mixed = masks.take(np.array([1])).joined([Regions.of_polygons(polygons.take(np.array([1]))), masks.take([0])])
     frames = Intervals(boxes[:, 0].astype(int), boxes[:, 2].astype(int) - 1)
     for geometry in (Regions.of_polygons(polygons), mixed, frames):
         assert _found(geometry, [0, 1, 1]) == [True] * 3
     ends = np.array([[x, 1] for x_min, _, x_max, _ in boxes for x in (x_min, x_max)])
-    lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.0)
+    lines = metrics.lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.0)
     points = Keypoints(np.array([[[x_min, y_min], [x_max, y_max]] for x_min, y_min, x_max, y_max in boxes]))
     for geometry in (Regions.of_lines(lines), points):
         assert _found(geometry, [0, 1, 1]) == [False] * 3
@@ -226,5 +209,5 @@ def test_objects_of_any_geometry_can_be_duplicates() -> None:
     points = np.array([[0, 0], [40, 0], [40, 20.0]])
     assert _duplicates(Keypoints(np.stack([points, points + 0.1, points + 15])), lone) == [False, True, False]
     ends = np.array([[0, 0], [20, 0], [0, 1], [19, 1], [0, 6], [20, 6.0]])
-    lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.5)
+    lines = metrics.lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.5)
     assert _duplicates(Regions.of_lines(lines), lone) == [False, True, False]

@@ -11,20 +11,11 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
 from tests.chance import examples, seeds
 
-from annotator_agreement.metrics import (
-    Intervals,
-    Keypoints,
-    MaskCrops,
-    Objects,
-    Polygons,
-    Regions,
-    box_overlaps,
-    boxes_as_polygons,
-    lines_from_points,
-    polygons_from_rings,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Polygons, Regions, lines_from_points
 from annotator_agreement.metrics.geometry import BOX, OUTLINE_BYTES, POLYGON, Boxes, Geometry, Outlines, as_regions
 from annotator_agreement.metrics.geometry import boxes as geometry_module
 from annotator_agreement.metrics.geometry import objects as objects_module
@@ -41,7 +32,7 @@ def box(x_min: float, y_min: float, x_max: float, y_max: float) -> Regions:
 def polygon(*rings: Ring) -> Regions:
     points = np.array([point for ring in rings for point in ring], np.float64).reshape(-1, 2)
     ring = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
-    return Regions.of_polygons(polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1))
+    return Regions.of_polygons(metrics.polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1))
 
 
 def mask(image: np.ndarray) -> Regions:
@@ -141,7 +132,7 @@ def test_boxes_alone_overlap_as_boxes_do() -> None:
     low = rng.uniform(0, (20, 9), (50, 2))
     boxes = np.hstack([low, low + rng.uniform(1, (9, 4), (50, 2))])
     objects = Objects(np.zeros(50, np.int64), np.repeat([0, 1], 25), np.ones(50, np.int64))
-    expected = box_overlaps(objects, boxes)
+    expected = metrics.box_overlaps(objects, boxes)
     for regions in (Regions.of_boxes(boxes), as_regions(Boxes(boxes))):
         overlaps = regions.overlaps(objects)
         for name in ("i", "j", "intersection", "area"):
@@ -160,12 +151,10 @@ def test_rows_are_taken_and_joined_again_with_the_polygons_that_were_repaired() 
     assert_array_equal(back.intersection_of(i, j), regions.intersection_of(i, j))
     bow_tie = polygon([(0, 0), (4, 4), (4, 0), (0, 4)])
     regions = bow_tie.joined([polygon(rectangle(0, 0, 2, 2)), box(0, 0, 1, 1), bow_tie])
-    assert regions.repaired.sum() == 2
-    assert regions.take(np.array([1, 2, 3])).repaired.sum() == 1
+    assert (regions.repaired.sum(), regions.take(np.array([1, 2, 3])).repaired.sum()) == (2, 1)
     assert regions.take(np.array([1, 2])).repaired.sum() == 0
     none = Regions.of_boxes(np.empty((0, 4)))
-    assert len(none.joined([none])) == 0
-    assert len(none.intersection_of(np.empty(0, np.int64), np.empty(0, np.int64))) == 0
+    assert (len(none.joined([none])), len(none.intersection_of(np.empty(0, np.int64), np.empty(0, np.int64)))) == (0, 0)
 
 
 _coordinate = st.one_of(
@@ -249,7 +238,7 @@ def _of_mixed_kinds(boxes: np.ndarray) -> Regions:
         if k % 2:
             regions.append(Regions.of_masks(MaskCrops.from_crops([_mask(box)])))
         elif k % 3:
-            regions.append(Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(box[None]))))
+            regions.append(Regions.of_polygons(Polygons.from_geometry(metrics.boxes_as_polygons(box[None]))))
         else:
             regions.append(Regions.of_boxes(box[None]))
     return Regions.of_boxes(np.empty((0, 4))).joined(regions)
@@ -258,7 +247,7 @@ def _of_mixed_kinds(boxes: np.ndarray) -> Regions:
 KINDS = {
     "boxes": Boxes,
     "boxes among regions": Regions.of_boxes,
-    "polygons": lambda boxes: Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))),
+    "polygons": lambda boxes: Regions.of_polygons(Polygons.from_geometry(metrics.boxes_as_polygons(boxes))),
     "masks": lambda boxes: Regions.of_masks(MaskCrops.from_crops([_mask(box) for box in boxes])),
     "mixed": _of_mixed_kinds,
 }

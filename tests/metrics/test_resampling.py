@@ -11,25 +11,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 from scipy.sparse import csr_array
+
 from tests.chance import seeds
 
-from annotator_agreement.metrics import (
-    ConfidenceIntervals,
-    Resampling,
-    bootstrap,
-    nominal_alpha_of_sums,
-    sums_of_clusters,
-)
-from annotator_agreement.metrics.bootstrap import (
-    ColumnMoments,
-    Columns,
-    Part,
-    bootstrap_parts,
-    column_sums,
-    delta_intervals,
-    draws,
-    n_given,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, sums_of_clusters
+from annotator_agreement.metrics.bootstrap import ColumnMoments, Part, bootstrap_parts, column_sums, draws, n_given
 
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high")
 ERRORS = ("standard_error", "jackknife_error")
@@ -49,7 +36,7 @@ def _assert_same(found: ConfidenceIntervals, expected: ConfidenceIntervals, *nam
         assert_allclose(a, b, rtol=1e-10, atol=1e-13, err_msg=name)
 
 
-def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
+def resampled_sums(columns: bootstrap.Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
     """Sums over the samples of every resample."""
     part = Part(draws.checked_columns(columns, "columns"), lambda sums: sums)
     return np.concatenate([sums for (sums,) in draws.resampled([part], draws.Draws(columns.shape[0], resamples, seed))])
@@ -166,8 +153,7 @@ def test_undefined_resamples_are_left_out_and_leave_other_numbers_alone() -> Non
         columns[:rated] = _columns(3)[:rated, :2]
         found = bootstrap(columns, _means, Resampling(resamples=400))
         values = [columns[i, 1].sum() / columns[i, 0].sum() for i in drawn if (i < rated).any()]
-        assert found.n_undefined[0] == 400 - len(values)
-        assert (found.n_undefined[0] > 0) == (rated < 8)
+        assert (found.n_undefined[0], (found.n_undefined[0] > 0)) == (400 - len(values), (rated < 8))
         assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
         assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
         assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
@@ -261,9 +247,7 @@ def test_parts_have_the_intervals_that_each_has_alone(form: Callable, clusters: 
         _assert_same(found, alone, *ALL)
 
 
-def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(monkeypatch) -> None:
     monkeypatch.setattr(draws, "BLOCK", 7)
     weights = resampled_sums(np.eye(40), resamples=20_000)
     assert (weights.sum(axis=1) == 40).all()
@@ -274,9 +258,7 @@ def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multin
 
 
 @pytest.mark.parametrize("kept", [0, 2**26])
-def test_parts_of_the_same_samples_are_summed_together_and_whole_numbers_exactly(
-    kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_the_same_samples_are_summed_together_and_whole_numbers_exactly(kept, monkeypatch) -> None:
     monkeypatch.setattr(draws, "BLOCK", 50)
     monkeypatch.setattr(draws, "MOST_KEPT", kept)
     rng = np.random.default_rng(3)
@@ -317,12 +299,12 @@ def _ratio(sums: np.ndarray) -> np.ndarray:
 
 
 def _alpha(sums: np.ndarray) -> np.ndarray:
-    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+    return metrics.nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
 
 
 def _intervals(columns: np.ndarray, statistic, n_used: int | None = None):
     moments = ColumnMoments.of(csr_array(columns))
-    return delta_intervals(moments, statistic, len(columns), np.array([n_used or len(columns)]))
+    return bootstrap.delta_intervals(moments, statistic, len(columns), np.array([n_used or len(columns)]))
 
 
 @pytest.mark.parametrize("seed", seeds(3))
