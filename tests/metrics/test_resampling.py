@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,15 @@ from tests.chance import seeds
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, sums_of_clusters
-from annotator_agreement.metrics.bootstrap import ColumnMoments, Part, bootstrap_parts, column_sums, draws, n_given
+from annotator_agreement.metrics.bootstrap import (
+    ColumnMoments,
+    Part,
+    bootstrap_parts,
+    column_sums,
+    delta_intervals,
+    draws,
+    n_given,
+)
 
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high")
 ERRORS = ("standard_error", "jackknife_error")
@@ -36,7 +45,7 @@ def _assert_same(found: ConfidenceIntervals, expected: ConfidenceIntervals, *nam
         assert_allclose(a, b, rtol=1e-10, atol=1e-13, err_msg=name)
 
 
-def resampled_sums(columns: bootstrap.Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
+def resampled_sums(columns: Any, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
     """Sums over the samples of every resample."""
     part = Part(draws.checked_columns(columns, "columns"), lambda sums: sums)
     return np.concatenate([sums for (sums,) in draws.resampled([part], draws.Draws(columns.shape[0], resamples, seed))])
@@ -304,7 +313,7 @@ def _alpha(sums: np.ndarray) -> np.ndarray:
 
 def _intervals(columns: np.ndarray, statistic, n_used: int | None = None):
     moments = ColumnMoments.of(csr_array(columns))
-    return bootstrap.delta_intervals(moments, statistic, len(columns), np.array([n_used or len(columns)]))
+    return delta_intervals(moments, statistic, len(columns), np.array([n_used or len(columns)]))
 
 
 @pytest.mark.parametrize("seed", seeds(3))
