@@ -17,13 +17,7 @@ from tests.chance import few
 
 from annotator_agreement.agreement import AgreementConfig, AgreementReport, make_config
 from annotator_agreement.agreement.families import build_report
-from annotator_agreement.agreement.pixels import (
-    MaskValues,
-    compare_masks,
-    mask_columns,
-    measure,
-    record_pixels,
-)
+from annotator_agreement.agreement.pixels import MaskValues, compare_masks, mask_columns, measure, record_pixels
 from annotator_agreement.agreement.ratings import compute_ratings, record_ratings
 from annotator_agreement.agreement.statistics import AttributeCodes, Records, ReportContext, RunFacts
 from annotator_agreement.agreement.tags import TagAgreement, compute_tags, record_tags
@@ -153,16 +147,12 @@ class Kind:
         """What a report needs besides the records; intervals are rough."""
         config = make_config(names, **{"resamples": 20, **options})
         return ReportContext(
-            config,
-            config.annotators,
-            ["(missing)", *(class_names or self.classes)],
-            ["labels"],
+            config, config.annotators, ["(missing)", *(class_names or self.classes)], ["labels"],
             RunFacts(n_changed=2, coverage="assumed", seconds=1.5, versions={"numpy": "2"}),
             worst_samples=[{"id": "0" * 24, "filepath": "/a/b.jpg", "score": 0.25, "n_units": 3, "n_disputed": 2}],
-            details=self.details,
-            clusters=clusters,
+            details=self.details, clusters=clusters,
             attribute_values={name: _CODES[name].values_of_codes() for name in config.attributes},
-        )
+        )  # fmt: skip
 
 
 KINDS = {

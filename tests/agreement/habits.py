@@ -117,13 +117,10 @@ def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator,
     duplicate = np.concatenate([part.duplicate for part in parts])
     order = np.lexsort((duplicate, annotator, sample[true_object]))
     return Simulated(
-        habits=tuple(habits),
-        n_samples=n_samples,
-        sample=sample[true_object][order],
-        annotator=annotator[order],
+        habits=tuple(habits), n_samples=n_samples, sample=sample[true_object][order], annotator=annotator[order],
         category=np.concatenate([part.category for part in parts])[order],
         xyxy_px=np.concatenate([part.xyxy_px for part in parts])[order],
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +221,9 @@ def with_model(batch: Batch, config: AgreementConfig) -> ObjectRecords:
 def context_of(simulated: Simulated, config: AgreementConfig) -> ReportContext:
     """The context of such a run."""
     return ReportContext(
-        config,
-        simulated.names[:-1],
-        CLASSES,
-        ["Detections"],
-        RunFacts(),
+        config, simulated.names[:-1], CLASSES, ["Detections"], RunFacts(),
         details={"roles": [{"name": simulated.names[-1], "is_model": True}]},
-    )
+    )  # fmt: skip
 
 
 def person_of(batch: Batch, context: ReportContext) -> PersonComparison | None:

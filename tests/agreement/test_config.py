@@ -43,27 +43,18 @@ ERRORS = [
     _error("`no_labels` must be .* got {1: 'drew_nothing'}", no_labels={1: "drew_nothing"}),
     _error("`no_labels` must be .* got {'alice': \\['x'\\]}", no_labels={"alice": ["x"]}),
     _error("`no_labels` must be .* got None", no_labels=None),
-    _error(
-        r"`annotators` must map field names to annotator names in field mode, got \['a', 'b'\]", annotators=["a", "b"]
-    ),
+    _error(r"`annotators` must map field names to .* in field mode, got \['a', 'b'\]", annotators=["a", "b"]),
     _error("`annotators` must map field names to annotator names in field mode, got 'a'", annotators="a"),
     _error("`annotators` must name chosen fields, got carol", annotators={"carol": "c"}),
-    _error(
-        r"`annotators` must be told apart by their names, got bob \(a\) twice",
-        ("a", "b", "c"),
-        annotators={"a": "bob", "b": "bob", "c": "bob (a)"},
-    ),
+    _error(r"`annotators` must be told apart by their names, got bob \(a\) twice", ("a", "b", "c"),
+           annotators={"a": "bob", "b": "bob", "c": "bob (a)"}),
     _error("`annotators` must give every field a name, got {'alice': ''}", annotators={"alice": ""}),
-    _error(
-        "`annotators` must give every value a name, got {'a': 3, 'b': 'x'}",
-        "x",
-        annotators={"a": 3, "b": "x"},
-        **ATTRIBUTE,
-    ),
+    _error("`annotators` must give every value a name, got {'a': 3, 'b': 'x'}", "x", annotators={"a": 3, "b": "x"},
+           **ATTRIBUTE),
     _error(f"{MUST_LIST}, got 'r1'", "x", annotators="r1", **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(a\)", "x", annotators={"a": "b"}, **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(r1\)", "x", annotators=["r1", "r1"], **ATTRIBUTE),
-]
+]  # fmt: skip
 
 
 OPTION_ERRORS = [
@@ -109,8 +100,7 @@ def test_unusable_options_are_an_error_that_says_what_to_change() -> None:
         assert make_config(TWO, run_key=run_key).run_key == run_key
     with pytest.raises(TypeError, match="treshold"):
         make_config(TWO, treshold=0.5)
-    assert shown("abc") == "a, b, c"
-    assert shown(range(7)) == "0, 1, 2, 3, 4, … (7 in all)"
+    assert (shown("abc"), shown(range(7))) == ("a, b, c", "0, 1, 2, 3, 4, … (7 in all)")
 
 
 def test_options_are_kept_in_one_form() -> None:
@@ -132,15 +122,12 @@ def test_options_are_kept_in_one_form() -> None:
         assert repr(make_config(TWO, iou=iou).iou) == repr(float(iou))
 
 
-def test_fields_keep_their_order_and_take_the_names_given() -> None:
+def test_fields_and_values_are_annotators_or_sessions_of_persons() -> None:
     config = make_config(["bob_v2", "alice"], annotators={"bob_v2": "bob"})
     assert (config.fields, config.annotators) == (("bob_v2", "alice"), ("bob", "alice"))
     assert make_config(TWO, annotators={"alice": "bob", "bob": "alice"}).annotators == ("bob", "alice")
     config = make_config(["alice_1", "bob"], annotators={"alice_1": "alice"})  # names nobody twice
     assert (config.annotators, config.persons, config.named_persons()) == (("alice", "bob"), (), {})
-
-
-def test_fields_of_one_person_are_sessions() -> None:
     config = make_config(["alice_2", "bob", "alice_1"], annotators={"alice_1": "alice", "alice_2": "alice"})
     assert config.annotators == ("alice (alice_2)", "bob", "alice (alice_1)")
     assert config.persons == ("alice", "bob", "alice")
@@ -148,17 +135,11 @@ def test_fields_of_one_person_are_sessions() -> None:
     assert AgreementConfig.from_dict(config.to_dict()) == config
     frames = make_config(["frames.a", "frames.b"], annotators={"frames.a": "alice", "frames.b": "alice"})
     assert frames.annotators == ("alice (a)", "alice (b)")
-
-
-def test_values_of_the_attribute_may_be_sessions_of_persons() -> None:
     config = make_config("labels", annotators={"r2": "alice", "r1": "alice", "r3": "bob"}, **ATTRIBUTE)
     assert (config.annotators, config.persons) == (("r1", "r2", "r3"), ("alice", "alice", "bob"))
     assert config.annotator_names(["r3", "r1", "r4"]) == ("bob", "alice (r1)", "r4")
     assert config.named_persons() == {"alice (r1)": "alice", "alice (r2)": "alice", "bob": "bob"}
     assert make_config("labels", annotators=["r1", "r2"], **ATTRIBUTE).annotator_names(["r1"]) == ("r1",)
-
-
-def test_attribute_mode_sorts_the_annotators_to_compare_or_takes_all() -> None:
     config = make_config("labels", annotators=["r2", "r1", "r2"], assigned_field="asked", **ATTRIBUTE)
     assert (config.fields, config.annotators, config.attribute_mode) == (("labels",), ("r1", "r2"), True)
     assert make_config("labels", **ATTRIBUTE).annotators == ()

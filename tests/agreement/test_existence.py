@@ -9,30 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import (
-    NAMES,
-    NAN,
-    Found,
-    Sample,
-    Unit,
-    alpha_of,
-    assigned_pairs,
-    batch_of,
-    config_of,
-    each_case,
-    found,
-    found_in,
-    mean,
-    median,
-    object_report,
-    pair_table,
-    random_samples,
-    report_of,
-    same,
-    share,
-    units_of,
-    verdict_of,
-)
+from tests.agreement import agreement_oracle as oracle
+from tests.agreement.agreement_oracle import NAMES, Sample, config_of, found, mean, report_of, same, share
 from tests.chance import seeds
 from tests.dataset_io.same_values import assert_same
 
@@ -43,33 +21,28 @@ from annotator_agreement.metrics import brennan_prediger, fleiss_kappa, gwet_ac1
 from annotator_agreement.metrics.geometry import Boxes
 
 
-def sample_f1(sample: Sample, units: list[Unit]) -> tuple[float, int]:
+def sample_f1(sample: Sample, units: list[oracle.Unit]) -> tuple[float, int]:
     """F1 over the pairs of annotators of a sample, nan without labels; and how many labels that is about."""
-    n_labels = sum(len(sample[a]) + len(sample[b]) for a, b in assigned_pairs(sample))
+    n_labels = sum(len(sample[a]) + len(sample[b]) for a, b in oracle.assigned_pairs(sample))
     matched = sum(len(list(unit.pairs())) for unit in units)
     return share(2 * matched, n_labels), n_labels
 
 
-@each_case
-def test_jaccard_counts_units_that_either_drew_and_localisation_all_pairs(seed: int, rules: dict) -> None:
+@oracle.each_case
+def test_existence_presence_full_agreement_and_the_worst_samples_are_those_of_loops(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     both = either = 0
     for unit in case.units:
-        for a, b in assigned_pairs(case.samples[unit.sample]):
+        for a, b in oracle.assigned_pairs(case.samples[unit.sample]):
             both += a in unit.members and b in unit.members
             either += a in unit.members or b in unit.members
     same(case.report.existence.jaccard, both / either)
     iou = [unit.iou(a, b) for unit, a, b in case.label_pairs()]
-    same(case.report.localisation.median_iou, median(iou))
+    same(case.report.localisation.median_iou, oracle.median(iou))
     assert case.report.localisation.iou_histogram == [sum(k <= 20 * v < k + 1 for v in iou) for k in range(20)]
-
-
-@each_case
-def test_presence_is_about_images(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
     table = np.array(
         [
-            [float(bool(sample[r])) if r in sample else NAN for r in range(4)]
+            [float(bool(sample[r])) if r in sample else oracle.NAN for r in range(4)]
             for sample in (case.samples[s] for s in case.rated)
         ]
     )
@@ -82,28 +55,10 @@ def test_presence_is_about_images(seed: int, rules: dict) -> None:
     same(presence.brennan_prediger, brennan_prediger(table, categories=[0, 1]))
     same(presence.fleiss_kappa, fleiss_kappa(table))
     same(case.report.existence.share_present, float(np.nanmean(table)))
-
-
-def test_presence_has_two_categories_where_everybody_always_drew() -> None:
-    samples: list = [{0: [(1, 0.1, 0.1, 0.4, 0.4)], 1: [(1, 0.1, 0.1, 0.4, 0.4)]} for _ in range(3)]
-    presence = found_in(samples, 2).report.existence.presence
-    assert presence is not None
-    assert (presence.alpha, presence.fleiss_kappa) == (None, None)
-    assert (presence.percent_agreement, presence.ac1, presence.brennan_prediger) == (1.0, 1.0, 1.0)
-
-
-@pytest.mark.parametrize("n_images", [19, 20])
-def test_coefficients_of_presence_have_an_interval_from_20_images_on(n_images: int) -> None:
-    box = (1, 0.1, 0.1, 0.4, 0.4)
-    samples: list = [{0: [box] * (k % 4 > 0), 1: [box] * (k % 5 > 0)} for k in range(n_images)]
-    intervals = report_of(samples, config_of(2, resamples=100)).intervals
-    assert ("existence.presence.alpha" in intervals) == ("existence.presence.ac1" in intervals) == (n_images == 20)
-    assert "existence.f1" in intervals
-
-
-@each_case
-def test_the_worst_samples_have_the_lowest_f1_and_the_loosest_the_lowest_mean_iou(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
+    verdicts: dict[int, list[str | None]] = {s: [] for s in case.rated}
+    for unit in case.rated_units:
+        verdicts[unit.sample].append(oracle.verdict_of(unit, case.samples[unit.sample]))
+    same(case.report.share_full_agreement, float(np.mean([set(kinds) <= {"agreed"} for kinds in verdicts.values()])))
     own = [[unit for unit in case.units if unit.sample == s] for s in range(len(case.samples))]
     values = {s: sample_f1(sample, own[s]) for s, sample in enumerate(case.samples)}
     wrong = {s: (f1, -n) for s, (f1, n) in values.items() if f1 < 1}
@@ -121,13 +76,26 @@ def test_the_worst_samples_have_the_lowest_f1_and_the_loosest_the_lowest_mean_io
         same(entry["value"], means[int(entry["id"])])
 
 
-def test_an_iou_on_an_edge_is_in_the_upper_bin_and_one_in_the_last() -> None:
+def test_presence_has_two_categories_and_an_iou_on_an_edge_is_in_the_upper_bin() -> None:
+    samples: list = [{0: [(1, 0.1, 0.1, 0.4, 0.4)], 1: [(1, 0.1, 0.1, 0.4, 0.4)]} for _ in range(3)]
+    presence = oracle.found_in(samples, 2).report.existence.presence
+    assert presence is not None
+    assert (presence.alpha, presence.fleiss_kappa) == (None, None)
+    assert (presence.percent_agreement, presence.ac1, presence.brennan_prediger) == (1.0, 1.0, 1.0)
     # this IoU of 1/2 comes out as 0.4999999999999999
     half = [{0: [(1, 1 / 20, 1 / 11, 5 / 20, 4 / 11)], 1: [(1, 1 / 20, 1 / 11, 3 / 20, 4 / 11)]}]
     perfect = [{0: [(1, 0.1, 0.1, 0.3, 0.7)], 1: [(1, 0.1, 0.1, 0.3, 0.7)]}]
-    histogram = found_in(half + perfect, 2).report.localisation.iou_histogram
-    assert [k for k, n in enumerate(histogram) if n] == [10, 19]
-    assert sum(histogram) == 2
+    histogram = oracle.found_in(half + perfect, 2).report.localisation.iou_histogram
+    assert ([k for k, n in enumerate(histogram) if n], sum(histogram)) == ([10, 19], 2)
+
+
+@pytest.mark.parametrize("n_images", [19, 20])
+def test_coefficients_of_presence_have_an_interval_from_20_images_on(n_images: int) -> None:
+    box = (1, 0.1, 0.1, 0.4, 0.4)
+    samples: list = [{0: [box] * (k % 4 > 0), 1: [box] * (k % 5 > 0)} for k in range(n_images)]
+    intervals = report_of(samples, config_of(2, resamples=100)).intervals
+    assert ("existence.presence.alpha" in intervals) == ("existence.presence.ac1" in intervals) == (n_images == 20)
+    assert "existence.f1" in intervals
 
 
 #: Shrout and Fleiss, 1979, table 2: six targets and four judges
@@ -151,13 +119,20 @@ def _icc(table: np.ndarray) -> float:
     return float((msr - mse) / (msr + (k - 1) * mse + k * (msc - mse) / n))
 
 
-def test_icc_is_that_of_the_published_table() -> None:
+def test_icc_is_that_of_the_published_table_and_needs_images_of_all_and_variation() -> None:
     icc = _report(PUBLISHED).counts.icc
     assert icc == pytest.approx(0.2898, abs=5e-5)
     same(icc, _icc(np.array(PUBLISHED, float)))
+    for table in (
+        [[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]],
+    ):  # fmt: skip
+        assert _report(table).counts.icc is None
+    for table, expected in (([[2, 3], [4, -1]], [-1.0, None, None]), ([[2, 2], [3, 3]], [0.0, 0.0, 0.0])):
+        (pair,) = _report(table).pairs
+        assert [getattr(pair, name) for name in FIELDS] == expected
 
 
-@each_case
+@oracle.each_case
 def test_numbers_are_those_of_tables_of_counts(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     table = np.array([[len(sample[r]) for r in range(4)] for sample in case.samples if len(sample) == 4], float)
@@ -170,41 +145,20 @@ def test_numbers_are_those_of_tables_of_counts(seed: int, rules: dict) -> None:
             same(getattr(pairs[NAMES[a], NAMES[b]], name), float(expected))
 
 
-def test_icc_needs_images_of_all_and_variation_and_limits_two_shared_images() -> None:
-    for table in (
-        [[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]],
-    ):  # fmt: skip
-        assert _report(table).counts.icc is None
-    for table, expected in (([[2, 3], [4, -1]], [-1.0, None, None]), ([[2, 2], [3, 3]], [0.0, 0.0, 0.0])):
-        (pair,) = _report(table).pairs
-        assert [getattr(pair, name) for name in FIELDS] == expected
-
-
-@each_case
-def test_images_agree_on_which_every_object_is_agreed(seed: int, rules: dict) -> None:
-    case = found(seed, rules)
-    verdicts: dict[int, list[str | None]] = {s: [] for s in case.rated}
-    for unit in case.rated_units:
-        verdicts[unit.sample].append(verdict_of(unit, case.samples[unit.sample]))
-    same(case.report.share_full_agreement, float(np.mean([set(kinds) <= {"agreed"} for kinds in verdicts.values()])))
-
-
 SIZES = ("small", "medium", "large")
 
 
-def area_of(unit: Unit, width: float = 1.0, height: float = 1.0) -> float:
+def area_of(unit: oracle.Unit, width: float = 1.0, height: float = 1.0) -> float:
     """Median area of the labels of a unit."""
     boxes = [label[1:] for label in unit.members.values()]
     return float(np.median([(x1 - x0) * width * (y1 - y0) * height for x0, y0, x1, y1 in boxes]))
 
 
-def sized_report(
-    samples: list[Sample], sizes_px: list[tuple[float, float]] | None, in_pixels: bool = False, cuts: int = 1
-) -> ObjectReport:
+def sized_report(samples, sizes_px, in_pixels=False, cuts=1) -> ObjectReport:
     """The report where image sizes are known, or the boxes are in pixels, from one or more batches."""
     batches = []
     for rows in np.array_split(np.arange(len(samples)), cuts):
-        batch = batch_of([samples[k] for k in rows], 4)
+        batch = oracle.batch_of([samples[k] for k in rows], 4)
         if sizes_px is not None:
             sizes = np.array(sizes_px)[rows]
             batch = dataclasses.replace(batch, size_px=sizes)
@@ -212,10 +166,10 @@ def sized_report(
                 xyxy = batch.geometry.boxes_xyxy() * np.tile(sizes, 2)[batch.objects.sample]
                 batch = dataclasses.replace(batch, geometry=Boxes(xyxy), size_px=None)
         batches.append(batch)
-    return object_report(batches, config_of(4))
+    return oracle.object_report(batches, config_of(4))
 
 
-def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
+def check(case: oracle.Found, report: ObjectReport, size_of: dict[int, str]) -> None:
     """The numbers of every size; ``size_of`` units, by their number."""
     assert [entry.size for entry in report.sizes] == list(SIZES)
     for entry in report.sizes:
@@ -228,7 +182,7 @@ def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
         assert (entry.n_units, entry.n_pairs) == (len(own), len(pairs))
         assert entry.n_lone == sum(len(unit.members) == 1 for unit in own)
         same(entry.mean_iou, mean(pairs))
-        same(entry.median_iou, median(pairs))
+        same(entry.median_iou, oracle.median(pairs))
         # whether every annotator who was asked drew what two others drew
         drew = [
             r in unit.members for unit in own for r in case.samples[unit.sample] if len(unit.members.keys() - {r}) >= 2
@@ -237,7 +191,7 @@ def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
         n_labels = sum(
             (a in unit.members) + (b in unit.members)
             for unit in own
-            for a, b in assigned_pairs(case.samples[unit.sample])
+            for a, b in oracle.assigned_pairs(case.samples[unit.sample])
         )
         same(entry.f1, share(2 * len(pairs), n_labels))
     for r, annotator in enumerate(report.annotators):
@@ -250,7 +204,7 @@ def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
             same(annotator.miss_rate_by_size[size], share(sum(r not in unit.members for unit in seen), len(seen)))
 
 
-@each_case
+@oracle.each_case
 def test_sizes_are_thirds_of_the_units_where_images_have_no_size(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     rated = [area_of(unit) for unit in case.rated_units]
@@ -278,16 +232,13 @@ def test_sizes_are_those_of_coco_where_areas_in_pixels_are_known(in_pixels: bool
     assert all(entry.n_units for entry in report.sizes)
 
 
-def test_one_image_without_a_size_is_enough_for_thirds_and_batches_do_not_matter() -> None:
+def test_sizes_need_those_of_all_images_and_32_by_32_pixels_are_medium() -> None:
     case = found(1, {})
     px = [(640.0, 480.0)] * len(case.samples)
     whole, in_parts = (sized_report(case.samples, px, cuts=cuts).to_dict() for cuts in (1, 7))
     assert_same(in_parts, whole, relative=0.0, absolute=1e-12)
     px[7] = (np.nan, np.nan)
     assert sized_report(case.samples, px).sizes == case.report.sizes
-
-
-def test_a_box_of_32_by_32_pixels_is_medium_and_labels_on_samples_of_one_annotator_have_no_size() -> None:
     box = (1, 100 / 640, 100 / 480, 132 / 640, 132 / 480)
     report = sized_report([{0: [box], 1: [box]}], [(640.0, 480.0)])
     assert [entry.n_units for entry in report.sizes] == [0, 1, 0]
@@ -303,24 +254,24 @@ PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}
 @pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.few(2)
 def test_sessions_of_one_person_are_apart_from_different_persons(seed: int, rules: dict) -> None:
-    samples = random_samples(seed, n_samples=40, n_annotators=4)
+    samples = oracle.random_samples(seed, n_samples=40, n_annotators=4)
     config = make_config(NAMES, annotators=PERSONS, **rules)
     report = report_of(samples, config)
     sessions = report.sessions
     assert sessions is not None
     names = list(config.annotators)
     kinds: dict[bool, list] = {True: [], False: []}
-    units = units_of(samples, compute_agreement_of(batch_of(samples, 4), config))
+    units = oracle.units_of(samples, compute_agreement_of(oracle.batch_of(samples, 4), config))
     tables: dict[bool, list[np.ndarray]] = {True: [], False: []}
     for pair in report.pairs:
         a, b = names.index(pair.a), names.index(pair.b)
         intra = (a, b) in ((0, 1), (2, 3))
         assert pair.intra == intra
         kinds[intra].append(pair)
-        tables[intra].append(pair_table(samples, units, config, a, b))
+        tables[intra].append(oracle.pair_table(samples, units, config, a, b))
     assert (sessions.n_intra_pairs, sessions.n_inter_pairs) == (2, 4)
     for kind, name in ((True, "intra"), (False, "inter")):
-        same(getattr(sessions, f"{name}_alpha"), alpha_of(np.concatenate(tables[kind]), config.undefined))
+        same(getattr(sessions, f"{name}_alpha"), oracle.alpha_of(np.concatenate(tables[kind]), config.undefined))
         for number in ("score", "f1", "mean_iou"):
             same(getattr(sessions, f"{name}_{number}"), mean([getattr(pair, number) for pair in kinds[kind]]))
     plain = report_of(samples, make_config(NAMES, **rules))

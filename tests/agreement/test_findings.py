@@ -48,7 +48,7 @@ def test_nothing_is_found_where_nobody_has_a_habit(seed: int) -> None:
     assert report_on(generate(40, 4, seed)).findings == []
 
 
-def test_a_planted_habit_is_found_with_its_size() -> None:
+def test_a_planted_habit_is_found_with_its_size_and_what_is_hard_for_everybody() -> None:
     for habit, kind, planted in (
         ({"miss_small": 0.6}, "misses_size", 0.55),
         ({"size": 1.12}, "box_size", 0.12),
@@ -65,9 +65,6 @@ def test_a_planted_habit_is_found_with_its_size() -> None:
         (section,) = all_findings(report)
         assert f"of {report.n_tested:,} comparisons, at a false discovery rate of 5 %" in section.title
         assert any("bob" in sentence and "talk to bob" in sentence for sentence in object_findings(report))
-
-
-def test_who_confuses_what_and_what_is_hard_for_everybody() -> None:
     everybody = [Habits(name, miss=0.03, confuses=("bus", "coach", 0.3)) for name in NAMES]
     report = _report(everybody, 200, 4)
     kinds = {each.kind: each for each in report.findings}
@@ -77,6 +74,12 @@ def test_who_confuses_what_and_what_is_hard_for_everybody() -> None:
     small = _report([Habits(name, miss=0.02, miss_small=0.3) for name in NAMES], 200, 5)
     assert [each.size for each in small.findings if each.kind == "size_missed"] == ["small"]
     assert "Of small objects" in " ".join(object_findings(small))
+    habits = [Habits(name, miss=0.15) for name in NAMES]
+    habits.append(Habits("erin", copies="dave"))
+    report = _report(habits, 60, 6)
+    (close,) = [each for each in report.findings if each.kind == "close"]
+    assert close.annotators == ["dave", "erin"]
+    assert close.value > close.others + 0.1
 
 
 @pytest.mark.parametrize("clusters", [None, np.arange(200) // 4])
@@ -106,15 +109,6 @@ def test_a_class_that_one_annotator_confuses_is_said_of_the_annotator_alone(monk
             np.testing.assert_allclose(parts[:, :2].sum(axis=0), times * whole[0, :2], atol=1e-9)
 
 
-def test_who_copies_is_found_as_a_pair() -> None:
-    habits = [Habits(name, miss=0.15) for name in NAMES]
-    habits.append(Habits("erin", copies="dave"))
-    report = _report(habits, 60, 6)
-    (close,) = [each for each in report.findings if each.kind == "close"]
-    assert close.annotators == ["dave", "erin"]
-    assert close.value > close.others + 0.1
-
-
 def _boxes(rows: list[tuple[int, int, float]], n_images: int) -> GeneratedBoxes:
     """A box for every row: image, annotator, left edge."""
     sample, annotator, left = (np.array(column) for column in zip(*rows, strict=True))
@@ -122,17 +116,19 @@ def _boxes(rows: list[tuple[int, int, float]], n_images: int) -> GeneratedBoxes:
     return GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, n_images, 4)
 
 
-def test_a_pair_needs_twenty_labels_not_twenty_images() -> None:
+def test_few_labels_and_few_images_are_not_tested_and_an_interval_of_shares_ends_at_100_points() -> None:
     """a and b draw the same box on some of 30 images and nothing on the others; c and d one box each, elsewhere."""
     for n_with_labels, is_named in ((0, False), (9, False), (10, True)):
         boxes = {0: (0.0, n_with_labels), 1: (0.0, n_with_labels), 2: (0.3, 30), 3: (0.6, 30)}
         report = report_on(_boxes(sorted((k, who, left) for who, (left, n) in boxes.items() for k in range(n)), 30))
         close = [(each.annotators, each.n_labels) for each in report.findings if each.kind == "close"]
         assert close == ([(["worker 1", "worker 2"], 20)] if is_named else [])
-
-
-def test_an_interval_of_shares_ends_at_100_points() -> None:
-    """worker 1 draws the two objects of the first of 12 images, the three others those of all."""
+    report = _report(_with("bob", miss_small=0.9), 9, 1)
+    assert (report.findings, report.n_tested) == ([], 0)
+    assert "oo few labels to say who or what stands out" in " ".join(object_findings(report))
+    two = _report([Habits("alice"), Habits("bob", miss=0.4, size=1.15)], 100, 2)
+    found = {(each.kind, *each.annotators) for each in two.findings if each.annotators}
+    assert found == {("lone", "alice"), ("box_size", "alice")}
     rows = [(k, who, left) for k in range(12) for who in range(4) if who or not k for left in (0.1, 0.6)]
     (misses,) = [each for each in report_on(_boxes(rows, 12)).findings if each.kind == "misses"]
     assert (misses.value, misses.others) == pytest.approx((11 / 12, 0.0))
@@ -151,15 +147,6 @@ def test_frames_of_one_video_are_one_draw() -> None:
     assert second.value == pytest.approx(first.value)
     assert second.p_value > first.p_value
     assert _report(habits, 150, 3, np.arange(150) // 17).n_tested == 0
-
-
-def test_with_few_images_nothing_is_tested_and_of_two_annotators_who_stands_out_is_found_once() -> None:
-    report = _report(_with("bob", miss_small=0.9), 9, 1)
-    assert (report.findings, report.n_tested) == ([], 0)
-    assert "oo few labels to say who or what stands out" in " ".join(object_findings(report))
-    two = _report([Habits("alice"), Habits("bob", miss=0.4, size=1.15)], 100, 2)
-    found = {(each.kind, *each.annotators) for each in two.findings if each.annotators}
-    assert found == {("lone", "alice"), ("box_size", "alice")}
 
 
 def test_intervals_of_findings_have_the_level_of_what_was_selected() -> None:
@@ -222,9 +209,7 @@ def test_findings_of_one_annotator_stand_together_and_of_many_the_greatest_of_ev
 
 
 @pytest.mark.parametrize(("of_one", "is_of_class"), [(1.4, True), (1.6, False)])
-def test_a_class_keeps_its_finding_while_the_others_have_half_of_the_difference(
-    of_one: float, is_of_class: bool
-) -> None:
+def test_a_class_keeps_its_finding_while_the_others_have_half_of_the_difference(of_one, is_of_class) -> None:
     """Of class 1 two of four are missed, of others none; without the annotator, who missed 1.4 or 1.6 of two, the share
     is 0.3 or 0.2."""
     rows, samples = hypotheses.EffectRows(), np.arange(40)
@@ -289,7 +274,7 @@ def test_a_planted_habit_is_found_and_said(family: str, n_annotators: int) -> No
         assert SAID[family] in " ".join(said)
 
 
-def test_shares_of_classes_are_those_of_counting() -> None:
+def test_shares_of_classes_and_of_tags_left_out_are_those_of_counting() -> None:
     """bob says dog where the majority says cat on 30 of 100 images; nobody deviates otherwise."""
     rows = [("cat", "dog" if k % 10 < 3 else "cat", "cat", "cat") for k in range(100)]
     rows += [("dog", "dog", "dog", "dog")] * 50
@@ -312,39 +297,12 @@ def test_shares_of_classes_are_those_of_counting() -> None:
     by_chance = 2 * shares[0] * (1 - shares[0]) / (1 - (shares**2).sum())
     cat = found["class_confused", "cat"]
     assert (cat.value, cat.others) == pytest.approx((1.0, by_chance))
-
-
-def test_numbers_are_compared_as_shares_of_the_scale() -> None:
-    """bob gives one step more of the four from 1 to 5 on two of five images."""
-    rows = [(k % 4 + 1.0, k % 4 + 1.0 + (k // 4 % 5 < 2), k % 4 + 1.0) for k in range(80)]
-    report = report_of(rows, make_config(["alice", "bob", "carol"], resamples=0), numbers=True)
-    (rates,) = [each for each in report.findings if each.kind == "rates"]
-    assert rates.annotators == ["bob"]
-    assert rates.difference == pytest.approx(0.4 / 4)
-    (said,) = [each for each in family_of(report).findings(report) if "bob" in each]
-    assert "rates 10 % of the scale higher [" in said
-    assert said.endswith(": talk to bob.")
-
-
-def test_tags_left_out_are_shares_of_what_two_others_gave() -> None:
-    """bob leaves rain out on 30 of 100 images on which everybody else gives day and rain."""
     samples = [{0: [1, 2], 1: [1, 2] if k % 10 >= 3 else [1], 2: [1, 2]} for k in range(100)]
     found = {(each.kind, *each.annotators, *each.classes): each for each in KINDS["tags"].report(samples).findings}
     misses, rain = found["misses", "bob"], found["class_missed", "rain"]
     # what two others gave: all for bob; for the others not what bob left out
     assert (misses.value, misses.others, misses.n_labels) == (30 / 200, 0.0, 200)
     assert (rain.value, rain.others, rain.n_labels) == (30 / 300, 0.0, 300)
-
-
-@pytest.mark.parametrize("n_annotators", [2, 3])
-def test_masks_are_compared_by_area(n_annotators: int) -> None:
-    simulated, _, _ = SIMULATED["masks"]
-    report = simulated(40, n_annotators, 5, 0.15)
-    (grass,) = [each for each in report.findings if (each.kind, each.classes) == ("class_area", ["grass"])]
-    areas = np.array([entry.classes["grass"] * entry.n_pixels for entry in report.annotators])
-    other = np.median(areas) if n_annotators > 2 else areas[1]
-    # all images have one size, so that shares of images are shares of pixels
-    assert grass.value - grass.others == pytest.approx((areas[0] - other) / areas.mean())
 
 
 def test_moments_are_those_of_videos() -> None:
@@ -372,25 +330,6 @@ def _asked(n_of_all: int, n_of_two: int, n: int, rng: np.random.Generator, few_a
     for row in asked[n_of_all:]:
         row[rng.choice(n, few_asked, replace=False)] = True
     return asked
-
-
-@pytest.mark.parametrize("seed", seeds(4))
-def test_who_errs_alike_does_not_differ_where_images_have_different_numbers_of_annotators(seed: int) -> None:
-    """A label is lone more often where fewer could draw the object, and classes differ where images are hard."""
-    rng = np.random.default_rng(seed)
-    asked = _asked(40, 300, 8, rng)
-    drew = rng.random((*asked.shape, 6)) < np.r_[np.full(5, 0.9), 0.3]
-    report = _slots_report(drew & asked[..., None], np.ones(drew.shape, int), asked)
-    assert report.n_tested > 20
-    assert report.findings == []
-    asked = _asked(50, 500, 8, rng, 3)
-    rows = []
-    for number, row in enumerate(asked):
-        right, truth = rng.random(8) < (0.96 if number < 50 else 0.8), rng.integers(4)
-        given = np.where(right, truth, rng.integers(0, 4, 8))
-        rows.append(["cdow"[given[k]] if row[k] else None for k in range(8)])
-    report = report_of(rows, make_config([f"w{k}" for k in range(8)], resamples=0))
-    assert [each for each in report.findings if each.kind == "conflicts"] == []
 
 
 def _slots_report(drew: np.ndarray, category: np.ndarray, asked: np.ndarray, larger: float = 0.0) -> ObjectReport:
@@ -596,7 +535,7 @@ def _sized(side: np.ndarray, asked: np.ndarray) -> ObjectReport:
     return report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, *asked.shape, asked))
 
 
-def test_boxes_are_compared_with_the_mean_box_of_the_others() -> None:
+def test_boxes_and_areas_are_compared_with_the_mean_of_the_others() -> None:
     rng = np.random.default_rng(4)
     asked = _asked(40, 60, 4, rng)
     side = np.array([0.1, 0.1, 0.1, 0.12]) * rng.uniform(0.95, 1.05, (100, 4))
@@ -608,10 +547,6 @@ def test_boxes_are_compared_with_the_mean_box_of_the_others() -> None:
     rates, shares = np.where(asked, relative - 1, 0).sum(axis=0) / n, 1 - n / n.sum()
     assert found.annotators == ["worker 4"]
     assert (found.value, found.others) == pytest.approx((shares[3] * rates[3], shares[3] * np.median(rates)))
-
-
-def test_areas_are_compared_with_the_mean_of_the_others() -> None:
-    """alice paints a fifth more; every image is painted by two of three."""
     rng = np.random.default_rng(5)
     area, given = rng.integers(20, 60, 90)[:, None] + np.zeros((90, 3), int), _asked(0, 90, 3, rng)
     area[:, 0] = np.round(1.2 * area[:, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -38,9 +38,7 @@ def _numbers(records: ObjectRecords) -> Iterator[Numbers]:
     return (each for each in object_numbers(records, CONTEXT) if {(name,) for name in NUMBERS} & {*each.keys})
 
 
-def _intervals(
-    records: ObjectRecords, n_samples: int, numbers: Callable[[ObjectRecords], Iterable[Numbers]] = _numbers
-) -> Ends:
+def _intervals(records, n_samples, numbers=_numbers) -> Ends:
     """Ends and errors of the intervals of data sets of so many samples."""
     found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for k in range(records.n_samples // n_samples):
@@ -63,9 +61,7 @@ def simulated() -> tuple[dict[str, float], Ends]:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_intervals_contain_the_true_number_as_often_as_they_say_and_errors_are_the_spread(
-    simulated: tuple[dict[str, float], Ends], name: str
-) -> None:
+def test_intervals_contain_the_true_number_as_often_as_they_say_and_errors_are_the_spread(simulated, name) -> None:
     true, (low, high, error) = simulated[0][name], simulated[1][name].T
     assert len(low) == N_DATA_SETS
     assert 0.91 <= ((low <= true) & (true <= high)).mean() <= 0.985

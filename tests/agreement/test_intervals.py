@@ -12,69 +12,23 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from tests.agreement.agreement_oracle import (
-    NAMES,
-    Sample,
-    batch_of,
-    context_of,
-    object_report,
-    random_samples,
-    records_of,
-)
+from tests.agreement import agreement_oracle as oracle
+from tests.agreement.agreement_oracle import NAMES, Sample, batch_of, context_of, object_report, random_samples
 from tests.agreement.families import KINDS
 from tests.agreement.interval_oracle import interval_keys, interval_of, number_of, proportion_of_none
-from tests.chance import seeds
 from tests.dataset_io.same_values import assert_same
 
-from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.objects import (
-    ObjectReport,
-    build,
-    build_object_report,
-    object_numbers,
-    sample_contents,
-)
+from annotator_agreement.agreement import make_config, objects
+from annotator_agreement.agreement.objects import ObjectReport, build, build_object_report, object_numbers
 from annotator_agreement.agreement.objects import records as stored_records
-from annotator_agreement.agreement.statistics import (
-    Numbers,
-    differences,
-    rated_only,
-    report_estimates,
-)
+from annotator_agreement.agreement.statistics import Numbers, differences, rated_only, report_estimates
 from annotator_agreement.agreement.statistics import estimates as estimation
 from annotator_agreement.metrics import MIN_SAMPLES
 
 OBJECTS = KINDS["objects"]
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"missing": "ignore", "empty": "agree", "classes": "require"},
-    {"undefined": "one", "empty": "agree", "classes": "ignore", "similarity": "dice"},
-    {"annotators": {"alice": "anna", "carol": "anna", "bob": "bob"}},
-]
-each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
-@each_option
-@pytest.mark.parametrize("seed", seeds(4))
-@pytest.mark.few(4)
-def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int) -> None:
-    context = OBJECTS.context(**options)
-    records = OBJECTS.record(random_samples(seed, 60 if seed else 2), context.config)
-    rated, of_rated = rated_only(records, context)
-    found = report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), rated, of_rated)
-    report = build_object_report(records, context)
-    n_intervals = 0
-    for key, estimate in found.items():
-        assert estimate.value == pytest.approx(number_of(report, key), rel=0, abs=1e-9, nan_ok=True), key
-        assert interval_of(report, key) == estimate.interval, key
-        n_intervals += estimate.interval is not None
-    everybody = [*report.pairs, *report.annotators, *report.classes, *([report.sessions] if report.sessions else [])]
-    parts = [part for entry in report.annotators for part in (entry.bias, entry.consensus) if part is not None]
-    assert n_intervals == len(report.intervals) + sum(len(entry.intervals) for entry in (*everybody, *parts))
-    assert n_intervals > (60 if seed else 0)
-
-
-def test_samples_that_are_not_rated_are_not_resampled() -> None:
+def test_only_samples_that_say_something_are_resampled_and_equal_ones_have_the_interval_of_a_binomial_share() -> None:
     samples = [sample for sample in random_samples(7, 50) if len(sample) >= 2]
     one = [{0: next(labels for sample in samples for labels in sample.values() if labels)}] * 9
     report, expected = OBJECTS.report([*samples, *one]), OBJECTS.report(samples)
@@ -82,9 +36,6 @@ def test_samples_that_are_not_rated_are_not_resampled() -> None:
     n = {name: interval.n for name, interval in report.intervals.items()}
     assert n.pop("counts.icc") == sum(len(sample) == 3 for sample in samples)
     assert max(n.values()) == n["share_full_agreement"] == len(samples)
-
-
-def test_images_without_a_shared_object_do_not_narrow_the_interval_of_what_is_said_of_shared_objects() -> None:
     one = next(labels for sample in random_samples(7, 9) for labels in sample.values() if labels)
     shared, nothing = [{0: one, 1: one}] * 8, [{0: one[:0], 1: one[:0]}] * 100
     intervals = OBJECTS.report([*shared, *nothing]).intervals
@@ -93,9 +44,6 @@ def test_images_without_a_shared_object_do_not_narrow_the_interval_of_what_is_sa
     for name in ("class_given_match.percent_agreement", "existence.f1"):
         assert (intervals[name].low, intervals[name].high, intervals[name].n) == (pytest.approx(least), 1.0, 8), name
     assert intervals["share_full_agreement"].n == 108
-
-
-def test_shares_of_equal_samples_have_the_interval_of_a_binomial_share_and_other_numbers_none() -> None:
     sample: Sample = {0: [(1, 0.1, 0.1, 0.4, 0.3)], 1: [(1, 0.1, 0.12, 0.4, 0.33)], 2: []}
     report, none = OBJECTS.report([sample] * 25), proportion_of_none(25)
     for key in interval_keys(report):
@@ -191,13 +139,13 @@ LARGEST, USUAL = 0.1, 0.02
 def of_many():
     """Records of many samples, of which some are not rated, and the context of their report."""
     config = make_config(NAMES[:3], resamples=4_000)
-    return records_of(batch_of(random_samples(5, N), 3), config), context_of(config)
+    return oracle.records_of(batch_of(random_samples(5, N), 3), config), context_of(config)
 
 
 def _found(records, context):
     rated, of_rated = rated_only(records, context)
     collection = build.Blocks(rated, of_rated, by_sample=estimation.kept_by_sample(rated, of_rated))
-    return report_estimates(collection.numbers(), lambda: sample_contents(rated, of_rated), rated, of_rated)
+    return report_estimates(collection.numbers(), lambda: objects.sample_contents(rated, of_rated), rated, of_rated)
 
 
 def _ends(found):

@@ -59,30 +59,23 @@ GROUPS = [
 ]  # fmt: skip
 
 
-def test_values_divide_samples_into_parts():
+def test_values_and_dates_divide_samples_into_parts_in_whatever_order_they_come() -> None:
     for samples, values, n, expected in GROUPS:
         groups = groups_of_values(np.array(samples), values, n)
         assert {name: groups.rows(k).tolist() for k, name in enumerate(groups.names)} == expected
         if n != 10:
             assert groups.names == tuple(expected)
     assert groups_of_values(np.array(GROUPS[0][0]), GROUPS[0][1], 13).ordered
-
-
-def test_dates_are_divided_by_month():
     days = [dt.date(2025, 12, 30) + dt.timedelta(days=k) for k in range(60)] + [dt.datetime(9999, 12, 31, 23)]
     groups = groups_of_values(np.arange(61), days, 61)
     assert groups.names == ("2025-12", "2026-01", "2026-02", "9999-12")
     assert groups.ordered
     for k, name in enumerate(groups.names):
         assert groups.rows(k).tolist() == [row for row, day in enumerate(days) if day.isoformat()[:7] == name]
-
-
-def test_parts_do_not_depend_on_the_order_of_samples():
     values = ["b", "a", "c10", "c2", "a", "b"]
     forth, back = (groups_of_values(np.arange(6), each, 6) for each in (values, values[::-1]))
     assert forth.names == back.names == ("a", "b", "c2", "c10")
-    assert forth.rows(0).tolist() == [1, 4]
-    assert (5 - back.rows(0)[::-1]).tolist() == [1, 4]
+    assert (forth.rows(0).tolist(), (5 - back.rows(0)[::-1]).tolist()) == ([1, 4], [1, 4])
 
 
 def _rows(values):
@@ -152,8 +145,7 @@ def test_videos_are_the_draws_where_frames_depend_on_each_other():
     _, _, often, n_often = compute._differences(four, [(4 * inside[:, None] + np.arange(4)).ravel()])
     for key in ("score.mean", "existence.f1", "localisation.mean_iou"):
         k = keys.index(key)
-        assert often[0, k] == pytest.approx(once[0, k], rel=1e-4)
-        assert n_often[0, k] == n_once[0, k]
+        assert (often[0, k], n_often[0, k]) == (pytest.approx(once[0, k], rel=1e-4), n_once[0, k])
 
 
 @pytest.mark.random
@@ -175,20 +167,7 @@ def test_parts_that_do_not_differ_are_seldom_found(columns, shares):
     assert n_found / n_runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_runs)
 
 
-def test_a_part_that_is_worse_is_found_and_where_it_differs():
-    worse = [dataclasses.replace(each, miss=each.miss + 0.2) for each in ANNOTATORS]
-    good, bad = columns_of(n=160), columns_of(worse, n=80, seed=4)
-    joined = PartColumns.of(good.records + bad.records, good.context)
-    groups = groups_of_values(np.arange(240), ["day"] * 160 + ["night"] * 80, 240)
-    parts, _ = with_tests(joined, groups)
-    night = parts[1].numbers
-    assert night["existence.f1"].stands_out
-    assert night["existence.f1"].high < 0
-    assert not night["localisation.mean_iou"].stands_out
-    assert night["existence.f1"].difference == pytest.approx(-parts[0].numbers["existence.f1"].difference, abs=1e-12)
-
-
-def test_few_images_and_few_labels_are_not_tested_and_nothing_is_without_resamples(columns):
+def test_a_worse_part_is_found_but_few_images_few_labels_or_all_alike_are_no_evidence(columns) -> None:
     groups = groups_of_sets(["nine", "others"], [np.arange(9), np.arange(9, N)], N)
     parts, n_tested = with_tests(columns, groups)
     assert n_tested == 0
@@ -199,10 +178,16 @@ def test_few_images_and_few_labels_are_not_tested_and_nothing_is_without_resampl
     parts, n_tested = with_tests(columns, groups, resamples=0)
     assert n_tested == 0
     assert all(each.interval is None for part in parts for each in part.numbers.values())
-
-
-def test_all_alike_in_few_images_is_no_evidence(columns):
-    """Twelve images on which nothing is disputed vary in nothing; they are no surer than twelve others."""
+    worse = [dataclasses.replace(each, miss=each.miss + 0.2) for each in ANNOTATORS]
+    good, bad = columns_of(n=160), columns_of(worse, n=80, seed=4)
+    joined = PartColumns.of(good.records + bad.records, good.context)
+    groups = groups_of_values(np.arange(240), ["day"] * 160 + ["night"] * 80, 240)
+    parts, _ = with_tests(joined, groups)
+    night = parts[1].numbers
+    assert night["existence.f1"].stands_out
+    assert night["existence.f1"].high < 0
+    assert not night["localisation.mean_iou"].stands_out
+    assert night["existence.f1"].difference == pytest.approx(-parts[0].numbers["existence.f1"].difference, abs=1e-12)
     key = "share_full_agreement"
     numbers = next(each for each in columns.numbers if (key,) in each.keys)
     agreed = numbers.columns.toarray()[:, 2] > 0

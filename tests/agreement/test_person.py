@@ -8,17 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.agreement import habits as habits_of
 from tests.agreement.agreement_oracle import batch_of
-from tests.agreement.habits import (
-    CLASSES,
-    Habits,
-    Simulated,
-    context_of,
-    of_annotators,
-    person_of,
-    simulate,
-    with_model,
-)
+from tests.agreement.habits import CLASSES, Habits, Simulated, context_of, person_of, simulate, with_model
 from tests.agreement.interval_oracle import proportion_of_none
 from tests.dataset_io.same_values import assert_same
 
@@ -53,7 +45,7 @@ def _among(batch: Batch, assigned: np.ndarray) -> Batch:
 
 def _pair(batch: Batch, a: int, b: int, config: AgreementConfig) -> dict[str, np.ndarray]:
     """Labels and matches of every sample in a run of two annotators alone, by class and size."""
-    alone = compute_agreement_of(of_annotators(batch, [a, b]), config)
+    alone = compute_agreement_of(habits_of.of_annotators(batch, [a, b]), config)
     objects, pairs, n = alone.objects, alone.pairs, batch.n_samples
     right = pairs.same_class
     sample, category = objects.sample[pairs.i[right]], objects.category[pairs.i[right]]
@@ -106,7 +98,7 @@ def run() -> tuple[Simulated, Batch, PersonComparison, list]:
     return simulated, batch, person_of(batch, context_of(simulated, config)), _left_out(batch, config)
 
 
-def test_both_sides_are_those_of_runs_of_two_alone(run: tuple) -> None:
+def test_both_sides_classes_and_sizes_are_those_of_runs_of_two_alone(run: tuple) -> None:
     _, _, person, expected = run
     _same(person.total, expected)
     assert person.total.n_samples == len({entry[0] for entry in expected})
@@ -115,9 +107,6 @@ def test_both_sides_are_those_of_runs_of_two_alone(run: tuple) -> None:
     for k, entry in enumerate(person.annotators):
         assert entry.name == TEAM[k].name
         _same(entry, [row for row in expected if row[1] == k])
-
-
-def test_classes_and_sizes_are_those_of_runs_of_two_alone(run: tuple) -> None:
     _, batch, person, expected = run
     assert {entry.name for entry in person.classes} == set(CLASSES[1:])
     assert [entry.name for entry in person.sizes] == list(SIDES)
@@ -183,30 +172,22 @@ def test_a_model_without_error_is_as_good_as_annotators_without_any_if_images_ar
     assert (total.model, total.annotators, total.difference) == (1.0, 1.0, 0.0)
     ends = {name: (interval.low, interval.high) for name, interval in total.intervals.items()}
     assert ends["model"] == ends["annotators"] == pytest.approx((1.0 - most, 1.0))
-    assert ends["difference"] == pytest.approx((-most, most))
-    assert role.person.verdict == verdict
+    assert (ends["difference"], role.person.verdict) == (pytest.approx((-most, most)), verdict)
     for entry in role.annotators:  # all classes are right
         interval = entry.intervals["class_accuracy"]
         assert (entry.class_accuracy, interval.low, interval.high) == (1.0, pytest.approx(1.0 - most), 1.0)
 
 
-def test_two_annotators_or_few_images_give_no_test_but_both_sides() -> None:
+def test_few_images_give_no_test_and_nobody_is_left_out_but_who_is_alone() -> None:
     simulated, batch = _run(29)
     few = person_of(batch, context_of(simulated, _config()))
-    assert (few.tests, few.advantage_probability) == ([], None)
-    assert [entry.p_value for entry in few.left_out] == [None] * 3
+    assert (few.tests, few.advantage_probability, [entry.p_value for entry in few.left_out]) == ([], None, [None] * 3)
     assert few.total.model is not None
-
-
-def test_who_shares_a_single_image_is_left_out_too() -> None:
     simulated, batch = _run(20)
     assigned = np.ones_like(batch.assigned)
     assigned[1:, 2] = False
     person = person_of(_among(batch, assigned), context_of(simulated, _config()))
     assert [entry.name for entry in person.left_out] == simulated.names[:3]
-
-
-def test_nobody_shares_an_image_with_another_one() -> None:
     simulated, batch = _run(20)
     assigned = np.zeros_like(batch.assigned)
     assigned[np.arange(20), np.arange(20) % 3] = assigned[:, 3] = True
@@ -216,7 +197,7 @@ def test_nobody_shares_an_image_with_another_one() -> None:
 def test_the_numbers_of_annotators_do_not_change_with_a_model() -> None:
     _, batch = _run(20)
     config = _config()
-    people = of_annotators(batch, [0, 1, 2])
+    people = habits_of.of_annotators(batch, [0, 1, 2])
     alone = compute_agreement_of(people, config)
     records = with_model(batch, config)
     again = next(records.tables(config))

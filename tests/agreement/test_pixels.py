@@ -9,16 +9,8 @@ import pytest
 from tests.agreement.families import KINDS, measured_masks
 from tests.metrics.published import GOLDEN
 
-from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.pixels import (
-    MAX_CLASSES,
-    NUMBERS,
-    MaskValues,
-    build_pixel_report,
-    mask_values,
-    means_defined,
-    record_pixels,
-)
+from annotator_agreement.agreement import AgreementInputError, make_config, pixels
+from annotator_agreement.agreement.pixels import MAX_CLASSES, NUMBERS, MaskValues, mask_values, means_defined
 from annotator_agreement.agreement.pixels import report as numbers
 from annotator_agreement.agreement.statistics import ReportContext, RunFacts
 from annotator_agreement.charts.reports import report_text
@@ -28,44 +20,36 @@ CONFIG = make_config(["alice", "bob", "carol"])
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-#: the option, mask targets of fields, and the value of the background
-BACKGROUNDS = [
-    ("auto", {}, 0),
-    ("auto", {"a": {1: "cat"}}, 0),  # 0 without a name
-    ("auto", {"a": {0: " Background ", 1: "cat"}}, 0),
-    ("auto", {"a": {0: "void"}, "b": {0: "VOID"}}, 0),
-    ("auto", {"a": {0: "cat", 1: "dog"}}, None),
-    ("auto", {"a": {0: "cat", 7: "background"}}, 7),
-    ("auto", {"a": {0: "cat", 7: "void"}}, None),  # which is certain only at 0
-    ("auto", {"a": {0: "cat", 7: "bg", 8: "background"}}, None),
-    ("auto", {"a": {"#000000": "road", "#0000ff": "background"}}, 255),
-    ("auto", {"a": {"0": "road"}}, None),
-    (3, {"a": {0: "background"}}, 3),
-    ("#000102", {}, 0x102),
-    (None, {"a": {0: "background"}}, None),
-]
-#: mask targets, and the names that tell values apart
-MEANINGS = [
-    ({"a": {3: "road", 7: "road ", 8: "cat"}}, {3: "road (3)", 7: "road (7)", 8: "cat"}),
-    ({"a": {3: "road"}, "b": {7: "road"}}, {3: "road (3)", 7: "road (7)"}),
-    ({"a": {"#0000ff": "road", "#00ff00": "road"}}, {255: "road (#0000ff)", 65280: "road (#00ff00)"}),
-    ({"a": {0: "void", 255: "void"}}, {0: "void (0)", 255: "void (255)"}),
-]
-
-
-def test_background_and_names_are_what_options_and_mask_targets_say():
-    for background, targets, expected in BACKGROUNDS:
+def test_background_and_names_are_what_options_and_mask_targets_say() -> None:
+    # the option, mask targets of fields, and the value of the background
+    for background, targets, expected in (
+        ("auto", {}, 0),
+        ("auto", {"a": {1: "cat"}}, 0),  # 0 without a name
+        ("auto", {"a": {0: " Background ", 1: "cat"}}, 0),
+        ("auto", {"a": {0: "void"}, "b": {0: "VOID"}}, 0),
+        ("auto", {"a": {0: "cat", 1: "dog"}}, None),
+        ("auto", {"a": {0: "cat", 7: "background"}}, 7),
+        ("auto", {"a": {0: "cat", 7: "void"}}, None),  # which is certain only at 0
+        ("auto", {"a": {0: "cat", 7: "bg", 8: "background"}}, None),
+        ("auto", {"a": {"#000000": "road", "#0000ff": "background"}}, 255),
+        ("auto", {"a": {"0": "road"}}, None),
+        (3, {"a": {0: "background"}}, 3),
+        ("#000102", {}, 0x102),
+        (None, {"a": {0: "background"}}, None),
+    ):
         assert mask_values(make_config(["a", "b"], background=background), targets).background == expected
-    for targets, expected in MEANINGS:
+    # mask targets, and the names that tell values apart
+    for targets, expected in (
+        ({"a": {3: "road", 7: "road ", 8: "cat"}}, {3: "road (3)", 7: "road (7)", 8: "cat"}),
+        ({"a": {3: "road"}, "b": {7: "road"}}, {3: "road (3)", 7: "road (7)"}),
+        ({"a": {"#0000ff": "road", "#00ff00": "road"}}, {255: "road (#0000ff)", 65280: "road (#00ff00)"}),
+        ({"a": {0: "void", 255: "void"}}, {0: "void (0)", 255: "void (255)"}),
+    ):
         meaning = mask_values(CONFIG, targets)
         assert (meaning.names, meaning.background) == (expected, 0)
-
-
-def test_names_contradict_each_other_unless_they_differ_in_case_only():
     targets = {"alice": {1: "Cat"}, "bob": {1: "cat ", 2: "dog"}}
     meaning = mask_values(CONFIG, targets)
-    assert meaning == mask_values(CONFIG, dict(reversed(targets.items())))
-    assert meaning.name(1, is_rgb=False) == "Cat"
+    assert (meaning, meaning.name(1, is_rgb=False)) == (mask_values(CONFIG, dict(reversed(targets.items()))), "Cat")
     assert meaning.name(2, is_rgb=False) == "dog"
     assert (meaning.name(9, is_rgb=False), meaning.name(9, is_rgb=True)) == ("9", "#000009")
     with pytest.raises(AgreementInputError, match="got for the value 1: 'cat' in 'alice', 'dog' in 'bob'"):
@@ -75,10 +59,20 @@ def test_names_contradict_each_other_unless_they_differ_in_case_only():
 def _report(samples, config=CONFIG, meaning=PLAIN):
     details = {**meaning.to_dict(), "is_rgb": False}
     context = ReportContext(config, ANNOTATORS, (), ["Segmentation"], RunFacts(), details=details)
-    return build_pixel_report(record_pixels(measured_masks(samples, config, meaning)), context)
+    return pixels.build_pixel_report(pixels.record_pixels(measured_masks(samples, config, meaning)), context)
 
 
-def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
+def test_samples_have_the_alpha_of_another_program_equal_masks_agree_and_one_mask_has_no_numbers() -> None:
+    samples = [sample for sample in KINDS["masks"].samples(51, 60) if len(sample) > 1]
+    assert {len(sample) for sample in samples} == {2, 3}
+    expected = [krippendorff.alpha([mask.ravel() for mask in sample.values()], level_of_measurement="nominal")
+                for sample in samples]  # fmt: skip
+    np.testing.assert_allclose(measured_masks(samples, CONFIG, PLAIN).alpha, expected, rtol=0, atol=1e-12)
+    mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
+    found = measured_masks([{0: mask, 2: mask.copy()}], make_config(["a", "b", "c"], boundaries=True))
+    expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
+    assert dict(zip(NUMBERS, found.pair_numbers[0].tolist(), strict=True)) == expected
+    assert (found.pair.tolist(), found.n_disputed.tolist(), found.alpha.tolist()) == ([[0, 2]], [0], [1.0])
     agreement = measured_masks([{1: np.ones((3, 4), np.uint8)}, {}], CONFIG)
     for numbers_of in (agreement.numbers, agreement.alpha, agreement.mask_iou):
         assert np.isnan(numbers_of).all()
@@ -86,23 +80,6 @@ def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
     rows = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, np.nan]])
     np.testing.assert_array_equal(means_defined(rows), [2.0, np.nan, 2.0])
     np.testing.assert_array_equal(means_defined(np.empty((0, 2))), [np.nan, np.nan])
-
-
-def test_the_alpha_of_a_sample_is_that_of_another_program_over_its_pixels():
-    samples = [sample for sample in KINDS["masks"].samples(51, 60) if len(sample) > 1]
-    assert {len(sample) for sample in samples} == {2, 3}
-    expected = [krippendorff.alpha([mask.ravel() for mask in sample.values()], level_of_measurement="nominal")
-                for sample in samples]  # fmt: skip
-    np.testing.assert_allclose(measured_masks(samples, CONFIG, PLAIN).alpha, expected, rtol=0, atol=1e-12)
-
-
-def test_equal_masks_agree_in_every_number():
-    mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
-    found = measured_masks([{0: mask, 2: mask.copy()}], make_config(["a", "b", "c"], boundaries=True))
-    expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
-    assert dict(zip(NUMBERS, found.pair_numbers[0].tolist(), strict=True)) == expected
-    assert found.pair.tolist() == [[0, 2]]
-    assert (found.n_disputed.tolist(), found.alpha.tolist()) == ([0], [1.0])
 
 
 def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_it_counts_as_agreement():
@@ -125,11 +102,17 @@ def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_i
         assert skipped["pairs"][0][name] == alone["pairs"][0][name]
 
 
-def test_a_report_lists_the_most_common_of_very_many_classes():
+def test_of_very_many_classes_the_most_common_are_listed_and_have_intervals(monkeypatch) -> None:
     mask = np.arange(2 * (MAX_CLASSES + 500)).reshape(2, -1) // 2
     report = _report([{0: mask, 1: mask}])
     assert (report.n_classes, len(report.classes)) == (MAX_CLASSES + 500, MAX_CLASSES)
     assert f"of {MAX_CLASSES + 500}" in report_text(report)
+    monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
+    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
+    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
+    assert "score.mean" in report.intervals
+    assert "alpha.pooled" not in report.intervals
+    assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]
 
 
 def test_the_text_says_what_was_compared():
@@ -172,32 +155,20 @@ def test_masks_of_the_source_documents_have_their_numbers(case):
         assert [entry.dice for entry in classes] == pytest.approx(case["dice_per_class"], rel=0, abs=1e-12)
 
 
-#: two masks, IoU and Dice with the background, and without, accuracy, and kappa
-EDGES = [
-    ([0, 0, 0], [0, 0, 0], (1.0, 1.0), (None, None), 1.0, None),  # nothing but background
-    ([2, 2, 2], [2, 2, 2], (1.0, 1.0), (1.0, 1.0), 1.0, None),  # nothing but one class
-    ([0, 0, 0, 1], [0, 0, 0, 0], (3 / 8, 3 / 7), (0.0, 0.0), 3 / 4, 0.0),  # one left it empty
-    ([1, 1], [2, 2], (0.0, 0.0), (0.0, 0.0), 0.0, 0.0),  # each another class
-    ([0, 1, 5], [0, 1, 5], (1.0, 1.0), (1.0, 1.0), 1.0, 1.0),  # the same
-    ([0, 1, 0, 1], [1, 0, 1, 0], (0.0, 0.0), (0.0, 0.0), 0.0, -1.0),  # swapped
-    ([255, 255, 0], [0, 1, 255], (None, None), (None, None), None, None),  # all ignored
-]
-
-
 def test_edge_cases_have_the_numbers_computed_by_hand():
-    for a, b, with_background, without, accuracy, kappa in EDGES:
+    # two masks, IoU and Dice with the background, and without, accuracy, and kappa
+    for a, b, with_background, without, accuracy, kappa in (
+        ([0, 0, 0], [0, 0, 0], (1.0, 1.0), (None, None), 1.0, None),  # nothing but background
+        ([2, 2, 2], [2, 2, 2], (1.0, 1.0), (1.0, 1.0), 1.0, None),  # nothing but one class
+        ([0, 0, 0, 1], [0, 0, 0, 0], (3 / 8, 3 / 7), (0.0, 0.0), 3 / 4, 0.0),  # one left it empty
+        ([1, 1], [2, 2], (0.0, 0.0), (0.0, 0.0), 0.0, 0.0),  # each another class
+        ([0, 1, 5], [0, 1, 5], (1.0, 1.0), (1.0, 1.0), 1.0, 1.0),  # the same
+        ([0, 1, 0, 1], [1, 0, 1, 0], (0.0, 0.0), (0.0, 0.0), 0.0, -1.0),  # swapped
+        ([255, 255, 0], [0, 1, 255], (None, None), (None, None), None, None),  # all ignored
+    ):
         for first, second in ((a, b), (b, a)):
             pair, _ = _two(first, second, MaskValues(0, (255,), {}))
             found = pair.mean
             assert (found.iou_with_background, found.dice_with_background) == pytest.approx(with_background, abs=1e-12)
             assert (found.iou, found.dice) == pytest.approx(without, abs=1e-12)
             assert (pair.accuracy, pair.kappa) == pytest.approx((accuracy, kappa), abs=1e-12)
-
-
-def test_masks_of_very_many_values_have_intervals_of_those_with_the_most_pixels_and_none_of_alpha(monkeypatch):
-    monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
-    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
-    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
-    assert "score.mean" in report.intervals
-    assert "alpha.pooled" not in report.intervals
-    assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]

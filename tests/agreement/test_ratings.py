@@ -40,7 +40,7 @@ def _table(rows: list, values: list | None = None) -> np.ndarray:
 
 
 @each_seed
-def test_scores_majorities_and_entropies_are_those_of_loops(seed: int) -> None:
+def test_scores_majorities_and_entropies_are_those_of_loops_also_within_a_tolerance(seed: int) -> None:
     rows = random_rows(seed, CLASSES)
     found = compute_ratings(_table(rows, CLASSES))
     assert_allclose(found.score, [score_of(row, str.__eq__) for row in rows], rtol=0, atol=1e-15)
@@ -49,10 +49,6 @@ def test_scores_majorities_and_entropies_are_those_of_loops(seed: int) -> None:
     rated = [k for k, row in enumerate(rows) if given(row)]
     assert_allclose(found.entropy[rated], [entropy_of(rows[k]) for k in rated], rtol=0, atol=1e-14)
     assert found.votes.tolist() == [[row.count(v) if v is not None else 0 for v in row] for row in rows]
-
-
-@each_seed
-def test_numbers_agree_within_the_tolerance(seed: int) -> None:
     rows = random_rows(seed, NUMBERS)
     for tolerance in (0.1, 0.5, 1.5):
         found = compute_ratings(_table(rows), tolerance)
@@ -89,7 +85,7 @@ def _verdicts(rows: list, position: int) -> Counter:
 
 
 @each_seed
-def test_the_report_counts_what_loops_count(seed: int) -> None:
+def test_the_report_on_ratings_counts_what_loops_count(seed: int) -> None:
     rows = random_rows(seed, CLASSES)
     report = report_of(rows, config_of(), batch_size=7)
     rated = [row for row in rows if len(given(row)) >= 2]
@@ -120,11 +116,6 @@ def test_the_report_counts_what_loops_count(seed: int) -> None:
         assert pair.score == pytest.approx(mean([first == second for first, second in both]), abs=1e-12)
         assert Counter({(entry["a"], entry["b"]): entry["n"] for entry in pair.confusion}) == Counter(both)
         assert pair.n_unlisted == 0
-
-
-@each_seed
-def test_kappas_of_pairs_are_those_of_their_ratings(seed: int) -> None:
-    rows = random_rows(seed, CLASSES)
     table = _table(rows, CLASSES)
     for pair in report_of(rows, config_of(categories=CLASSES)).pairs:
         a, b = table[:, NAMES.index(pair.a)], table[:, NAMES.index(pair.b)]
@@ -179,8 +170,7 @@ def test_many_different_numbers_have_no_categories() -> None:
     values = np.linspace(0, 1, 300).tolist()
     rows = [[value, value + 0.001, None, value] for value in values]
     report = report_of(rows, config_of(tolerance=0.01), numbers=True)
-    assert (report.categories, report.coefficients) == ([], {})
-    assert report.alpha.pooled == pytest.approx(1.0, abs=1e-4)
+    assert (report.categories, report.coefficients, report.alpha.pooled) == ([], {}, pytest.approx(1.0, abs=1e-4))
     assert report.score.mean == 1.0
     for pair in report.pairs:
         assert (pair.kappa, pair.scott_pi, pair.confusion, pair.n_unlisted) == ({}, None, [], 0)
@@ -195,8 +185,7 @@ def test_long_confusion_matrices_and_lists_of_classes_are_cut(monkeypatch: pytes
     rows = [["a", "a"], ["a", "a"], ["b", "c"], ["b", "c"], ["b", "c"], ["d", "d"], ["c", "e"]]
     report = report_of(rows, make_config(NAMES[:2]))
     (pair,) = report.pairs
-    assert pair.confusion == [{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}]
-    assert pair.n_unlisted == 2
+    assert (pair.confusion, pair.n_unlisted) == ([{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}], 2)
     assert report.annotators[0].classes == {"a": 2, "b": 3, "c": 1}
     monkeypatch.setattr(rating_compute, "MAX_CATEGORIES", 3)  # of more ordered classes there are no weights
     report = report_of(random_rows(7, CLASSES), config_of(categories=CLASSES))
@@ -230,7 +219,7 @@ def test_the_other_class_of_an_annotator_is_against_most_of_the_others(n_annotat
             assert found == {(str(a), str(b)): n for (a, b), n in other.items()}
 
 
-def test_labels_without_a_class_are_counted_and_named() -> None:
+def test_labels_without_a_class_are_named_and_without_variation_coefficients_are_undefined() -> None:
     rows = [("cat", "cat"), ("(no label)", "cat"), ("(no label)", "(no label)")]
     (said,) = report_of(rows, make_config(["ann", "ben"], resamples=0)).warnings
     assert said == ("3 labels have no class (ann 2, ben 1), which was compared as a class of its own, '(no label)'")
@@ -239,12 +228,6 @@ def test_labels_without_a_class_are_counted_and_named() -> None:
         config = make_config([*"abcdefg"], resamples=0)
         (said,) = report_of([("(no label)",) * n + ("cat",) * (7 - n)], config).warnings
         assert f" have no class (a 1, b 1, c 1, d 1, e 1{more}), " in said
-
-
-UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
-
-
-def test_without_variation_coefficients_are_undefined_unless_the_user_says_otherwise() -> None:
     report = report_of(UNIFORM, config_of())
     assert report.alpha.pooled is None
     assert {value for values in report.coefficients.values() for value in values.values()} == {None}
@@ -254,10 +237,12 @@ def test_without_variation_coefficients_are_undefined_unless_the_user_says_other
     expected = {"brennan_prediger": 1.0, "gwet_ac1": 1.0, "fleiss_kappa": None}
     assert {name: listed[name] for name in expected} == {name: {"identity": value} for name, value in expected.items()}
     report = report_of(UNIFORM, config_of(undefined="one"))
-    assert report.alpha.pooled == 1.0
-    assert report.coefficients["krippendorff_alpha"] == {"identity": 1.0}
+    assert (report.alpha.pooled, report.coefficients["krippendorff_alpha"]) == (1.0, {"identity": 1.0})
     assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
     assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
+
+
+UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
 
 
 def test_the_level_follows_from_the_ratings_unless_it_is_given_and_what_does_not_fit_them_is_refused() -> None:
@@ -353,7 +338,7 @@ def _verdict(tag: int, sample: Sample) -> str | None:
 
 
 @each_seed
-def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
+def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
     samples = _random(seed)
     found = computed_tags(samples)
     expected = [mean([_jaccard(a, b) for a, b in combinations(_sets(sample), 2)]) for sample in samples]
@@ -367,16 +352,13 @@ def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
     disputed = [{tag for k, tag in labels if k == n and _verdict(tag, sample) in ("missed", "lone")}
                 for n, sample in enumerate(samples)]  # fmt: skip
     assert record_tags(found).column("n_disputed").tolist() == [len(tags) for tags in disputed]
-
-
-@each_seed
-def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
-    samples = _random(seed)
     report = OF_TAGS.report(samples, batch_size=7)
     rated = [sample for sample in samples if len(_sets(sample)) >= 2]
     assert (report.n_samples, report.n_rated) == (len(samples), len(rated))
     assert report.n_objects == sum(len(tags) for sample in rated for tags in _sets(sample))
     assert report.n_disputed == sum(len(set(map(frozenset, _sets(sample)))) > 1 for sample in rated)
+    meetings = [_jaccard(a, b) for sample in rated for a, b in combinations(_sets(sample), 2)]
+    assert report.score.of_meetings == pytest.approx(mean(meetings), abs=1e-12)
     full = [len(set(map(frozenset, _sets(sample)))) == 1 for sample in rated]
     assert report.share_full_agreement == pytest.approx(mean(full), abs=1e-12)
     equal = [mean([float(a == b) for a, b in combinations(_sets(sample), 2)]) for sample in rated]
@@ -400,11 +382,6 @@ def test_the_report_on_tags_counts_what_loops_count(seed: int) -> None:
         assert entry.n_missed == len(missed)
         others = [_jaccard(tags, set(sample[k])) for sample, tags in own for k in sample if k != position]
         assert entry.score == pytest.approx(mean(others), abs=1e-12)
-
-
-@each_seed
-def test_every_tag_is_counted_and_has_the_alpha_of_its_presence(seed: int) -> None:
-    samples = _random(seed)
     found = {entry.tag: entry for entry in OF_TAGS.report(samples, batch_size=5).tags}
     rated = [sample for sample in samples if len(_sets(sample)) >= 2]
     for tag, name in enumerate(OF_TAGS.classes[:4], 1):  # nobody gave the last one
@@ -426,8 +403,7 @@ def test_no_tag_is_an_answer_and_without_variation_alpha_is_what_the_user_says()
     alone = computed_tags([{}])
     assert (alone.n_annotators.tolist(), record_tags(alone).column("n_units").tolist()) == ([0], [0])
     samples: list[Sample] = [{0: [2], 1: [2]}, {0: [2], 2: [2]}]
-    assert OF_TAGS.report(samples).alpha.pooled is None
-    assert [tag.alpha for tag in OF_TAGS.report(samples).tags] == [None]
+    assert (OF_TAGS.report(samples).alpha.pooled, [tag.alpha for tag in OF_TAGS.report(samples).tags]) == (None, [None])
     report = OF_TAGS.report(samples, undefined="one")
     assert (report.alpha.pooled, report.tags[0].alpha) == (1.0, 1.0)
     assert OF_TAGS.report([{0: [2]}], undefined="one").alpha.pooled is None
@@ -450,14 +426,11 @@ def test_too_many_different_sets_are_not_compared(monkeypatch: pytest.MonkeyPatc
 ALWAYS = {"score.mean", "score.of_meetings", "share_full_agreement", "alpha.percent_agreement"}
 
 
-def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tag_report, "MAX_RESAMPLED_SETS", 5)
-    assert set(OF_TAGS.report(_random(3, 70)).intervals) == ALWAYS
-
-
-def test_no_tags_have_intervals_too() -> None:
+def test_sets_of_which_very_many_differ_and_no_tags_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     report = OF_TAGS.report([dict.fromkeys(sample, ()) for sample in _random(4, 70)])
     # scores are no shares of things here, and never vary
     assert set(report.intervals) == ALWAYS - {"score.mean", "score.of_meetings"}
     for each in report.intervals.values():
         assert (each.low, each.high) == pytest.approx((1 - proportion_of_none(report.n_rated), 1), abs=1e-12)
+    monkeypatch.setattr(tag_report, "MAX_RESAMPLED_SETS", 5)
+    assert set(OF_TAGS.report(_random(3, 70)).intervals) == ALWAYS

@@ -18,34 +18,8 @@ import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose
 
-from tests.agreement.agreement_oracle import (
-    CLASS_NAMES,
-    NAMES,
-    NAN,
-    OPTIONS,
-    Found,
-    Label,
-    Sample,
-    alpha_of,
-    batch_of,
-    best_iou,
-    config_of,
-    drawn,
-    found_in,
-    mean,
-    object_report,
-    object_verdicts,
-    pair_score,
-    pair_table,
-    random_samples,
-    report_of,
-    same,
-    sample_alpha,
-    sample_lists,
-    score_of,
-    table_of,
-    verdict_of,
-)
+from tests.agreement import agreement_oracle as oracle
+from tests.agreement.agreement_oracle import NAN, Found, Sample, batch_of, config_of, drawn, mean, object_verdicts
 from tests.chance import FEW, examples, seeds
 from tests.dataset_io.same_values import assert_same
 from tests.metrics.published import GOLDEN, corners
@@ -58,7 +32,7 @@ from annotator_agreement.charts.reports import report_markdown
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 from annotator_agreement.metrics.matching import splits
 
-_same = functools.partial(same, tolerance=1e-12)
+_same = functools.partial(oracle.same, tolerance=1e-12)
 
 
 def _check_dataset(case: Found) -> None:
@@ -71,19 +45,19 @@ def _check_dataset(case: Found) -> None:
     assert report.n_units == sum(len(own[s]) for s in rated)
     assert report.n_objects == sum(len(labels) for s in rated for labels in samples[s].values())
 
-    scores = [score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]
+    scores = [oracle.score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]
     _same(report.score.mean, mean(scores))
     assert report.score.n == sum(not math.isnan(score) for score in scores)
     meetings = [
-        pair_score(sample, own[s], a, b, config.empty)
+        oracle.pair_score(sample, own[s], a, b, config.empty)
         for s, sample in enumerate(samples)
         for a, b in combinations(sorted(sample), 2)
     ]
     _same(report.score.of_meetings, mean(meetings))
 
-    alphas = [sample_alpha(sample, own[s], config) for s, sample in enumerate(samples)]
-    table = table_of(samples, units, len(config.fields), config)
-    _same(report.alpha.pooled, alpha_of(table, config.undefined))
+    alphas = [oracle.sample_alpha(sample, own[s], config) for s, sample in enumerate(samples)]
+    table = oracle.table_of(samples, units, len(config.fields), config)
+    _same(report.alpha.pooled, oracle.alpha_of(table, config.undefined))
     _same(report.alpha.percent_agreement, percent_agreement(table))
     _same(report.alpha.mean, mean([alpha for alpha, _ in alphas]))
     assert report.alpha.n_defined == sum(not math.isnan(alpha) for alpha, _ in alphas)
@@ -109,7 +83,7 @@ def _check_dataset(case: Found) -> None:
 
 def _check_pairs(case: Found) -> None:
     samples, units, config, report = case.samples, case.units, case.config, case.report
-    pairs = {(NAMES.index(pair.a), NAMES.index(pair.b)): pair for pair in report.pairs}
+    pairs = {(oracle.NAMES.index(pair.a), oracle.NAMES.index(pair.b)): pair for pair in report.pairs}
     shared_by = {
         (a, b): [s for s, sample in enumerate(samples) if a in sample and b in sample]
         for a, b in combinations(range(len(config.fields)), 2)
@@ -123,12 +97,12 @@ def _check_pairs(case: Found) -> None:
         alike = [unit.iou(a, b) for unit in matched if unit.members[a][0] == unit.members[b][0]]
         assert (pair.n_samples, pair.n_a, pair.n_b, pair.n_matched) == (len(shared), n_a, n_b, len(matched))
 
-        table = pair_table(samples, units, config, a, b)
-        _same(pair.alpha, alpha_of(table, config.undefined))
+        table = oracle.pair_table(samples, units, config, a, b)
+        _same(pair.alpha, oracle.alpha_of(table, config.undefined))
         _same(pair.percent_agreement, percent_agreement(table))
 
         of_sample = {s: [unit for unit in units if unit.sample == s] for s in shared}
-        _same(pair.score, mean([pair_score(samples[s], of_sample[s], a, b, config.empty) for s in shared]))
+        _same(pair.score, mean([oracle.pair_score(samples[s], of_sample[s], a, b, config.empty) for s in shared]))
         _same(pair.f1, 2 * len(matched) / (n_a + n_b) if n_a + n_b else NAN)
         _same(pair.class_agreement, len(alike) / len(matched) if matched else NAN)
         _same(pair.mean_iou, mean(iou))
@@ -137,7 +111,7 @@ def _check_pairs(case: Found) -> None:
         _same(pair.sq, mean(alike))
         _same(pair.rq, 2 * len(alike) / (n_a + n_b) if n_a + n_b else NAN)
 
-        forth, back = ([best_iou(samples[s], p, q) for s in shared] for p, q in ((a, b), (b, a)))
+        forth, back = ([oracle.best_iou(samples[s], p, q) for s in shared] for p, q in ((a, b), (b, a)))
         both = [
             NAN if math.isnan(f) and math.isnan(k) else (np.nan_to_num(f) + np.nan_to_num(k)) / 2
             for f, k in zip(forth, back, strict=True)
@@ -160,9 +134,8 @@ def _check_annotators(case: Found) -> None:
     for r, entry in enumerate(report.annotators):
         own = [sample[r] for sample in samples if r in sample]
         assert (entry.n_assigned, entry.n_not_assigned) == (len(own), len(samples) - len(own))
-        assert entry.n_drew_nothing == sum(not labels for labels in own)
-        assert entry.n_objects == sum(map(len, own))
-        assert entry.classes == Counter(CLASS_NAMES[label[0]] for labels in own for label in labels)
+        assert (entry.n_drew_nothing, entry.n_objects) == (sum(not labels for labels in own), sum(map(len, own)))
+        assert entry.classes == Counter(oracle.CLASS_NAMES[label[0]] for labels in own for label in labels)
         verdicts = Counter(v for v, annotator in zip(verdict_of_label, drawn_by, strict=True) if annotator == r)
         assert entry.verdicts == {verdict: verdicts[verdict] for verdict in VERDICTS}
         assert entry.n_missed == sum(
@@ -175,11 +148,11 @@ def _check_samples(case: Found) -> None:
     agreement = compute_agreement_of(batch_of(samples, len(config.fields)), config)
     own = [[unit for unit in units if unit.sample == s] for s in range(len(samples))]
     iou = [[unit.iou(a, b) for unit in of_sample for a, b in unit.pairs()] for of_sample in own]
-    alphas = [sample_alpha(sample, of_sample, config) for sample, of_sample in zip(samples, own, strict=True)]
-    disputed = [[verdict_of(unit, sample) not in (None, "agreed") for unit in of_sample]
+    alphas = [oracle.sample_alpha(sample, of_sample, config) for sample, of_sample in zip(samples, own, strict=True)]
+    disputed = [[oracle.verdict_of(unit, sample) not in (None, "agreed") for unit in of_sample]
                 for sample, of_sample in zip(samples, own, strict=True)]  # fmt: skip
     for found, expected in (
-        (agreement.score, [score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]),
+        (agreement.score, [oracle.score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]),
         (agreement.alpha, [alpha for alpha, _ in alphas]),
         (agreement.iou, [mean(values) for values in iou]),
         (agreement.dice, [mean([2 * v / (1 + v) for v in values]) for values in iou]),
@@ -194,7 +167,7 @@ def _check_samples(case: Found) -> None:
     assert agreement.units.votes.tolist() == [len(unit.members) for unit in units]
     assert agreement.units.assigned.tolist() == [len(samples[unit.sample]) for unit in units]
     verdicts = [None if code == NO_VERDICT else VERDICTS[code] for code in agreement.units.verdict]
-    assert verdicts == [verdict_of(unit, samples[unit.sample]) for unit in units]
+    assert verdicts == [oracle.verdict_of(unit, samples[unit.sample]) for unit in units]
     verdicts = [None if code == NO_VERDICT else VERDICTS[code] for code in agreement.object_verdict]
     assert verdicts == object_verdicts(samples, agreement, config.iou)
     object_iou = {
@@ -207,7 +180,7 @@ def _check_samples(case: Found) -> None:
     pairs = agreement.sample_pairs
     expected = [(s, a, b) for s, sample in enumerate(samples) for a in sample for b in sample if a < b]
     assert list(zip(pairs.sample.tolist(), pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
-    scores = [pair_score(samples[s], own[s], a, b, config.empty) for s, a, b in expected]
+    scores = [oracle.pair_score(samples[s], own[s], a, b, config.empty) for s, a, b in expected]
     assert_allclose(agreement.pair_score, scores, rtol=0, atol=1e-12)
     for row, (s, a, b) in enumerate(expected):
         assert (pairs.n_a[row], pairs.n_b[row]) == (len(samples[s][a]), len(samples[s][b]))
@@ -215,10 +188,10 @@ def _check_samples(case: Found) -> None:
 
 
 @examples(60)
-@given(sample_lists(), OPTIONS)
+@given(oracle.sample_lists(), oracle.OPTIONS)
 def test_numbers_of_samples_labels_pairs_and_the_report_are_those_of_loops(samples_of: tuple, options: dict) -> None:
     n_annotators, samples = samples_of
-    case = found_in(samples, n_annotators, **options)
+    case = oracle.found_in(samples, n_annotators, **options)
     for check in (_check_samples, _check_dataset, _check_pairs, _check_annotators):
         check(case)
 
@@ -231,7 +204,7 @@ def test_batches_without_any_label_are_computed() -> None:
             assert np.isnan(agreement.score).all()
 
 
-def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
+def test_alignment_and_the_mean_of_the_best_iou_of_a_pair_are_those_by_hand_and_of_the_source_document() -> None:
     samples: list[dict] = [
         {
             0: [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.6, 0.5, 0.7, 0.6)],
@@ -239,40 +212,24 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
         },  # recall 1/2, precision 1
         {0: [], 1: [(2, 0.1, 0.1, 0.2, 0.3)]},
     ]
-    (pair,) = report_of(samples, config_of(2, method="mutual_best")).pairs
+    (pair,) = oracle.report_of(samples, config_of(2, method="mutual_best")).pairs
     assert pair.alignment is not None
     assert pair.alignment["n_aligned"] == 1
     _same(pair.alignment["recall"], 0.5 / 3)
     _same(pair.alignment["precision"], 1 / 3)
     _same(pair.alignment["f_score"], 2 * (0.5 / 3) * (1 / 3) / (1.5 / 3))
-
-
-def test_the_mean_of_the_best_iou_is_that_of_the_source_document() -> None:
     case = GOLDEN["label_studio"]
     sample = {r: [(1, *corners(box)) for box in case[side]] for r, side in enumerate("ab")}
-    found = report_of([sample], config_of(2)).pairs[0].mean_max_iou
+    found = oracle.report_of([sample], config_of(2)).pairs[0].mean_max_iou
     values = [found[name].mean for name in ("a_to_b", "b_to_a", "symmetric")]
     assert values[:2] == pytest.approx([case["avg_a_to_b"], case["avg_b_to_a"]], rel=0, abs=1e-12)
     assert values == pytest.approx([0.8, 0.533333, 0.666667], rel=0, abs=5e-7)
-
-
-def test_batches_of_identical_samples_give_the_same_spread() -> None:
     # the variance is 0, so rounding must not show in its root
     high = 0.4665288295306796
     sample: dict = {0: [(1, 0.1, 0.2, 0.4, high)], 1: [(1, 0.11756138092241464, 0.2, 0.4351227618448293, high)]}
     config = config_of(2)
-    whole, batches = (report_of([sample] * 100, config, size).to_dict() for size in (None, 3))
+    whole, batches = (oracle.report_of([sample] * 100, config, size).to_dict() for size in (None, 3))
     assert_same(batches, whole, relative=0.0, absolute=1e-12)
-
-
-def test_the_sequential_method_is_known_to_depend_on_the_order_of_annotators() -> None:
-    chain = [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.1, 0.0, 0.5, 0.1), (1, 0.2, 0.0, 0.6, 0.1)]
-    config = config_of(3, method="recursive")
-    n_units = {
-        order: report_of([{r: [chain[k]] for r, k in enumerate(order)}], config).n_units
-        for order in ((0, 1, 2), (0, 2, 1))
-    }
-    assert n_units == {(0, 1, 2): 1, (0, 2, 1): 2}
 
 
 CAR, BUS = 1, 2
@@ -291,34 +248,28 @@ def _verdicts(samples: list[Sample], n_annotators: int, **options: str | float) 
 WHOLE, LEFT, RIGHT = _label(2, 3, 20, 8), _label(2, 3, 9, 8), _label(12.5, 3, 9.5, 8)
 LARGE, SMALL = _label(2, 3, 14, 8), _label(16, 3, 6, 8)
 
-# (id, labels of every assigned annotator, verdict of every label)
-CASES = [
-    ("two parts of a whole", {0: [WHOLE], 1: [LEFT, RIGHT]}, ["split"] * 3),
-    (
-        "a class conflict stays one",
-        {0: [WHOLE], 1: [(BUS, *LARGE[1:]), SMALL]},
-        ["class_conflict", "class_conflict", "split"],
-    ),
-    ("an object within what both drew is none of its parts", {0: [WHOLE], 1: [_label(2, 3, 19, 8), LEFT]},
-     ["agreed", "agreed", "lone"]),
-    ("nine tenths, a bit less in relative coordinates", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.2)]},
-     ["lone", "duplicate"]),
-    ("less than nine tenths", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.19)]}, ["lone", "lone"]),
-]  # fmt: skip
 
-
-def test_verdicts_are_those_found_by_hand() -> None:
-    for name, sample, verdicts in CASES:
+def test_verdicts_are_those_found_by_hand_also_of_attributes() -> None:
+    # (id, labels of every assigned annotator, verdict of every label)
+    for name, sample, verdicts in (
+        ("two parts of a whole", {0: [WHOLE], 1: [LEFT, RIGHT]}, ["split"] * 3),
+        (
+            "a class conflict stays one",
+            {0: [WHOLE], 1: [(BUS, *LARGE[1:]), SMALL]},
+            ["class_conflict", "class_conflict", "split"],
+        ),
+        ("an object within what both drew is none of its parts", {0: [WHOLE], 1: [_label(2, 3, 19, 8), LEFT]},
+         ["agreed", "agreed", "lone"]),
+        ("nine tenths, a bit less in relative coordinates", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.2)]},
+         ["lone", "duplicate"]),
+        ("less than nine tenths", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.19)]}, ["lone", "lone"]),
+    ):  # fmt: skip
         assert _verdicts([sample], 3) == verdicts, name
     sample = {0: [WHOLE], 1: [_label(2, 3, 6, 8), _label(12, 3, 6, 8)]}  # 12 of 20 columns: the threshold of the run
-    assert _verdicts([sample], 2, iou=0.6) == ["split"] * 3
-    assert _verdicts([sample], 2, iou=0.61) == ["lone"] * 3
+    assert (_verdicts([sample], 2, iou=0.6), _verdicts([sample], 2, iou=0.61)) == (["split"] * 3, ["lone"] * 3)
     found = compute_agreement_of(batch_of([{0: [WHOLE], 1: [LEFT, RIGHT]}], 2), config_of(2))
     assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3  # a split leaves units and scores alone
     assert (found.n_units.tolist(), found.n_disputed.tolist(), found.score.tolist()) == ([3], [3], [0.0])
-
-
-def test_attributes_conflict_where_two_values_differ_by_more_than_the_tolerance() -> None:
     numbers = np.array([np.nan, np.nan, 4.0, 4.5])  # of codes: not given, "left", 4 and 4.5
     # values of two attributes of one object, by annotator; whether they conflict with tolerances of 0 and 0.5
     cases = [
@@ -336,7 +287,7 @@ def test_attributes_conflict_where_two_values_differ_by_more_than_the_tolerance(
 
 @pytest.mark.parametrize("seed", seeds(3))
 def test_verdicts_are_those_of_loops_on_noisy_samples(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    samples = _broken(random_samples(seed, n_samples=40, n_annotators=4), seed)
+    samples = _broken(oracle.random_samples(seed, n_samples=40, n_annotators=4), seed)
     found = compute_agreement_of(batch_of(samples, 4), config_of(4))
     expected = object_verdicts(samples, found, 0.5)
     for at_once in (splits.MAX_PAIRS_AT_ONCE, 1):
@@ -363,7 +314,7 @@ def _broken(samples: list[Sample], seed: int) -> list[Sample]:
     return changed
 
 
-def box(category: int, place: int = 0) -> Label:
+def box(category: int, place: int = 0) -> oracle.Label:
     """A label in one of a hundred places that do not overlap."""
     x, y = 0.1 * (place % 10), 0.1 * (place // 10)
     return (category, x + 0.01, y + 0.02, x + 0.08, y + 0.07)
@@ -374,7 +325,7 @@ def report_on(samples: Sequence[Sample], n_annotators: int = 2, n_classes: int =
     names = [f"annotator {k}" for k in range(n_annotators)]
     config = make_config(names, **{"resamples": 20, **options})
     classes = ["(missing)", *(f"class {k}" for k in range(1, n_classes + 1))]
-    report = object_report(batch_of(samples, n_annotators), config, classes)
+    report = oracle.object_report(batch_of(samples, n_annotators), config, classes)
     values = report.to_dict()
     assert ObjectReport.from_dict(json.loads(json.dumps(values, allow_nan=False))) == report
     for full in (False, True):
@@ -391,19 +342,17 @@ def printed_nan(text: str) -> list[str]:
 
 
 SAMPLES: dict[str, tuple[int, list[Sample]]] = {
-    "no samples": (2, []),
-    "nobody assigned": (3, [{}, {}]),
+    "no samples": (2, []), "nobody assigned": (3, [{}, {}]),
     "one annotator on every sample": (3, [{k % 3: [box(1), box(2, 1)]} for k in range(5)]),
     "all images empty": (3, [{0: [], 1: [], 2: []} for _ in range(4)]),
     "one class, agreed": (2, [{0: [box(1)], 1: [box(1)]} for _ in range(3)]),
     "two classes, agreed": (2, [{0: [box(1), box(2, 1)], 1: [box(1), box(2, 1)]} for _ in range(3)]),
-    "one sample": (2, [{0: [box(1), box(2, 1)], 1: [box(2), box(2, 1)]}]),
-    "one object": (2, [{0: [box(1)], 1: []}]),
+    "one sample": (2, [{0: [box(1), box(2, 1)], 1: [box(2), box(2, 1)]}]), "one object": (2, [{0: [box(1)], 1: []}]),
     "only lone objects": (2, [{0: [box(1)], 1: [box(1, 1)]} for _ in range(3)]),
     "one of the annotators is never assigned": (3, [{0: [box(1)], 1: [box(2)]} for _ in range(3)]),
     "one of the annotators never draws": (3, [{0: [box(1)], 1: [box(1)], 2: []} for _ in range(3)]),
     "pairs that share no sample": (4, [{0: [box(1)], 1: [box(1)]}, {2: [box(1)], 3: [box(1)]}]),
-}
+}  # fmt: skip
 MATCHINGS = list(itertools.product(ALL_OPTIONS["method"].choices, ALL_OPTIONS["classes"].choices))
 RULES = list(itertools.product(*(ALL_OPTIONS[name].choices for name in ("missing", "undefined", "empty"))))
 
@@ -422,28 +371,8 @@ def test_there_is_a_report_whatever_the_rules(case: str) -> None:
         assert report.n_samples == len(samples)
 
 
-def test_one_class_without_variation_has_no_alpha_and_says_why() -> None:
-    report = report_on(SAMPLES["one class, agreed"][1])
-    assert (report.alpha.pooled, report.alpha.mean, report.alpha.n_defined) == (None, None, 0)
-    assert {name: n for name, n in report.alpha.undefined.items() if n} == {"single_category": 3}
-    assert (report.score.mean, report.alpha.percent_agreement, report.existence.f1) == (1.0, 1.0, 1.0)
-    one = report_on(SAMPLES["one class, agreed"][1], undefined="one")
-    assert (one.alpha.pooled, one.alpha.mean, one.alpha.n_defined) == (1.0, 1.0, 3)
-
-
 def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero() -> None:
     """As measured with other programs."""
     report = report_on([{0: [box(1, k) for k in range(10)], 1: [box(1, k) for k in range(9)]}])
     assert report.alpha.pooled == pytest.approx(0.0, abs=1e-12)
     assert report.existence.f1 == pytest.approx(18 / 19, rel=1e-12)
-
-
-def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
-    """With ``agree`` they are units that everybody missed, which have no variation either."""
-    n_annotators, samples = SAMPLES["all images empty"]
-    skipped = report_on(samples, n_annotators)
-    assert (skipped.score.mean, skipped.alpha.mean, skipped.alpha.pooled, skipped.n_empty) == (None, None, None, 4)
-    assert skipped.alpha.undefined["no_objects"] == 4
-    agreed = report_on(samples, n_annotators, empty="agree")
-    assert (agreed.score.mean, agreed.alpha.mean, agreed.alpha.pooled) == (1.0, 1.0, None)
-    assert report_on(samples, n_annotators, empty="agree", undefined="one").alpha.pooled == 1.0

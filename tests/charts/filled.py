@@ -245,19 +245,11 @@ DATA_THRESHOLD: dict[str, Any] = {
 
 def filled_sensitivity(**changes: Any) -> Sensitivity:
     """Other thresholds and rules, some entries changed."""
+    points = [ThresholdPoint(at, round(0.72 - 0.5 * (at - 0.1) ** 2, 4) if at < 0.95 else None,
+                             round(0.65 - 0.3 * (at - 0.1) ** 2, 4), round(0.9 - 0.6 * (at - 0.1) ** 2, 4),
+                             900 + 40 * k, 60 - 3 * k, max(0, 4 - k)) for k, at in enumerate(THRESHOLDS)]  # fmt: skip
     values: dict[str, Any] = {
-        "thresholds": [
-            ThresholdPoint(
-                threshold=threshold,
-                alpha=round(0.72 - 0.5 * (threshold - 0.1) ** 2, 4) if threshold < 0.95 else None,
-                score=round(0.65 - 0.3 * (threshold - 0.1) ** 2, 4),
-                f1=round(0.9 - 0.6 * (threshold - 0.1) ** 2, 4),
-                n_units=900 + 40 * k,
-                n_hard=60 - 3 * k,
-                n_inexact=max(0, 4 - k),
-            )
-            for k, threshold in enumerate(THRESHOLDS)
-        ],
+        "thresholds": points,
         "rules": [
             RuleAlpha("optimal", "prefer", "category", "skip", "none", 0.6466, 0.5824, 149),
             RuleAlpha("optimal", "ignore", "category", "skip", "none", 0.6334, 0.5692, 149),
@@ -284,30 +276,17 @@ UNFILLED: dict[str, Any] = {
 def unfilled_report() -> ObjectReport:
     """A report with only the fields of the first version, and all numbers undefined."""
     pair = dict.fromkeys(_pair(0, 1)) | {
-        "a": "alice",
-        "b": "bob & co",
-        "n_samples": 1,
-        "n_a": 0,
-        "n_b": 0,
-        "n_matched": 0,
-        "mean_max_iou": {"symmetric": {"mean": None, "std": None, "n": 0}},
-        "confusion": [],
-        "n_unlisted": 0,
-        "intra": False,
+        "a": "alice", "b": "bob & co", "n_samples": 1, "n_a": 0, "n_b": 0, "n_matched": 0, "confusion": [],
+        "mean_max_iou": {"symmetric": {"mean": None, "std": None, "n": 0}}, "n_unlisted": 0, "intra": False,
         "intervals": {},
-    }
+    }  # fmt: skip
     annotator = {"name": "alice", "n_assigned": 1, "n_drew_nothing": 1, "n_not_assigned": 0, "n_objects": 0,
                  "n_missed": 0, "n_crowd": 0, "verdicts": {"agreed": 0, "lone": 0}, "classes": {}}  # fmt: skip
+    none = {"mean": None, "n": 0}
+    alpha = {"pooled": None, "mean": None, "n_defined": 0, "undefined": {}, "percent_agreement": None, "n_units": 0}
     return filled_report(
-        **UNFILLED,
-        n_units=0,
-        n_objects=0,
-        score={"mean": None, "n": 0},
-        alpha={"pooled": None, "mean": None, "n_defined": 0, "undefined": {}, "percent_agreement": None, "n_units": 0},
-        worst_samples=[],
-        existence={"f1": None, "votes": []},
+        **UNFILLED, n_units=0, n_objects=0, score=none, alpha=alpha, worst_samples=[], pairs=[pair],
+        existence={"f1": None, "votes": []}, annotators=[annotator],
         class_given_match={"alpha": None, "percent_agreement": None, "n_units": 0},
         localisation={"mean_iou": None, "mean_dice": None, "n_pairs": 0},
-        pairs=[pair],
-        annotators=[annotator],
-    )
+    )  # fmt: skip

@@ -48,25 +48,18 @@ def rating_report() -> AgreementReport:
     ]
     return report_from_dict(
         {
-            **_base("ratings", tolerance=0.0),
-            "level": "nominal",
-            "n_disputed": 20,
-            "categories": ["cat", "dog", "owl"],
+            **_base("ratings", tolerance=0.0), "level": "nominal", "n_disputed": 20, "pairs": pairs,
             "coefficients": {"krippendorff_alpha": {"identity": 0.7}, "fleiss_kappa": {"identity": 0.69}},
-            "pairs": pairs,
-            "annotators": annotators,
+            "annotators": annotators, "categories": ["cat", "dog", "owl"],
         }
-    )
+    )  # fmt: skip
 
 
 def tag_report() -> AgreementReport:
     """Two annotators who gave tags."""
     return report_from_dict(
         {
-            **_base("tags"),
-            "set_distance": "masi",
-            "too_many_sets": False,
-            "n_disputed": 30,
+            **_base("tags"), "set_distance": "masi", "too_many_sets": False, "n_disputed": 30,
             "tags": [
                 {"tag": "rain", "n_samples": 40, "n_agreed": 20, "votes": 60, "share": 0.75, "alpha": 0.5},
                 {"tag": "snow & ice", "n_samples": 10, "n_agreed": 9, "votes": 19, "share": 0.95, "alpha": 0.9},
@@ -94,18 +87,9 @@ def pixel_report() -> AgreementReport:
     ]  # fmt: skip
     return report_from_dict(
         {
-            **_base("pixels", boundaries=False, ignore_values=[], disagreement_map=False),
-            "n_empty": 0,
-            "n_disputed": 7,
-            "background": 0,
-            "is_rgb": False,
-            "n_pixels": 3000,
-            "n_ignored": 0,
-            "ignored": 0.0,
-            "kappa": 0.75,
-            "mean": numbers,
-            "n_classes": 3,
-            "classes": classes,
+            **_base("pixels", boundaries=False, ignore_values=[], disagreement_map=False), "n_empty": 0,
+            "n_disputed": 7, "background": 0, "is_rgb": False, "n_pixels": 3000, "n_ignored": 0, "ignored": 0.0,
+            "kappa": 0.75, "mean": numbers, "n_classes": 3, "classes": classes,
             "pairs": [
                 {"a": "alice", "b": "bob", "n_samples": 40, "score": 0.6, "alpha": 0.7, "accuracy": 0.9, "kappa": 0.75,
                  "mean": numbers}

@@ -55,14 +55,10 @@ SAID = [
 ]  # fmt: skip
 
 
-def test_every_finding_is_said_with_numbers_interval_and_advice() -> None:
+def test_findings_are_said_with_numbers_interval_advice_and_clearly_confused_classes() -> None:
     for finding, expected in SAID:
         (_, sentence) = object_findings(filled_report(findings=[finding], n_tested=50))
         assert expected in sentence
-
-
-def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_confused() -> None:
-    """Many conflicts may be of a single image with many objects."""
     finding, most = _finding("conflicts", "alice"), "most often 'bus' where most others say 'coach' (9 times)"
     (_, said) = object_findings(filled_report(findings=[finding], n_tested=50))
     assert f"[50.1, 67.3]), {most}: talk to alice." in said
@@ -70,9 +66,16 @@ def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_co
     for confused in ([], [{**clear, "is_clear": False}], [{**clear, "classes": ["bus", "tram"]}]):
         (_, said) = object_findings(filled_report(findings=[finding], n_tested=50, confused=confused))
         assert said.endswith("[50.1, 67.3]): talk to alice.")
+    small = _finding("box_size", "bob", value=-0.05, others=-0.001, difference=-0.049, low=-0.06, high=-0.04)
+    said = "draws 5 % smaller than the others [4, 6]"
+    found = object_findings(filled_report(findings=[small], n_tested=50))
+    assert found[1:] == [f"bob {said}.", "These differences are too small to act on."]
+    larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)
+    (_, both) = object_findings(filled_report(findings=[larger, small], n_tested=50))
+    assert both.endswith(f"; {said}: talk to bob.")
 
 
-def test_of_more_than_five_every_one_is_named_with_one_finding_and_where_to_read_the_others() -> None:
+def test_of_many_findings_every_one_is_named_once_and_whom_to_talk_to_is_said_in_short() -> None:
     findings = [
         _finding(kind, f"worker {k}", difference=0.9 - 0.1 * k)
         for k in range(7)
@@ -87,6 +90,16 @@ def test_of_more_than_five_every_one_is_named_with_one_finding_and_where_to_read
         "2 more annotators, pairs or classes stand out; all are in the table Findings (tab Annotators, "
         "print_report(full=True), to_dataframe('findings'))."
     )
+    findings = [_finding("close", "a", "b", difference=0.95), _finding("confused", classes=("bus", "coach"))]
+    findings += [_finding("misses", f"worker {k}", difference=0.9 - 0.1 * k) for k in range(7)]
+    findings.append(_finding("loose", "worker 0", difference=0.3))
+    findings.append(_finding("lone", "worker 9", difference=0.04, low=0.03, high=0.05))
+    said = whom_to_talk_to(filled_report(findings=findings, n_tested=500), OBJECT_PHRASES)
+    named = ", ".join(f"worker {k} (misses 63.2 % of what two others drew)" for k in range(5))
+    assert said == f"Talk to {named} and 2 more."
+    assert not whom_to_talk_to(filled_report(findings=findings[:2], n_tested=500), OBJECT_PHRASES)
+    two = filled_values()["annotators"][:2]
+    assert not whom_to_talk_to(filled_report(findings=findings, annotators=two), OBJECT_PHRASES)
 
 
 def test_what_only_says_again_that_somebody_stands_out_is_not_said() -> None:
@@ -108,31 +121,6 @@ def test_what_only_says_again_that_somebody_stands_out_is_not_said() -> None:
     for score, is_said in ((0.7, True), (0.88, False)):
         fourth = [{**pair, "a": a, "b": name, "score": score} for a in ("alice", "bob & co")]
         assert ("what they share" in said([close, off], [*of_three, *fourth])) == is_said
-
-
-def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
-    """Sure, but too small to act on: said without advice."""
-    small = _finding("box_size", "bob", value=-0.05, others=-0.001, difference=-0.049, low=-0.06, high=-0.04)
-    said = "draws 5 % smaller than the others [4, 6]"
-    found = object_findings(filled_report(findings=[small], n_tested=50))
-    assert found[1:] == [f"bob {said}.", "These differences are too small to act on."]
-    larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)
-    (_, both) = object_findings(filled_report(findings=[larger, small], n_tested=50))
-    assert both.endswith(f"; {said}: talk to bob.")
-
-
-def test_whom_to_talk_to_about_what_is_said_in_short() -> None:
-    """The first screen of a crowd: those with the greatest difference, each with what it is; no pair, no class."""
-    findings = [_finding("close", "a", "b", difference=0.95), _finding("confused", classes=("bus", "coach"))]
-    findings += [_finding("misses", f"worker {k}", difference=0.9 - 0.1 * k) for k in range(7)]
-    findings.append(_finding("loose", "worker 0", difference=0.3))
-    findings.append(_finding("lone", "worker 9", difference=0.04, low=0.03, high=0.05))
-    said = whom_to_talk_to(filled_report(findings=findings, n_tested=500), OBJECT_PHRASES)
-    named = ", ".join(f"worker {k} (misses 63.2 % of what two others drew)" for k in range(5))
-    assert said == f"Talk to {named} and 2 more."
-    assert not whom_to_talk_to(filled_report(findings=findings[:2], n_tested=500), OBJECT_PHRASES)
-    two = filled_values()["annotators"][:2]
-    assert not whom_to_talk_to(filled_report(findings=findings, annotators=two), OBJECT_PHRASES)
 
 
 def test_where_nobody_stands_out_that_is_no_reason_for_advice() -> None:

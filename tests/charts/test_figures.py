@@ -48,7 +48,7 @@ def _cell(figure: go.Figure, row: str, column: str) -> float | None:
     return heatmap.z[heatmap.y.index(_safe(row))][heatmap.x.index(_safe(column))]
 
 
-def test_the_matrix_of_pairs_has_the_numbers_and_those_of_shared_samples_and_empty_cells() -> None:
+def test_the_matrix_of_pairs_has_the_numbers_and_similar_annotators_side_by_side() -> None:
     for value, place in PLACES.items():
         figure = filled_report().plot_pairs(value)
         for a, b in itertools.permutations(range(4), 2):
@@ -60,13 +60,9 @@ def test_the_matrix_of_pairs_has_the_numbers_and_those_of_shared_samples_and_emp
     row, column = heatmap.y.index("alice"), heatmap.x.index("dan|d")
     assert heatmap.text[row][column] == "0.47<br><sub>n = 103</sub>"
     assert heatmap.hovertext[row][column] == "alice – dan|d<br>alpha 0.470<br>103 shared samples"
-    assert heatmap.customdata[row][column] == ["alice", "dan|d"]
-    assert heatmap.customdata[row][row] is None
+    assert (heatmap.customdata[row][column], heatmap.customdata[row][row]) == (["alice", "dan|d"], None)
     alone = heatmap.y.index(_safe(ANNOTATORS[ALONE[0]])), heatmap.x.index(ANNOTATORS[ALONE[1]])
     assert heatmap.text[alone[0]][alone[1]] == ""
-
-
-def test_annotators_who_side_with_each_other_stand_side_by_side_in_whatever_order_they_come() -> None:
     # carol comes first by name, but alice and bob join first, and dan last
     assert annotator_order(filled_report()) == ["alice", "bob & co", '<b>carol</b> "c"', "dan|d"]
     assert annotator_order(filled_report(clusters=[])) == sorted(ANNOTATORS)
@@ -80,7 +76,7 @@ def test_annotators_who_side_with_each_other_stand_side_by_side_in_whatever_orde
     assert turned.plot_confusion().to_json() == filled_report().plot_confusion().to_json()
 
 
-def test_the_title_of_the_matrix_names_who_agrees_least_and_most_unless_all_agree_alike() -> None:
+def test_the_title_of_the_matrix_names_pairs_only_if_they_clearly_differ() -> None:
     title = _title(filled_report().plot_pairs())
     assert title == "bob &amp; co and dan|d agree least (alpha 0.43), alice and bob &amp; co most (0.84)"
     pairs = [{**pair, "alpha": 1.0, "intervals": {}} for pair in filled_values()["pairs"]]
@@ -89,10 +85,6 @@ def test_the_title_of_the_matrix_names_who_agrees_least_and_most_unless_all_agre
     few = filled_values()["pairs"]
     few[1] |= {"alpha": 0.1, "n_a": 9, "n_b": 9}
     assert _title(filled_report(pairs=few).plot_pairs()) == "Alpha of two annotators: 0.10 to 0.84"
-
-
-def test_of_many_pairs_that_agree_alike_none_is_named_in_the_title() -> None:
-    """The ends of 90 numbers with errors of 0.04 are farther apart than two intervals, though all pairs are alike."""
     one, rng = filled_values()["pairs"][0], np.random.default_rng(2)
     pairs = []
     for k, value in enumerate(rng.normal(0.7, 0.04, 90).tolist()):
@@ -131,7 +123,7 @@ def _title(figure: go.Figure) -> str:
     return text
 
 
-def test_confusions_are_symmetric_and_the_surest_comes_first() -> None:
+def test_confusions_are_symmetric_the_surest_first_and_those_of_a_pair_as_each_said() -> None:
     figure = filled_report().plot_confusion()
     (heatmap,) = figure.data
     assert list(heatmap.x) == list(heatmap.y) == ["bus", "coach", "Car ", "car", "person &lt;far&gt;"]
@@ -144,16 +136,10 @@ def test_confusions_are_symmetric_and_the_surest_comes_first() -> None:
     turned = filled_report(confused=[rare]).plot_confusion()
     assert list(turned.data[0].x)[:2] == ["Car ", "car"]
     assert "57 of 91 are between 'bus' and 'coach' (on fewer than 10 images, too few for a test)" in _title(turned)
-
-
-def test_of_many_classes_the_most_frequent_and_the_largest_confusions_are_drawn() -> None:
     assert list(filled_report().plot_confusion(top=2).data[0].x) == ["bus", "coach"]
     figure = filled_report().plot_classes(top=2)
     assert sorted(figure.data[0].y) == ["bus", "car"]
     assert "the 2 most frequent of 6" in _title(figure)
-
-
-def test_the_confusion_of_a_pair_is_as_each_of_them_said() -> None:
     # alice and bob: bus/coach 9 times, coach/bus 5 times
     figure = filled_report().plot_confusion(pair=("alice", "bob & co"))
     assert (_cell(figure, "bus", "coach"), _cell(figure, "coach", "bus")) == (9, 5)
@@ -162,39 +148,36 @@ def test_the_confusion_of_a_pair_is_as_each_of_them_said() -> None:
     assert (_cell(turned, "bus", "coach"), _cell(turned, "coach", "bus")) == (5, 9)
 
 
-def test_the_distribution_of_overlaps_has_the_counts() -> None:
+def test_overlaps_votes_thresholds_and_misses_have_their_counts_and_shares() -> None:
     figure = filled_report().plot_iou()
     (bars,) = figure.data
-    assert list(bars.y) == IOU_HISTOGRAM
-    assert list(bars.x) == pytest.approx([0.05 * k + 0.025 for k in range(20)])
+    assert (list(bars.y), list(bars.x)) == (IOU_HISTOGRAM, pytest.approx([0.05 * k + 0.025 for k in range(20)]))
     assert figure.layout.title.text == "IoU is 0.87 or more for half of the 1,400 pairs of<br>labels"
     assert [shape.x0 for shape in figure.layout.shapes] == [0.836]
-
-
-def test_votes_are_drawn_with_shares() -> None:
     figure = filled_report().plot_votes()
     assert _title(figure) == "590 of 1,000 objects (59.0 %) drawn by everybody who was assigned"
     (bars,) = figure.data
-    assert list(bars.x) == ["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"]
-    assert list(bars.y) == [10, 20, 150, 250, 570]
+    assert (list(bars.x), list(bars.y)) == (["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"], [10, 20, 150, 250, 570])
     assert list(bars.text) == ["1 %", "2 %", "15 %", "25 %", "57 %"]
-
-
-def test_thresholds_are_drawn_and_those_of_the_run_and_the_data_marked() -> None:
     figure = figures.plot_thresholds(filled_report(), filled_sensitivity())
     f1, score, alpha, units = figure.data
     expected = [round(0.72 - 0.5 * (t - 0.1) ** 2, 4) for t in THRESHOLDS[:-1]]
-    assert list(alpha.x) == THRESHOLDS
-    assert list(alpha.y)[:-1] == expected
-    assert alpha.y[-1] is None
+    assert (list(alpha.x), list(alpha.y)[:-1], alpha.y[-1]) == (THRESHOLDS, expected, None)
     assert list(score.y) == [round(0.65 - 0.3 * (t - 0.1) ** 2, 4) for t in THRESHOLDS]
     assert list(f1.y) == [round(0.9 - 0.6 * (t - 0.1) ** 2, 4) for t in THRESHOLDS]
     assert list(units.y) == [900 + 40 * k for k in range(18)]
     assert sorted(shape.x0 for shape in figure.layout.shapes) == [0.37, 0.5]
     assert sorted(note.text for note in figure.layout.annotations) == ["from the data: 0.37", "this run: 0.50"]
+    figure = filled_report().plot_annotators()
+    shares = {trace.name: list(trace.x) for trace in figure.data}
+    assert shares["missed"] == pytest.approx([20 / 600, 30 / 600, 40 / 600, 150 / 600])
+    judged = [500 + 40 + k + 20 + 100 + 30 + 10 * k + 4 + (6 if k == 3 else 0) for k in range(4)]
+    assert shares["lone"] == pytest.approx([(30 + 10 * k) / judged[k] for k in range(4)])
+    assert shares["duplicate"] == pytest.approx([0, 0, 0, 6 / judged[3]])
+    assert figure.layout.title.text == "dan|d misses most: 25.0 % of what two others drew"
 
 
-def test_bias_is_drawn_with_its_intervals() -> None:
+def test_bias_is_drawn_with_its_intervals_and_who_draws_elsewhere_is_named() -> None:
     figure = filled_report().plot_bias()
     assert [trace.name for trace in figure.data] == ["size", "left edge", "upper edge", "right edge", "lower edge"]
     for trace, side in zip(figure.data, ("size", "left", "top", "right", "bottom"), strict=True):
@@ -202,9 +185,6 @@ def test_bias_is_drawn_with_its_intervals() -> None:
         assert list(trace.error_x.array) == pytest.approx([0.6] * 4)
         assert list(trace.error_x.arrayminus) == pytest.approx([0.6] * 4)
     assert figure.layout.title.text == "dan|d: 12 % larger, lower edge 9 % lower than the<br>median box"
-
-
-def test_whoever_draws_elsewhere_is_named_though_no_size_differs() -> None:
     nothing = dict.fromkeys(("size", "left", "top", "right", "bottom"), 0.0)
     for order in (ANNOTATORS, ANNOTATORS[::-1]):
         for n_labels, expected in ((20, ": left edge 5 % further right than the median box"),
@@ -241,17 +221,7 @@ def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
     assert _title(filled_report(classes=classes).plot_classes()) == "Alpha (this class against all others)"
 
 
-def test_what_annotators_miss_and_add_is_drawn_as_shares() -> None:
-    figure = filled_report().plot_annotators()
-    shares = {trace.name: list(trace.x) for trace in figure.data}
-    assert shares["missed"] == pytest.approx([20 / 600, 30 / 600, 40 / 600, 150 / 600])
-    judged = [500 + 40 + k + 20 + 100 + 30 + 10 * k + 4 + (6 if k == 3 else 0) for k in range(4)]
-    assert shares["lone"] == pytest.approx([(30 + 10 * k) / judged[k] for k in range(4)])
-    assert shares["duplicate"] == pytest.approx([0, 0, 0, 6 / judged[3]])
-    assert figure.layout.title.text == "dan|d misses most: 25.0 % of what two others drew"
-
-
-def test_the_figures_of_ratings() -> None:
+def test_the_figures_of_ratings_tags_and_masks() -> None:
     report = OTHERS["ratings"]()
     assert _cell(report.plot_pairs(), "alice", "carol") == 0.55
     assert _cell(report.plot_pairs("score"), "bob", "carol") == 0.8
@@ -262,13 +232,9 @@ def test_the_figures_of_ratings() -> None:
     (other_class,) = report.plot_annotators().data
     assert list(other_class.x) == [3 / 50, 1 / 50, 18 / 50]
     assert report.plot_annotators().layout.title.text == "Other class: 2.0 % to 36.0 % of their ratings"
-
-
-def test_the_figures_of_tags_and_masks() -> None:
     tags, pixels = OTHERS["tags"](), OTHERS["pixels"]()
     assert tags.plot_annotators().layout.title.text == "Lone: 16.7 % to 25.0 % of their tags"
-    assert _cell(tags.plot_pairs(), "alice", "bob") == 0.7
-    assert _cell(tags.plot_pairs("same_tags"), "alice", "bob") == 0.5
+    assert (_cell(tags.plot_pairs(), "alice", "bob"), _cell(tags.plot_pairs("same_tags"), "alice", "bob")) == (0.7, 0.5)
     assert dict(zip(tags.plot_classes().data[0].y, tags.plot_classes().data[0].x, strict=True)) == {
         "rain": 0.5, "snow &amp; ice": 0.9}  # fmt: skip
     assert _cell(pixels.plot_pairs("accuracy"), "alice", "bob") == 0.9
@@ -288,7 +254,7 @@ NOTHING = [
 ]
 
 
-def test_what_a_report_does_not_have_is_refused_in_one_sentence() -> None:
+def test_figures_that_make_no_sense_and_what_a_report_does_not_have_are_refused() -> None:
     for name, expected in NOTHING:
         with pytest.raises(AgreementInputError, match=f"There is nothing to draw: {expected}"):
             getattr(unfilled_report(), name)()
@@ -297,6 +263,9 @@ def test_what_a_report_does_not_have_is_refused_in_one_sentence() -> None:
     drawn = {f"plot_{name}" for name in (*figures.FIGURES, "scores")}
     assert {name for name, _ in NOTHING} | {"plot_scores"} == drawn
     assert drawn | {"FIGURES", "plot_parts"} == set(figures.__all__)  # of parts, not of a report
+    for family, name, chosen, expected in REFUSED:
+        with pytest.raises(AgreementInputError, match=expected):
+            getattr({"objects": filled_report, **OTHERS}[family](), name)(**chosen)
 
 
 def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
@@ -307,8 +276,7 @@ def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
     expected = [0] * 20
     for place in (0, 0, 11, 3, 6, 6, 19, 19):
         expected[place] += 1
-    assert list(bars.y) == expected
-    assert list(bars.x) == pytest.approx([0.025 + 0.05 * k for k in range(20)])
+    assert (list(bars.y), list(bars.x)) == (expected, pytest.approx([0.025 + 0.05 * k for k in range(20)]))
     assert figure.layout.title.text == "Half of 8 samples score 0.30 or more"
     nearly = filled_report().plot_scores(pd.DataFrame({"score": [0.997, 0.997]}))
     assert nearly.layout.title.text == "Half of 2 samples score 0.99 or more"
@@ -332,13 +300,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_figures_that_make_no_sense_and_wrong_choices_are_refused() -> None:
-    for family, name, chosen, expected in REFUSED:
-        with pytest.raises(AgreementInputError, match=expected):
-            getattr({"objects": filled_report, **OTHERS}[family](), name)(**chosen)
-
-
-def test_figures_are_for_light_and_dark_and_have_a_title() -> None:
+def test_figures_are_for_light_and_dark_with_a_title_and_names_are_no_markup() -> None:
     for name in (name for name, _ in NOTHING if name != "plot_models"):
         more = [filled_sensitivity()] if name == "plot_thresholds" else []
         figure = getattr(figures, name)(filled_report(), *more)
@@ -351,16 +313,12 @@ def test_figures_are_for_light_and_dark_and_have_a_title() -> None:
         assert 1.05 / (luminance + 0.05) > 3.5
         assert (luminance + 0.05) / 0.05 > 3.5
         assert "NaN" not in figure.to_json()
-
-
-def test_names_are_no_markup_and_long_ones_are_cut_in_labels_only() -> None:
     assert safe("<b>a</b> & b\nc") == "&lt;b&gt;a&lt;/b&gt; &amp; b c"
     assert shortened("heavy articulated vehicle, rear view") == "heavy articu…, rear view"
-    assert shortened("x" * 30) == f"{12 * 'x'}…{11 * 'x'}"
-    assert shortened("x" * 24) == "x" * 24
+    assert (shortened("x" * 30), shortened("x" * 24)) == (f"{12 * 'x'}…{11 * 'x'}", "x" * 24)
 
 
-def test_skill_is_drawn_against_volume_and_who_clearly_differs_is_named() -> None:
+def test_skill_is_drawn_against_volume_with_names_on_different_sides() -> None:
     one = filled_values()["annotators"][0]
     ends = {f"w {k}": (0.5, 0.7) for k in range(12)} | {"low": (0.1, 0.3), "high": (0.8, 0.9), "few": (0.0, 0.1)}
     annotators = [
@@ -370,17 +328,11 @@ def test_skill_is_drawn_against_volume_and_who_clearly_differs_is_named() -> Non
     annotators[-1]["n_objects"] = 19
     figure = filled_report(annotators=annotators).plot_annotators()
     (points,) = figure.data
-    assert list(points.customdata) == list(ends)
-    assert {text for text in points.text if text} == {"low", "high"}
+    assert (list(points.customdata), {text for text in points.text if text}) == (list(ends), {"low", "high"})
     assert (points.x[-1], points.y[-1]) == (19, 0.05)
     assert [symbol for symbol in points.marker.symbol if symbol == "circle-open"] == ["circle-open"]
-    assert len(set(points.marker.color)) == 3
-    assert points.error_y.array[12] == pytest.approx(0.1)
+    assert (len(set(points.marker.color)), points.error_y.array[12]) == (3, pytest.approx(0.1))
     assert "Of 15 annotators 1 clearly agree less" in figure.layout.title.text.replace("<br>", " ")
-
-
-def test_names_of_annotators_with_nearly_the_same_numbers_stand_on_different_sides() -> None:
-    one = filled_values()["annotators"][0]
     close = [{**one, "name": f"w{k}", "score": 0.5 + k / 1_000} for k in range(3)]
     report = filled_report(annotators=[*close, {**one, "name": "far", "score": 0.9}], clusters=[])
     places = free_places(report.annotators, {"w0", "w1", "w2", "far"})

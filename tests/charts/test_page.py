@@ -74,16 +74,13 @@ def page() -> Page:
     return Page(report_page(filled_report(), dataset_name=DATASET, computed_at=COMPUTED))
 
 
-def test_the_page_has_headline_sentences_tables_rules_versions_and_date(page: Page) -> None:
+def test_the_page_has_sentences_tables_figures_and_names_that_are_never_markup(page: Page) -> None:
     for part in (
         *("0.647", "[0.603, 0.691]", "0.612", "[0.581, 0.640]", "computed on 21 November 2026", "214 samples"),
         *("is about objects that not everybody drew", "590 of 1,000 objects (59.0 %) were drawn by everybody assigned"),
         *("labels with IoU of at least 0.5", "fiftyone 1.22.1, numpy 2.1.0", "12 % larger, lower edge 9 % lower"),
     ):
         assert part in page.text, part
-
-
-def test_names_are_text_and_never_markup(page: Page) -> None:
     assert DATASET in page.text
     for name in (*ANNOTATORS, *CLASSES):
         assert name in page.cells
@@ -91,29 +88,22 @@ def test_names_are_text_and_never_markup(page: Page) -> None:
     assert not tags & {"b", "far", "2026"}
     assert "alert" not in "".join(text for name, text in page.scripts.items() if name == "figures")
     assert sum(tag == "script" for tag, _ in page.elements) == 3
-
-
-def test_the_figures_of_the_page_have_the_numbers_of_the_report(page: Page) -> None:
     names = set(FIGURES) - {"verdicts", "models", "thresholds"}  # without a model, and not loaded from a dataset
     assert set(page.figures) == names
     places = {attrs["id"] for tag, attrs in page.elements if attrs.get("class") == "plot"}
-    assert places == {f"figure-{name}" for name in names}
-    assert page.figures["iou"]["data"][0]["y"] == IOU_HISTOGRAM
+    assert (places, page.figures["iou"]["data"][0]["y"]) == ({f"figure-{name}" for name in names}, IOU_HISTOGRAM)
     assert page.figures["confusion"]["data"][0]["z"][0][1] == 57
     # their titles are text of the page, which wraps
     assert not any(figure["layout"].get("title") for figure in page.figures.values())
     assert "IoU is 0.87 or more for half of the 1,400 pairs of labels" in page.text
 
 
-def test_scores_are_drawn_if_they_are_given_and_the_figure_of_pairs_names_the_same_best_pair_as_the_text() -> None:
+def test_scores_are_drawn_if_given_and_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
     alphas = iter((0.1, 0.2, 0.9, 0.3, 0.4))
     pairs = [{**pair, "alpha": next(alphas)} for pair in filled_values()["pairs"]]
     page = Page(report_page(filled_report(pairs=pairs), scores=np.array([0.5, np.nan, 0.9])))
     assert "bob & co and dan|d agree least (score 0.49), alice and bob & co most (0.81)" in page.text
     assert sum(page.figures["scores"]["data"][0]["y"]) == 2
-
-
-def test_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
     one = filled_values()["classes"][0]
     classes = [{**one, "name": f"class {k:03d}"} for k in range(130)]
     page = report_page(filled_report(classes=classes))
@@ -121,7 +111,7 @@ def test_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
     assert sum(f"<td>class {k:03d}</td>" in page for k in range(130)) == 100
 
 
-def test_links_lead_to_sections_whose_anchors_are_simple_names(page: Page) -> None:
+def test_links_lead_to_sections_the_page_needs_nothing_else_and_without_numbers_it_says_so(page: Page) -> None:
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     links = [attrs["href"] for tag, attrs in page.elements if tag == "a"]
@@ -129,9 +119,6 @@ def test_links_lead_to_sections_whose_anchors_are_simple_names(page: Page) -> No
     assert {link.removeprefix("#") for link in links} <= set(ids)
     titles = {"Why? Three <questions>": "why-three-questions", "???": "section", "天气": "天气"}
     assert {title: anchor(Section(title, [])) for title in titles} == titles
-
-
-def test_the_page_needs_nothing_else(page: Page) -> None:
     loading = {"src", "srcset", "data", "action"}
     assert not [attrs for tag, attrs in page.elements if loading & set(attrs) or tag in ("link", "iframe", "img")]
     text = report_page(filled_report())
@@ -140,9 +127,6 @@ def test_the_page_needs_nothing_else(page: Page) -> None:
     assert "url(" not in style[1]
     assert "@import" not in style[1]
     assert text.count("plotly.js v") == 1
-
-
-def test_the_page_without_numbers_says_so() -> None:
     page = Page(report_page(unfilled_report()))
     assert page.figures == {}
     assert not [text for text in page.texts if re.search(r"\bNone\b|\bnan\b", text)]
@@ -189,7 +173,6 @@ def test_the_page_is_drawn_without_errors_and_without_a_network(browser, tmp_pat
     page.goto(path.as_uri())
     n = len(Page(path.read_text(encoding="utf-8")).figures)
     page.wait_for_function(f"document.querySelectorAll('.plot > .plot-container').length === {n}")
-    assert complaints == []
-    assert requests == [path.as_uri()]
+    assert (complaints, requests) == ([], [path.as_uri()])
     assert page.title().startswith("Annotator agreement: streets <2026>")
     page.close()

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tests.agreement.families import KINDS
 from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
@@ -25,6 +24,7 @@ from annotator_agreement.agreement.statistics import (
     RoleReport,
     SideBySide,
 )
+from annotator_agreement.charts import reports
 from annotator_agreement.charts.objects import (
     bias_in_words,
     cause_sentence,
@@ -40,15 +40,7 @@ from annotator_agreement.charts.objects import (
     told_offsets,
 )
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import (
-    RATING_PHRASES,
-    finding_sentences,
-    person_sentence,
-    rating_outcome,
-    report_markdown,
-    report_text,
-    tag_outcome,
-)
+from annotator_agreement.charts.reports import RATING_PHRASES, finding_sentences, rating_outcome, report_text
 from annotator_agreement.charts.reports import test_sentences as sentences_of_test
 from annotator_agreement.charts.text import finding_text, grade_of, interval_notes
 from annotator_agreement.metrics.matching import NO_CROSSING, NO_VARIATION, TOO_FEW
@@ -173,23 +165,18 @@ def test_what_is_missed_confused_and_drawn_and_the_main_cause_are_said_for_all_v
     assert "as one class" not in class_sentence(filled_report(merges=[MERGE]))  # which changes nothing
 
 
-def test_the_share_below_a_limit_counts_the_bins_below_it() -> None:
-    # bins of 0.05: 14 of them end at 0.7
-    assert share_below([1] * 20, 0.7) == 14 / 20
-    assert share_below([0] * 14 + [1] * 6, 0.7) == 0.0
-    assert share_below([], 0.7) is None
-
-
-def test_losses_add_up_to_what_the_pooled_score_lacks() -> None:
+def test_losses_add_up_to_what_the_score_lacks_and_shares_count_the_bins_below() -> None:
     # 10 and 8 labels, 6 matched, 3 of one class with a mean IoU of 0.8; another pair agrees on 4 fully
     lost = losses(filled_report(**_pairs((10, 8, 6, 0.5, 0.8), (4, 4, 4, 1.0, 1.0))))
     assert lost is not None
     f1, rq, pq = 2 * 10 / 26, 2 * 7 / 26, 2 * (3 * 0.8 + 4) / 26
-    assert lost == pytest.approx((1 - f1, f1 - rq, rq - pq), abs=1e-12)
-    assert sum(lost) == pytest.approx(1 - pq, abs=1e-12)
+    assert (lost, sum(lost)) == (pytest.approx((1 - f1, f1 - rq, rq - pq), abs=1e-12), pytest.approx(1 - pq, abs=1e-12))
+    # bins of 0.05: 14 of them end at 0.7
+    assert (share_below([1] * 20, 0.7), share_below([0] * 14 + [1] * 6, 0.7)) == (14 / 20, 0.0)
+    assert share_below([], 0.7) is None
 
 
-def test_without_labels_to_compare_nothing_is_said_of_agreement_and_one_category_is_no_plural() -> None:
+def test_without_labels_nothing_is_said_of_agreement_and_without_tags_nothing_of_tags_in_common() -> None:
     for family in ("ratings", "tags"):
         values = OTHERS[family]().to_dict()
         nothing = {"n_rated": 0, "n_disputed": 0, "score": {**values["score"], "mean": None}}
@@ -200,33 +187,13 @@ def test_without_labels_to_compare_nothing_is_said_of_agreement_and_one_category
     assert f"Nobody gave a tag on {values['n_rated']} samples." in text
     one = report_from_dict({**OTHERS["ratings"]().to_dict(), "categories": ["cat"]})
     assert "Coefficients over 1 category:" in report_text(one)
-
-
-def test_samples_without_a_tag_are_not_said_to_be_tags_in_common() -> None:
-    """Nobody gave a tag on 90 of 100 images, on 10 each another one: they share none of 20 tags, and agree on 90."""
     samples = [{0: [], 1: []}] * 90 + [{0: [1], 1: [2]}] * 10
     report = KINDS["tags"].report(samples, resamples=0)
     assert report.score.mean == pytest.approx(0.9)
-    assert tag_outcome(report) == (
+    assert reports.tag_outcome(report) == (
         "The tags of two annotators have a mean Jaccard index of 0.900 over samples (tags that both gave / tags that "
         "either gave; 1 where neither gave one); all gave the same tags, or none, on 90 of 100 samples (90.0 %)."
     )
-
-
-def test_coefficients_do_where_one_class_prevails_what_is_said_of_them() -> None:
-    """Two annotators agree on 90 of 100, of which 45, or 85, are of one class."""
-    found = []
-    for n in (45, 85):
-        samples = [{0: 1, 1: 1}] * n + [{0: 2, 1: 2}] * (90 - n) + [{0: 1, 1: 2}, {0: 2, 1: 1}] * 5
-        report = KINDS["classes"].report(samples, resamples=0)
-        assert report.alpha.percent_agreement == pytest.approx(0.9)
-        found.append({name: weighted["identity"] for name, weighted in report.coefficients.items()})
-    even, one_prevails = found
-    assert one_prevails["gwet_ac1"] > even["gwet_ac1"] + 0.05
-    assert one_prevails["fleiss_kappa"] < even["fleiss_kappa"] - 0.2
-    said = " ".join(report_text(report, full=True).split())
-    assert "Gwet's AC1" in said
-    assert "chance: the less, the more one class prevails; it rises there, where kappa falls" in said
 
 
 @pytest.mark.parametrize("kind", ["tags", "classes"])
@@ -278,16 +245,13 @@ def test_differences_of_shares_are_said_in_points() -> None:
         assert said == f"night: {numbers[form].name()} {expected}"
 
 
-GRADES = [
-    (None, None, ("", "")), (None, interval(0.8, 0.9), ("", "")), (0.9, None, ("", "")),
-    (0.85, interval(0.8, 0.9), ("good", "reliable")), (0.85, interval(0.79, 0.9), ("fair", "tentative")),
-    (0.7, interval(0.65, 0.85), ("poor", "too low to rely on")),
-]  # fmt: skip
-
-
 def test_the_lower_end_of_the_alpha_of_classes_is_judged_by_krippendorffs_limits() -> None:
     key = "class_given_match.alpha"
-    for value, found, expected in GRADES:
+    for value, found, expected in (
+        (None, None, ("", "")), (None, interval(0.8, 0.9), ("", "")), (0.9, None, ("", "")),
+        (0.85, interval(0.8, 0.9), ("good", "reliable")), (0.85, interval(0.79, 0.9), ("fair", "tentative")),
+        (0.7, interval(0.65, 0.85), ("poor", "too low to rely on")),
+    ):  # fmt: skip
         report = filled_report(**_given(alpha=value), intervals={} if found is None else {key: found})
         assert grade_of(report, next(each for each in report.main_numbers if each.key == key)) == expected
 
@@ -297,14 +261,14 @@ def test_nothing_but_the_alpha_of_nominal_classes_has_a_grade(family: str) -> No
     report = filled_report() if family == "objects" else OTHERS[family]()
     judged = {"objects": ["class_given_match.alpha"], "ratings": ["alpha.pooled"]}.get(family, [])
     assert [each.key for each in report.main_numbers if grade_of(report, each)[0]] == judged
-    for text in (report_text(report, full=True), report_markdown(report), report_page(report)):
+    for text in (report_text(report, full=True), reports.report_markdown(report), report_page(report)):
         assert len(re.findall("reliable by|tentative by|to rely on by", text)) == len(judged)
     if family == "ratings":
         values = {**report.to_dict(), "level": "interval"}
         assert not any(grade_of(report_from_dict(values), each)[0] for each in report.main_numbers)
 
 
-def test_where_existence_alone_makes_the_alpha_of_objects_it_is_said() -> None:
+def test_existence_alone_and_intervals_of_few_samples_are_warned_of() -> None:
     values = filled_values()
     for changes, expected in (
         ({}, "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."),
@@ -316,9 +280,6 @@ def test_where_existence_alone_makes_the_alpha_of_objects_it_is_said() -> None:
         found = object_alpha_sentence(filled_report(**changes))
         assert found.startswith(expected)
         assert bool(found) == bool(expected)
-
-
-def test_intervals_of_few_samples_are_warned_of_below_twenty() -> None:
     for n, is_warned in ((19, True), (20, False), (1, True)):
         notes = interval_notes(filled_report(intervals={"alpha.pooled": interval(0.1, 0.9, n=n)}))
         assert [note.is_warning for note in notes] == [False, True][: 1 + is_warned]
@@ -357,7 +318,7 @@ def _drawn(bias: Bias | None) -> str:
     return bias_in_words(bias, told)
 
 
-def test_bias_is_said_in_words_where_it_is_told_from_zero() -> None:
+def test_bias_is_said_in_words_where_it_is_told_from_zero_on_enough_labels_and_images() -> None:
     for mean, intervals, expected in BIASES:
         means = {**NOTHING, **mean}
         ends = {side: around(value, 0.05) for side, value in means.items() if value is not None} | intervals
@@ -365,31 +326,6 @@ def test_bias_is_said_in_words_where_it_is_told_from_zero() -> None:
         assert _drawn(Bias(20, means, NOTHING, intervals=found)) == expected
     assert _drawn(None) == _drawn(Bias(0, NOTHING, NOTHING)) == "-"  # without boxes
 
-
-def test_offsets_of_many_annotators_are_seldom_named_by_chance() -> None:
-    """Of 40 offsets that are 0, two are beyond their 95 % intervals by chance; a real one is named all the same."""
-    rng, n_named, n_beyond, n_found = np.random.default_rng(5), 0, 0, 0
-    for _ in range(100):
-        annotators = []
-        for k in range(8):
-            of_images = rng.normal(0.0, 3.0, (15, len(NOTHING)))
-            mean, error = of_images.mean(axis=0), of_images.std(axis=0, ddof=1) / 15**0.5
-            reach = stats.t.ppf(0.975, 14) * error
-            n_beyond += int((np.abs(mean) > reach).sum())
-            of_sides = zip(NOTHING, mean - reach, mean + reach, error, strict=True)
-            ends = {side: Interval(*each, 15) for side, *each in of_sides}
-            bias = Bias(45, dict(zip(NOTHING, mean.tolist(), strict=True)), NOTHING, intervals=ends)
-            annotators.append(SimpleNamespace(name=f"a{k}", bias=bias))
-        n_named += any(told_offsets(annotators).values())
-        last = annotators[-1].bias
-        last.mean["size"], last.intervals["size"] = 6.0, Interval(4.0, 8.0, 1.0, 15)
-        n_found += "size" in told_offsets(annotators)["a7"]
-    assert n_beyond > 150
-    assert n_named <= 11  # 5 expected; 12 or more have a probability of 0.4 %
-    assert n_found == 100
-
-
-def test_no_habit_is_named_on_few_labels_or_images() -> None:
     def words(n_labels: int, n_images: int, *sides: str) -> str:
         found = {side: Interval(**around(EVENLY[side], 0.1, n_images)) for side in sides}
         return _drawn(Bias(n_labels, EVENLY, NOTHING, intervals=found))
@@ -399,45 +335,35 @@ def test_no_habit_is_named_on_few_labels_or_images() -> None:
     assert words(200, 100, "size") == "12 % larger"
 
 
-THRESHOLDS = [
-    ([], []),
-    ([(0.5, 0.6)], []),
-    ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
-    ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
-     ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
-    ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
-     ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
-    ([(0.4, 0.7), (0.5, 0.6)], ["F1 depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
-]  # fmt: skip
-
-
-def test_the_threshold_hint_looks_at_thresholds_nearby() -> None:
-    for points, expected in THRESHOLDS:
+def test_the_threshold_hint_looks_nearby_and_that_of_the_data_is_suggested_with_evidence() -> None:
+    for points, expected in (
+        ([], []),
+        ([(0.5, 0.6)], []),
+        ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
+        ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
+         ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
+        ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
+         ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
+        ([(0.4, 0.7), (0.5, 0.6)], ["F1 depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
+    ):  # fmt: skip
         near = [ThresholdPoint(at, 0.5, 0.5, f1=f1, n_units=1, n_hard=0, n_inexact=0) for at, f1 in points]
         assert f1_by_threshold(filled_report(), near) == expected
-
-
-NONE = "The data suggest no threshold: "
-#: what the data say, what the run used, and what is said of it
-SUGGESTED = [
-    ({"threshold": 0.37, "halves": [0.37, 0.37]}, {}, "0.37 (0.37 and 0.37 on two halves of the images), below the "
-     "0.5"),
-    ({"threshold": 0.45, "halves": [0.45, 0.45]}, {}, "images), close to"),
-    ({"threshold": 0.56, "halves": [0.56, 0.56]}, {}, "images), above the"),
-    ({}, {"method": "mutual_best"}, "images); this run matches without one."),
-    ({}, {"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
-    ({"threshold": None, "reason": TOO_FEW, "halves": [None, None]}, {}, f"{NONE}there are too few objects"),
-    ({"threshold": None, "reason": NO_VARIATION}, {}, NONE),
-    ({"threshold": None, "reason": NO_CROSSING}, {}, NONE),
-    ({"ks": 0.036}, {}, f"{NONE}the best one, 0.37, hardly tells the same object from different ones."),
-    ({"halves": [0.3, 0.41]}, {}, f"{NONE}0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
-    ({"halves": [None, 0.37]}, {}, f"{NONE}0.37 is not confirmed: none and 0.37 on two halves of the images."),
-    ({"halves": []}, {}, f"{NONE}0.37 is not confirmed."),
-]  # fmt: skip
-
-
-def test_the_threshold_of_the_data_is_suggested_with_evidence_and_compared_with_that_of_the_run() -> None:
-    for found, used, expected in SUGGESTED:
+    # what the data say, what the run used, and what is said of it
+    for found, used, expected in (
+        ({"threshold": 0.37, "halves": [0.37, 0.37]}, {}, "0.37 (0.37 and 0.37 on two halves of the images), below the "
+         "0.5"),
+        ({"threshold": 0.45, "halves": [0.45, 0.45]}, {}, "images), close to"),
+        ({"threshold": 0.56, "halves": [0.56, 0.56]}, {}, "images), above the"),
+        ({}, {"method": "mutual_best"}, "images); this run matches without one."),
+        ({}, {"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
+        ({"threshold": None, "reason": TOO_FEW, "halves": [None, None]}, {}, f"{NONE}there are too few objects"),
+        ({"threshold": None, "reason": NO_VARIATION}, {}, NONE),
+        ({"threshold": None, "reason": NO_CROSSING}, {}, NONE),
+        ({"ks": 0.036}, {}, f"{NONE}the best one, 0.37, hardly tells the same object from different ones."),
+        ({"halves": [0.3, 0.41]}, {}, f"{NONE}0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
+        ({"halves": [None, 0.37]}, {}, f"{NONE}0.37 is not confirmed: none and 0.37 on two halves of the images."),
+        ({"halves": []}, {}, f"{NONE}0.37 is not confirmed."),
+    ):  # fmt: skip
         report = filled_report(config={**filled_values()["config"], **used})
         (sentence,) = suggested_threshold(report, DataThreshold(**{**DATA_THRESHOLD, **found}))
         assert expected in sentence
@@ -447,6 +373,9 @@ def test_the_threshold_of_the_data_is_suggested_with_evidence_and_compared_with_
             assert "None" not in sentence
     for few in ({"n_observed": 29}, {"n_samples": 9}):
         assert suggested_threshold(filled_report(), DataThreshold(**{**DATA_THRESHOLD, **few})) == []
+
+
+NONE = "The data suggest no threshold: "
 
 
 def _person(difference: float, low: float | None = None, high: float | None = None) -> PersonComparison:
@@ -469,12 +398,9 @@ VERDICTS = [
 ]  # fmt: skip
 
 
-def test_the_verdict_on_a_model_has_both_numbers_and_their_difference() -> None:
+def test_a_model_is_judged_with_both_numbers_and_the_test_names_epsilon_and_who_was_not_tested() -> None:
     for person, expected in VERDICTS:
-        assert person_sentence(RoleReport("yolo", 3, 0, 0, [], person=person)) == expected
-
-
-def test_the_test_names_epsilon_and_who_was_not_tested() -> None:
+        assert reports.person_sentence(RoleReport("yolo", 3, 0, 0, [], person=person)) == expected
     left_out = [
         LeftOutTest("alice", 90, 0.8, 0.7, 0.001, True), LeftOutTest("bob", 80, 0.8, 0.7, 0.2, False),
         LeftOutTest("carol", 70, 0.8, 0.7, 0.01, True), LeftOutTest("dave", 12, 0.8, 0.7, None, False),

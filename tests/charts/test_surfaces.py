@@ -13,16 +13,9 @@ from tests.charts.filled import interval
 
 from annotator_agreement.agreement.families import AgreementComparison, ComparedRun, compare_runs
 from annotator_agreement.agreement.statistics import COMPARED, OBJECT_PAIR_NUMBERS, Interval
+from annotator_agreement.charts import reports
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import (
-    comparison_frame,
-    comparison_markdown,
-    comparison_text,
-    computation_markdown,
-    overview_markdown,
-    report_markdown,
-    report_text,
-)
+from annotator_agreement.charts.reports import comparison_frame, comparison_markdown, comparison_text
 from annotator_agreement.charts.text import shown_number, shown_share
 
 #: numbers of pairs that have a table of their own
@@ -38,8 +31,8 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
 def test_every_main_number_is_shown_everywhere_with_its_interval(kind: str) -> None:
     samples = KINDS[kind].samples(1, 40)
     report: Any = KINDS[kind].report(samples)
-    written = [report_text(report, full=True), report_markdown(report),
-               overview_markdown(report) + computation_markdown(report)]  # fmt: skip
+    written = [reports.report_text(report, full=True), reports.report_markdown(report),
+               reports.overview_markdown(report) + reports.computation_markdown(report)]  # fmt: skip
     surfaces = [" ".join(text.replace("**", "").split()).lower() for text in written]
     page, table = report_page(report), report.to_dataframe("summary").set_index("number")
     shown_numbers = [number for number in report.main_numbers if number.value(report) is not None]
@@ -100,7 +93,7 @@ def _comparison(n: int, difference: float, **changes: Any) -> AgreementCompariso
     )  # fmt: skip
 
 
-def test_a_comparison_has_at_most_sixty_lines() -> None:
+def test_a_comparison_has_at_most_sixty_lines_and_lists_what_changed_clearly() -> None:
     for n in (3, 10, 120):
         only = [f"annotator {k}" for k in range(n)]
         text = comparison_text(_comparison(n, 0.1, annotators_only_a=only, annotators_only_b=only))
@@ -108,9 +101,6 @@ def test_a_comparison_has_at_most_sixty_lines() -> None:
         for kind in ("pairs", "classes", "annotators"):
             assert f"{kind} 0" in text
         assert ("110 more" in text) == (n == 120)
-
-
-def test_of_many_only_those_that_changed_clearly_are_listed() -> None:
     for show in (comparison_text, comparison_markdown):
         text = show(_comparison(120, 0.0))
         assert text.count("0 of 120 changed clearly") == 3
@@ -124,13 +114,10 @@ def test_of_many_only_those_that_changed_clearly_are_listed() -> None:
     assert "classes 0" in comparison_text(_comparison(3, 0.0))  # of few, all
 
 
-def test_only_a_number_that_is_equal_stays_the_same() -> None:
+def test_only_an_equal_number_stays_the_same_and_alpha_has_the_name_of_the_family() -> None:
     for difference, said in ((0.0, "stays the same"), (1e-12, "stays the same"), (3e-4, "rises by less than 0.001"),
                              (-3e-4, "falls by less than 0.001"), (0.1, "rises by 0.100")):  # fmt: skip
         assert f"F1 {said}" in " ".join(comparison_text(_comparison(3, difference)).split())
-
-
-def test_alpha_has_the_name_of_the_family() -> None:
     titles = {"objects": "alpha of objects", "pixels": "Alpha of pixels"}
     for family in ("objects", "ratings", "tags", "pixels"):
         text = comparison_text(_comparison(3, 0.1, family=family))

@@ -10,43 +10,18 @@ import numpy as np
 import pytest
 
 from tests.agreement.families import KINDS
-from tests.charts.filled import (
-    ANNOTATORS,
-    CLASSES,
-    filled_report,
-    filled_sensitivity,
-    filled_values,
-    interval,
-    unfilled_report,
-)
+from tests.charts import filled
+from tests.charts.filled import ANNOTATORS, filled_report, filled_sensitivity, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.families import report_from_dict
 from annotator_agreement.agreement.objects import ObjectReport
 from annotator_agreement.agreement.statistics import MainNumber
+from annotator_agreement.charts import reports
+from annotator_agreement.charts import text as texts
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports import (
-    computation_markdown,
-    reasons,
-    report_head,
-    report_markdown,
-    report_text,
-    sensitivity_sections,
-)
-from annotator_agreement.charts.text import (
-    Cell,
-    Column,
-    NumberRow,
-    Section,
-    Table,
-    as_markdown,
-    as_text,
-    shown_interval,
-    shown_number,
-    signed,
-    singular,
-    table,
-)
+from annotator_agreement.charts.reports import computation_markdown, report_markdown, report_text, sensitivity_sections
+from annotator_agreement.charts.text import Cell, Column, NumberRow, Section, Table, as_markdown, as_text
 
 WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8, "share": 0.2,
          "reason": "5 lone (bob)"}  # fmt: skip
@@ -72,7 +47,7 @@ def test_the_short_text_has_sixty_lines_and_the_full_one_has_everything() -> Non
     for title in FULL_ONLY:
         assert title not in short
         assert title in full
-    for name in (*ANNOTATORS, *(name for name in CLASSES if name != "Car ")):
+    for name in (*ANNOTATORS, *(name for name in filled.CLASSES if name != "Car ")):
         assert name in full
     for text in (short, full):
         file = io.StringIO()
@@ -84,38 +59,6 @@ def test_the_short_text_has_sixty_lines_and_the_full_one_has_everything() -> Non
     assert "name 10" not in text
     config = {**filled_values()["config"], "iou": 0.37, "iou_from_data": True}
     assert "IoU of at least 0.37 (requested from the data)" in report_text(filled_report(config=config))
-
-
-def test_numbers_stand_with_their_intervals() -> None:
-    text = report_text(filled_report())
-    assert re.search(
-        r"Alpha of images +0.594 \[0.566, 0.622\] +1 - 0.388 / 0.956: distance \(1 - score\) on one image", text
-    )
-    assert "alpha of objects 0.647 [0.603, 0.691]" in text.replace("\n" + " " * 39, " ")
-    assert "F1 0.812 [0.790, 0.830]" in text
-    assert "mean IoU 0.836 [0.820, 0.850]" in text
-    assert "0.840 [0.790, 0.890]" in report_text(filled_report(), full=True)  # alpha of alice and bob
-    full = report_text(filled_report(), full=True)
-    assert re.search(r"alpha\.pooled +0\.603 – 0\.691 +0\.0224 +200", full)
-
-
-def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out() -> None:
-    for full in (False, True):
-        text = report_text(unfilled_report(), full=full)
-        assert not re.search(r"\bnan\b|None", text)
-        assert "alpha of objects undefined" in text.replace("\n" + " " * 39, " ")
-        for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
-            assert title not in text
-        assert "[" not in text.split("How it was computed")[0].replace("[…]", "")
-
-
-def test_one_annotator_of_many_is_described_in_words() -> None:
-    text = report_text(filled_report())
-    assert "12 % larger, lower edge 9 % lower" in text
-    (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
-    assert "150 of 600 (25.0 %)" in row
-    assert "raises alpha, against the mean of +0.003" in report_text(filled_report(), full=True)
-    assert "-0.084" in report_text(filled_report(), full=True)
 
 
 def test_other_thresholds_and_rules_have_sections_and_say_of_which_labels_they_are() -> None:
@@ -133,12 +76,17 @@ def test_other_thresholds_and_rules_have_sections_and_say_of_which_labels_they_a
     assert sensitivity_sections(report) == []  # it was not loaded from a dataset
 
 
-def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
+def test_the_alpha_of_an_order_and_of_single_samples_is_told_from_others() -> None:
     weighted = {"krippendorff_alpha": {"identity": 0.3, "linear": 0.5, "quadratic": 0.7, "ordinal": 0.6}}
     values = {**OTHERS["ratings"]().to_dict(), "coefficients": weighted}
     text = report_text(report_from_dict({**values, "level": "ordinal"})).replace("\n  ", " ")
     assert "The alpha of 0.700 above uses Krippendorff's difference at the level ordinal, which is not" in text
     assert "above uses" not in report_text(report_from_dict({**values, "level": "interval"}))
+    for family, name in (("tags", "Krippendorff's alpha"), ("pixels", "Alpha of pixels")):
+        values = OTHERS[family]().to_dict()
+        alpha = {**values["alpha"], "mean": 0.5, "n_defined": 9}
+        text = report_text(report_from_dict({**values, "alpha": alpha}), full=True)
+        assert f"Alpha of single samples: {name} is of all of them together" in text
 
 
 def test_of_two_annotators_nobody_can_miss_what_two_others_drew_and_the_other_class_is_that_of_the_other() -> None:
@@ -156,7 +104,7 @@ def test_of_two_annotators_nobody_can_miss_what_two_others_drew_and_the_other_cl
     assert "labels that most of the others, at least two, named otherwise" in of_four
 
 
-def test_the_outcome_comes_first_then_the_cause_the_numbers_and_at_the_end_rules_and_words() -> None:
+def test_the_text_has_outcome_causes_and_words_in_order_and_a_dash_where_undefined() -> None:
     text = report_text(filled_report())
     order = ["Two annotators draw the same object", "Of what the score loses", "talk to dan|d", "200 of 214 samples",
              "F1  ", "Question by question", "Where to look first", "How it was computed"]  # fmt: skip
@@ -166,11 +114,24 @@ def test_the_outcome_comes_first_then_the_cause_the_numbers_and_at_the_end_rules
     assert "alpha of images" in words.lower()
     assert "{" not in words
     assert words.count("ICC of counts") == 1
+    for full in (False, True):
+        text = report_text(unfilled_report(), full=full)
+        assert not re.search(r"\bnan\b|None", text)
+        assert "alpha of objects undefined" in text.replace("\n" + " " * 39, " ")
+        for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
+            assert title not in text
+        assert "[" not in text.split("How it was computed")[0].replace("[…]", "")
+    text = report_text(filled_report())
+    assert "12 % larger, lower edge 9 % lower" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
+    assert "150 of 600 (25.0 %)" in row
+    assert "raises alpha, against the mean of +0.003" in report_text(filled_report(), full=True)
+    assert "-0.084" in report_text(filled_report(), full=True)
 
 
-def test_the_head_has_few_numbers_in_order_and_no_two_have_one_name() -> None:
+def test_the_head_has_few_numbers_in_order_and_says_what_is_disputed() -> None:
     report = filled_report()
-    (row,) = [part for part in report_head(report).parts if isinstance(part, NumberRow)]
+    (row,) = [part for part in reports.report_head(report).parts if isinstance(part, NumberRow)]
     assert [entry.title for entry in row.entries] == [
         "F1",
         "Same class",
@@ -182,25 +143,23 @@ def test_the_head_has_few_numbers_in_order_and_no_two_have_one_name() -> None:
     ]
     assert len({number.title.lower() for number in report.main_numbers}) == len(report.main_numbers)
     assert not any(number.title == "alpha" for number in report.main_numbers)
+    said = {"ratings": "20 samples", "tags": "30 samples", "pixels": "7 of 1,000 classes of single samples"}
+    for family, make in OTHERS.items():
+        assert f" · {said[family]} disputed " in " ".join(report_text(make()).split())
 
 
-def test_numbers_are_shown_with_three_digits_without_a_negative_zero_and_differences_with_a_sign() -> None:
+def test_numbers_have_three_digits_and_one_image_is_no_plural_on_any_surface() -> None:
     shown = {None: "-", 0.12345: "0.123", -0.0001: "0.000", -0.25: "-0.250", 1.0: "1.000"}
     for value, expected in shown.items():
-        assert shown_number(value) == shown_interval(value, None) == expected
+        assert texts.shown_number(value) == texts.shown_interval(value, None) == expected
     differences = {0.5: "+0.500", -0.5: "-0.500", 0.0001: "0.000", -0.0001: "0.000", None: "-"}
-    assert [signed(value) for value in differences] == [*differences.values()]
-
-
-def test_one_image_is_no_plural_on_any_surface() -> None:
-    """Of everything that is counted in headings and sentences; names stay as they are."""
-    names = table([Column("n", "a")], [{"a": "1 images"}])
+    assert [texts.signed(value) for value in differences] == [*differences.values()]
+    names = texts.table([Column("n", "a")], [{"a": "1 images"}])
     said = ["1 images and 11 images, 2.1 labels", names]
     section = Section("1 samples by field", said, "1,001 frames, 1 pairs of labels")
     for text in (as_text([section]), as_markdown([section])):
-        assert "1 sample by field" in text
-        assert "1,001 frames, 1 pair of labels" in text
-        assert "1 image and 11 images, 2.1 labels" in text
+        for part in ("1 sample by field", "1,001 frames, 1 pair of labels", "1 image and 11 images, 2.1 labels"):
+            assert part in text
         assert text.count("1 images") == 2  # of 11 images, and a name
     one = {**filled_values(), "n_samples": 1, "n_rated": 1}
     one |= {"score": {**one["score"], "n": 1}, "run": {**one["run"], "n_invalid": 1}, "n_repaired": 1}
@@ -209,10 +168,10 @@ def test_one_image_is_no_plural_on_any_surface() -> None:
         assert re.search(rf"note +{note}[\w ,\n]+: 1\n", text)
     assert "mean of 1 sample\n" in text
     assert "1 of 1 sample rated by two or more" in text
-    assert singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples").endswith("0.1 samples, of 1 sample")
+    assert texts.singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples").endswith("0.1 samples, of 1 sample")
 
 
-def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
+def test_the_markdown_has_no_html_and_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
     text = report_markdown(filled_report())
     assert "**Score 0.612 [0.581, 0.640]**" in text
     assert "**Alpha of images 0.594 [0.566, 0.622]**" in text
@@ -222,6 +181,19 @@ def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     assert r'\<b>carol\</b> "c"' in text
     assert "<b>" not in text.replace(r"\<", "")
     assert "Score -" in report_markdown(unfilled_report())
+    report = filled_report()
+    numbers = "F1 0.812, Same class 92.1 %, Mean IoU 0.836, Score 0.612, 200 of 214 samples rated"
+    expected = f"<ObjectReport 'agreement': {numbers}; print_report() says more>"
+    assert repr(report) == expected
+    assert "F1 undefined, Same class undefined, Mean IoU undefined" in repr(unfilled_report())
+    shown = report._repr_html_()
+    assert "give it the same class in 92.1 % of cases" in shown
+    assert "Question by question" in shown
+    assert "&lt;b&gt;carol&lt;/b&gt;" in filled_report(run_key="<b>carol</b>")._repr_html_()
+    assert len(shown) < 10_000
+    for make in OTHERS.values():
+        assert len(repr(make())) < 200
+        assert "annotator-agreement" in make()._repr_html_()
 
 
 def test_a_number_that_is_declared_is_shown_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +280,7 @@ def test_of_many_annotators_those_who_clearly_agree_least_and_most_are_listed() 
     assert "Annotators: of 100 none agrees clearly less or more than all" in report_text(unranked)
 
 
-def test_classes_are_in_the_order_of_the_numbers_that_are_shown() -> None:
+def test_classes_and_pairs_are_in_the_order_of_the_numbers_that_are_shown() -> None:
     """Not in that of the ends of intervals, which gave 0.59, 0.63, 0.61."""
     values = OTHERS["pixels"]().to_dict()
     numbers = {"road": (0.59, 0.62), "pole": (0.63, 0.64), "sky": (0.61, 0.66)}
@@ -318,10 +290,6 @@ def test_classes_are_in_the_order_of_the_numbers_that_are_shown() -> None:
     ]
     lines = report_text(report_from_dict(values)).split("\nClasses, least agreement first")[1].splitlines()[2:5]
     assert [line.split()[0] for line in lines] == ["road", "sky", "pole"]
-
-
-def test_pairs_are_in_the_order_of_the_scores_that_are_shown() -> None:
-    """Not in that of the lower ends of their intervals, which gave 0.784, 0.781, 0.799."""
     one = OTHERS["pixels"]().to_dict()["pairs"][0]
     numbers = {"b": (0.784, 0.75), "c": (0.781, 0.74), "d": (0.799, 0.7)}
     pairs = [
@@ -333,69 +301,31 @@ def test_pairs_are_in_the_order_of_the_scores_that_are_shown() -> None:
     assert [row.split()[1] for row in rows] == ["d", "b", "c"]
 
 
-def test_the_alpha_of_single_samples_is_told_from_that_of_all_together() -> None:
-    for family, name in (("tags", "Krippendorff's alpha"), ("pixels", "Alpha of pixels")):
-        values = OTHERS[family]().to_dict()
-        alpha = {**values["alpha"], "mean": 0.5, "n_defined": 9}
-        text = report_text(report_from_dict({**values, "alpha": alpha}), full=True)
-        assert f"Alpha of single samples: {name} is of all of them together" in text
-
-
-def test_tags_that_everybody_gave_are_not_listed() -> None:
+def test_tags_that_all_gave_are_not_listed_points_have_no_iou_and_equal_areas_name_nobody() -> None:
     values = OTHERS["tags"]().to_dict()
     text = report_text(report_from_dict(values))
     is_disputed = {tag["tag"]: tag["n_agreed"] < tag["n_samples"] for tag in values["tags"]}
     assert any(is_disputed.values())
     for tag, expected in is_disputed.items():
         assert bool(re.search(rf"^  {re.escape(tag)}  ", text, re.MULTILINE)) == expected
-
-
-def test_the_head_says_what_is_disputed() -> None:
-    said = {"ratings": "20 samples", "tags": "30 samples", "pixels": "7 of 1,000 classes of single samples"}
-    for family, make in OTHERS.items():
-        assert f" · {said[family]} disputed " in " ".join(report_text(make()).split())
-
-
-def test_how_far_points_agree_is_not_called_iou() -> None:
     local = {**filled_values()["localisation"], "measure": "OKS"}
     text = " ".join(report_text(filled_report(localisation=local), full=True).split())
     assert "mean OKS of equal classes" in text
     assert "F1 with equal classes times their mean OKS" in text
     assert "mean IoU" not in text
-
-
-def test_nobody_is_named_where_all_masks_have_one_area() -> None:
     masks = [np.zeros((4, 5), np.int64) for _ in range(3)]
     for k, mask in enumerate(masks):
         mask[1, k : k + 3] = 1  # three pixels of twenty each, at other places
     context = KINDS["masks"].context()
-    (reason,) = reasons(KINDS["masks"].record([dict(enumerate(masks))], context.config), context)
+    (reason,) = reports.reasons(KINDS["masks"].record([dict(enumerate(masks))], context.config), context)
     assert reason == "sky: IoU 0.40 (areas of 15.0 %)"
-
-
-def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
-    report = filled_report()
-    numbers = "F1 0.812, Same class 92.1 %, Mean IoU 0.836, Score 0.612, 200 of 214 samples rated"
-    expected = f"<ObjectReport 'agreement': {numbers}; print_report() says more>"
-    assert repr(report) == expected
-    assert "F1 undefined, Same class undefined, Mean IoU undefined" in repr(unfilled_report())
-    shown = report._repr_html_()
-    assert "give it the same class in 92.1 % of cases" in shown
-    assert "Question by question" in shown
-    assert "&lt;b&gt;carol&lt;/b&gt;" in filled_report(run_key="<b>carol</b>")._repr_html_()
-    assert len(shown) < 10_000
-    for make in OTHERS.values():
-        assert len(repr(make())) < 200
-        assert "annotator-agreement" in make()._repr_html_()
 
 
 @pytest.mark.parametrize(
     ("family", "title", "entries", "number"),
     [("tags", "Disputed tags", "tags", "alpha"), ("pixels", "Classes", "classes", "mean_iou")],
 )
-def test_a_ranking_is_claimed_only_where_there_is_evidence_for_one(
-    family: str, title: str, entries: str, number: str
-) -> None:
+def test_a_ranking_is_claimed_only_where_there_is_evidence_for_one(family, title, entries, number) -> None:
     values = OTHERS[family]().to_dict()
     assert f"\n{title}: " in report_text(report_from_dict(values))
     assert "first" not in report_text(report_from_dict(values)).split(f"\n{title}")[1].splitlines()[0]

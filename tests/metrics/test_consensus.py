@@ -6,29 +6,17 @@ import math
 import statistics
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import entropy
+from numpy.testing import assert_array_equal
 
-from tests.chance import examples, seeds
-from tests.metrics.published import NAN, tables
+from tests.chance import seeds
+from tests.metrics.published import NAN
 
-from annotator_agreement.metrics import MaskCrops, Polygons, Regions, lines_from_points, percent_agreement, unit_votes
-from annotator_agreement.metrics.consensus import (
-    NO_CLASS,
-    consensus_score,
-    interval_medians,
-    keypoint_medians,
-    majority_pixels,
-    medoids,
-    quorum_votes,
-    vote_classes,
-)
+from annotator_agreement.metrics import MaskCrops, Polygons, Regions, consensus, lines_from_points, unit_votes
+from annotator_agreement.metrics.consensus import NO_CLASS, consensus_score, interval_medians, medoids, quorum_votes
 from annotator_agreement.metrics.geometry import region_pixels
 
 SEEDS = pytest.mark.parametrize("seed", seeds(8))
@@ -40,22 +28,17 @@ def _units(rng: np.random.Generator, n: int = 40, n_units: int = 9) -> np.ndarra
 
 
 @SEEDS
-def test_classes_are_counted_as_by_a_loop(seed: int) -> None:
+def test_classes_medoids_keypoints_and_frames_are_those_of_loops(seed: int) -> None:
     rng = np.random.default_rng(seed)
     unit = rng.integers(0, 12, 40)
     category = rng.integers(1, 5, 40)
-    votes = vote_classes(unit, category, 14)
+    votes = consensus.vote_classes(unit, category, 14)
     for k in range(14):
         counted = Counter(category[unit == k].tolist()).most_common()
         leading = [name for name, n in counted if n == counted[0][1]]
         assert votes.tie[k] == (len(leading) > 1)
         assert votes.category[k] == (leading[0] if len(leading) == 1 else NO_CLASS)
         assert votes.votes[k] == (counted[0][1] if counted else 0)
-
-
-@SEEDS
-def test_the_medoid_is_the_first_of_the_most_similar_members(seed: int) -> None:
-    rng = np.random.default_rng(seed)
     unit = _units(rng)
     similarity = rng.integers(0, 4, 40) / 4 + rng.choice([0.0, 1e-12], 40)
     similarity[rng.random(40) < 0.2] = np.nan
@@ -64,14 +47,9 @@ def test_the_medoid_is_the_first_of_the_most_similar_members(seed: int) -> None:
         rows = np.flatnonzero(unit == k).tolist()
         known = [-1.0 if math.isnan(similarity[row]) else similarity[row] for row in rows]
         assert found[k] == next(row for row, value in zip(rows, known, strict=True) if value >= max(known) - 1e-9)
-
-
-@SEEDS
-def test_keypoints_are_the_median_of_those_who_labelled_them(seed: int) -> None:
-    rng = np.random.default_rng(seed)
     unit, points = _units(rng), rng.random((40, 3, 2))
     points[rng.random((40, 3)) < 0.4] = np.nan
-    found = keypoint_medians(unit, points, 9)
+    found = consensus.keypoint_medians(unit, points, 9)
     for k in range(9):
         of_unit = points[unit == k]
         for joint in range(3):
@@ -81,11 +59,6 @@ def test_keypoints_are_the_median_of_those_who_labelled_them(seed: int) -> None:
             else:
                 x, y = zip(*labelled, strict=True)
                 assert found[k, joint].tolist() == [statistics.median(x), statistics.median(y)]
-
-
-@SEEDS
-def test_frames_are_medians_rounded_down(seed: int) -> None:
-    rng = np.random.default_rng(seed)
     unit = rng.permutation(_units(rng))
     first = rng.integers(1, 60, 40)
     frames = np.stack([first, first + rng.integers(0, 30, 40)], axis=1)
@@ -99,15 +72,17 @@ def test_frames_are_medians_rounded_down(seed: int) -> None:
     assert interval_medians(np.array([0, 0]), frames, 1).tolist() == [[smallest, largest - 1]]
 
 
-def test_a_quorum_is_the_smallest_number_that_reaches_the_share() -> None:
+def test_a_quorum_is_the_smallest_number_that_reaches_the_share_and_a_score_votes_times_iou() -> None:
     assigned = np.arange(1, 101)
     for quorum in (0.1, 0.25, 0.3, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.9, 1.0):
         share = Fraction(quorum).limit_denominator(100)
         expected = [next(n for n in range(1, 101) if n >= share * of) for of in assigned.tolist()]
         assert quorum_votes(assigned, quorum).tolist() == expected
+    score = consensus_score(np.array([3, 2, 1, 1]), np.array([3, 5, 1, 4]), np.array([0.5, 0.75, np.nan, np.nan]))
+    np.testing.assert_allclose(score, [0.5, 0.3, np.nan, np.nan], rtol=1e-15)
 
 
-def test_what_has_no_consensus_is_an_error_that_names_the_argument() -> None:
+def test_what_has_no_consensus_or_is_no_table_is_an_error_and_an_empty_table_has_no_votes() -> None:
     for quorum in (0.0, -0.5, 1.01, math.nan):
         with pytest.raises(ValueError, match=r"`quorum` must be in \(0, 1\], got"):
             quorum_votes(np.array([3]), quorum)
@@ -117,11 +92,15 @@ def test_what_has_no_consensus_is_an_error_that_names_the_argument() -> None:
     line = Regions.of_lines(lines_from_points(ends, zero, zero[:1], 1, tolerance_px=1.0))
     with pytest.raises(ValueError, match="`regions` must be boxes, polygons or masks, got lines"):
         region_pixels(line, np.array([SIZE]))
-
-
-def test_a_score_is_the_share_of_votes_times_the_iou_and_one_vote_has_none() -> None:
-    score = consensus_score(np.array([3, 2, 1, 1]), np.array([3, 5, 1, 4]), np.array([0.5, 0.75, np.nan, np.nan]))
-    np.testing.assert_allclose(score, [0.5, 0.3, np.nan, np.nan], rtol=1e-15)
+    for shape in ((0, 3), (3, 0), (0, 0)):
+        votes = unit_votes(np.zeros(shape))
+        assert_array_equal(votes.n_ratings, np.zeros(shape[0]))
+        for column in (votes.agreement, votes.majority, votes.entropy_bits):
+            assert_array_equal(column, np.full(shape[0], NAN))
+    with pytest.raises(ValueError, match=r"`ratings` must have the shape \(U, R\), got \(3,\)"):
+        unit_votes(np.zeros(3))
+    with pytest.raises(ValueError, match="`ratings` must be finite or nan, got inf"):
+        unit_votes(np.array([[1, np.inf]]))
 
 
 SIZE = (13, 7)
@@ -157,7 +136,7 @@ def test_the_pixels_of_boxes_and_polygons_are_those_with_the_centre_inside(seed:
             assert_array_equal(_image(masks, row), inside)
 
 
-def test_a_rectangle_has_the_pixels_of_the_box_also_where_edges_meet_centres() -> None:
+def test_rectangles_have_the_pixels_of_boxes_and_masks_keep_theirs() -> None:
     for shift in (0.0, 0.25, 0.5):
         boxes = np.array([[0, 0, 3, 2], [2, 1, 9, 6.5], [-2, -1, 4, 3], [5, 5, 40, 40]]) + shift
         polygons = Polygons.from_geometry(shapely.box(*boxes.T))
@@ -169,9 +148,6 @@ def test_a_rectangle_has_the_pixels_of_the_box_also_where_edges_meet_centres() -
             assert_array_equal(_image(expected, row), inside)
             assert_array_equal(_image(found, row), inside)
             assert expected.area[row] > 0
-
-
-def test_masks_keep_their_pixels_on_the_image() -> None:
     rng = np.random.default_rng(3)
     crop = rng.random((6, 9)) < 0.5
     masks = MaskCrops.from_crops([(crop, 2, 1), (crop, -3, -2), (crop, 9, 4), (crop, 20, 20)])
@@ -192,7 +168,7 @@ def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> N
         left, top = int(rng.integers(0, SIZE[0] - width + 1)), int(rng.integers(0, SIZE[1] - height + 1))
         crops.append((rng.random((height, width)) < 0.6, left, top))
     masks = MaskCrops.from_crops(crops)
-    found = majority_pixels(masks, group, 6)
+    found = consensus.majority_pixels(masks, group, 6)
     for k in range(6):
         images = [_image(masks, row) for row in np.flatnonzero(group == k).tolist()]
         expected = np.zeros((SIZE[1], SIZE[0]), np.bool_)
@@ -204,33 +180,3 @@ def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> N
         if expected.any():
             crop = found.crop(k)
             assert all(edge.any() for edge in (crop[0], crop[-1], crop[:, 0], crop[:, -1]))
-
-
-@examples(200)
-@given(tables([0.0, 1.0, 4.0]))
-def test_votes_of_a_table_are_those_of_each_row(table: np.ndarray) -> None:
-    votes = unit_votes(table)
-    for u, row in enumerate(table):
-        given_ = row[~np.isnan(row)].tolist()
-        counts = Counter(given_).most_common()
-        pairs = [c == k for c, k in combinations(given_, 2)]
-        tied = not counts or (len(counts) > 1 and counts[0][1] == counts[1][1])
-        assert votes.n_ratings[u] == len(given_)
-        assert_allclose(votes.agreement[u], np.mean(pairs) if pairs else NAN, rtol=0, atol=1e-12)
-        assert_array_equal(votes.majority[u], NAN if tied else counts[0][0])
-        expected = entropy([count for _, count in counts], base=2) if counts else NAN
-        assert_allclose(votes.entropy_bits[u], expected, rtol=0, atol=1e-12)
-    if (votes.n_ratings >= 2).any():
-        assert_allclose(np.nanmean(votes.agreement), percent_agreement(table), rtol=0, atol=1e-12)
-
-
-def test_a_table_without_entries_has_no_votes_and_what_is_no_table_is_an_error() -> None:
-    for shape in ((0, 3), (3, 0), (0, 0)):
-        votes = unit_votes(np.zeros(shape))
-        assert_array_equal(votes.n_ratings, np.zeros(shape[0]))
-        for column in (votes.agreement, votes.majority, votes.entropy_bits):
-            assert_array_equal(column, np.full(shape[0], NAN))
-    with pytest.raises(ValueError, match=r"`ratings` must have the shape \(U, R\), got \(3,\)"):
-        unit_votes(np.zeros(3))
-    with pytest.raises(ValueError, match="`ratings` must be finite or nan, got inf"):
-        unit_votes(np.array([[1, np.inf]]))

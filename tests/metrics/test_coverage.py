@@ -43,9 +43,7 @@ def test_binomial_intervals_cover_a_share_of_few_images_that_resampling_does_not
 
 
 @pytest.mark.parametrize(("n", "n_samples", "n_used"), [(10, 10, 10), (8, 200, 8), (8, 200, 200)])
-def test_intervals_of_a_rate_that_few_samples_carry_cover_it_if_these_are_counted(
-    n: int, n_samples: int, n_used: int
-) -> None:
+def test_intervals_of_a_rate_that_few_samples_carry_cover_it_if_these_are_counted(n, n_samples, n_used) -> None:
     """So many samples have objects. Intervals of 10 without an expansion cover 89 of 100, of 8 with one for 200, 91."""
     rng, n_sets, covered = np.random.default_rng(5), 500, 0
     for _ in range(n_sets):

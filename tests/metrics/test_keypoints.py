@@ -28,33 +28,16 @@ def _rows(*objects: list) -> np.ndarray:
     return np.array(objects, dtype=float)
 
 
-# (id, a, b, oks, labelled by both / either), by hand, with a σ of 0.05
-CASES = [
-    ("half a point is none", [(0, 0), (NAN, 9), (20, 10)], [(0, 0), (5, 9), (20, 10)], 1.0, 2 / 3),
-    ("single points a hair apart", [(5, 7)], [(5, 7.001)], 0.0, 1.0),
-    # area 40 x 4, a tenth of the longer side in place of 0
-    ("on a line", [(0, 3), (40, 3)], [(0, 4), (40, 4)], math.exp(-1 / (2 * 160 * 0.01)), 1.0),
-]
-
-
-def test_cases_have_the_values_computed_by_hand() -> None:
-    for name, a, b, similarity, visible in CASES:
-        a, b = _rows(a), _rows(b)
-        for first, second in ((a, b), (b, a)):
-            assert_allclose(oks(first, second, 0.05), [similarity], rtol=0, atol=1e-14, err_msg=name)
-            assert_allclose(visibility_agreement(first, second), [visible], rtol=0, atol=1e-14, err_msg=name)
-
-
-def test_points_at_the_end_of_all_numbers_have_a_value_or_none() -> None:
+def test_points_at_the_end_of_all_numbers_half_ones_and_none_have_a_value_or_none() -> None:
+    half, whole = _rows([(0, 0), (NAN, 9), (20, 10)]), _rows([(0, 0), (5, 9), (20, 10)])
+    assert (oks(half, whole).tolist(), visibility_agreement(half, whole).tolist()) == ([1.0], [2 / 3])
+    assert_array_equal(oks(_rows([(5, 7)]), _rows([(5, 7.001)])), [0.0])  # of one point only the same is similar
     far = _rows([(0, 0), (1e200, 1e200), (-1e308, 1e308)])
     assert_array_equal(oks(far, far), [1.0])
     assert_array_equal(keypoints.object_scale(far), [np.inf])
     assert_array_equal(oks(far, far / 2), [NAN])
     objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
     assert not len(keypoints.Keypoints(np.concatenate([far, far / 2])).overlaps(objects).i)
-
-
-def test_no_rows_and_no_points_give_empty_and_undefined_values() -> None:
     for function in (oks, visibility_agreement):
         assert function(np.empty((0, 3, 2)), np.empty((0, 3, 2))).shape == (0,)
         assert np.isnan(function(np.empty((2, 0, 2)), np.empty((2, 0, 2)))).all()
@@ -114,22 +97,15 @@ def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> Non
 
 
 GOOD = np.zeros((1, 2, 2))
-POINT_ERRORS = [
-    (np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
-    (np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
-    (_rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
-]
-SIGMA_ERRORS = [
-    (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
-    (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
-    (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
-    (NAN, r"`sigmas` must be finite and > 0, got nan"),
-]
 
 
 def test_unusable_points_and_sigmas_are_an_error_that_names_the_argument() -> None:
     for function in (oks, visibility_agreement):
-        for points, message in POINT_ERRORS:
+        for points, message in (
+            (np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
+            (np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
+            (_rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
+        ):
             with pytest.raises(ValueError, match=message):
                 function(points, GOOD)
             with pytest.raises(ValueError, match=message.replace("points_a", "points_b")):
@@ -139,7 +115,12 @@ def test_unusable_points_and_sigmas_are_an_error_that_names_the_argument() -> No
         message = r"`points_a` and `points_b` must have the same shape, got \(1, 2, 2\) and \(1, 3, 2\)"
         with pytest.raises(ValueError, match=message):
             function(GOOD, np.zeros((1, 3, 2)))
-    for sigmas, message in SIGMA_ERRORS:
+    for sigmas, message in (
+        (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
+        (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
+        (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
+        (NAN, r"`sigmas` must be finite and > 0, got nan"),
+    ):
         with pytest.raises(ValueError, match=message):
             oks(GOOD, GOOD, sigmas)
         with pytest.raises(ValueError, match=message):
@@ -160,9 +141,7 @@ def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, n
     return Objects(sample, annotator, np.ones_like(sample)), points.reshape(-1, 17, 2)
 
 
-def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk(monkeypatch) -> None:
     objects, points = _crowd(n=3, annotators=3, samples=2, seed=8)
     points[4] = NAN
     rows, sigmas = points.tolist(), metrics.COCO_SIGMAS * 2
@@ -179,15 +158,12 @@ def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk
         assert_array_equal(overlaps.area, np.ones(len(points)))
 
 
-def test_similarities_below_the_least_are_no_overlap() -> None:
+def test_similarities_below_the_least_are_no_overlap_and_shorter_ones_are_padded_when_joined() -> None:
     objects = Objects(np.zeros(2, np.int64), np.array([0, 1]), np.ones(2, np.int64))
     # s² = 400 and k = 0.1: exp(-d² / 8) falls below 1e-12 at d = 14.87
     for distance, n_pairs in ((14.8, 1), (14.9, 0)):
         points = _rows([(0, 0), (40, 10)], [(0, distance), (40, 10 + distance)])
         assert len(Keypoints(points).overlaps(objects).i) == n_pairs
-
-
-def test_joined_keypoints_follow_each_other_and_the_shorter_ones_are_padded() -> None:
     joined = Keypoints(_rows([(1, 2)], [(3, 4)])).joined([Keypoints(_rows([(5, 6), (7, 8)])), Keypoints(GOOD[:0])])
     assert_array_equal(joined.points_xy, _rows([(1, 2), NO], [(3, 4), NO], [(5, 6), (7, 8)]))
     assert_array_equal(Keypoints(GOOD).joined([]).points_xy, GOOD)

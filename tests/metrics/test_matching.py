@@ -12,28 +12,11 @@ from numpy.testing import assert_allclose
 
 from tests.agreement.agreement_oracle import batch_of, random_samples
 from tests.chance import examples, seeds
-from tests.metrics.matching_oracle import (
-    best_by_enumeration,
-    columns,
-    match,
-    node_weights,
-    partition_of,
-    similarity_of,
-    sorted_rows,
-    total_of,
-)
+from tests.metrics import matching_oracle as oracle
+from tests.metrics.matching_oracle import best_by_enumeration, columns, match, partition_of, similarity_of, sorted_rows
 
-from annotator_agreement.metrics import (
-    THRESHOLDS,
-    Alignment,
-    average_precision,
-    box_overlaps,
-    f1_score,
-    match_objects,
-    panoptic_quality,
-    segmentation_quality,
-    sweep_thresholds,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import THRESHOLDS, Alignment, box_overlaps, f1_score, match_objects, sweep_thresholds
 from annotator_agreement.metrics.matching import sweep as sweep_module
 
 
@@ -41,11 +24,9 @@ from annotator_agreement.metrics.matching import sweep as sweep_module
 def grid_rows(draw: st.DrawFn) -> list:
     """Up to 7 overlapping boxes of whole numbers, so that many similarities and totals are equal."""
     row = st.tuples(
-        st.just(0),
-        st.integers(0, 3),
-        st.integers(1, 3),
+        st.just(0), st.integers(0, 3), st.integers(1, 3),
         *[st.integers(0, 3), st.integers(0, 2), st.integers(1, 5), st.integers(1, 3)],
-    )
+    )  # fmt: skip
     rows = draw(st.lists(row, min_size=1, max_size=7))
     return sorted_rows([(s, r, c, x, y, x + w, y + h) for s, r, c, x, y, w, h in rows])
 
@@ -66,20 +47,17 @@ KINDS = st.sampled_from(["iou", "dice"])
 
 def _check_stage(rows: list, nodes: list, unit_of_node: np.ndarray, threshold: float, kind: str) -> None:
     """Compare a stage with all partitions of its nodes."""
-    weights = node_weights(rows, nodes, threshold, kind)
+    weights = oracle.node_weights(rows, nodes, threshold, kind)
     best = best_by_enumeration(weights)
     found = partition_of(unit_of_node)
-    assert total_of(weights, found) == pytest.approx(best.total, rel=0, abs=1e-8)
-    assert len(found) == best.n_groups
+    assert (oracle.total_of(weights, found), len(found)) == (pytest.approx(best.total, rel=0, abs=1e-8), best.n_groups)
     if len(best.partitions) == 1 and best.runner_up < best.total - 1e-6:
         assert found == best.partitions[0]
 
 
 @examples(120)
 @given(st.one_of(grid_rows(), jittered_rows()), thresholds, KINDS)
-def test_units_are_the_best_of_all_partitions_of_objects_of_classes_and_of_the_units_of_classes(
-    rows: list, threshold: float, kind: str
-) -> None:
+def test_units_are_the_best_of_all_partitions_of_objects_of_classes_and_of_the_units_of_classes(rows, threshold, kind):
     ignored, required, preferred = (
         match(rows, threshold=threshold, similarity=kind, classes=classes)
         for classes in ("ignore", "require", "prefer")
@@ -111,17 +89,13 @@ def test_a_pair_exactly_at_the_threshold_matches_only_in_the_optimal_method() ->
         assert match(HALF, method=method, threshold=0.6, similarity="dice").n_units == 1
 
 
-def test_components_that_need_a_decision_are_counted_and_no_objects_give_no_units() -> None:
+def test_hard_components_are_counted_and_more_annotators_than_bits_of_a_word_told_apart() -> None:
     certain = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 1, 1, 0, 10, 4)]
     disputed = [(1, 0, 1, 0, 0, 10, 4), (1, 1, 1, 1, 0, 10, 4), (1, 1, 1, 0, 0, 9, 4)]
-    assert match(certain).n_hard == 0
-    assert match(certain + disputed).n_hard == 1
+    assert (match(certain).n_hard, match(certain + disputed).n_hard) == (0, 1)
     for method, classes in product(("optimal", "recursive", "mutual_best"), ("prefer", "ignore", "require")):
         nothing = match([], method=method, classes=classes)
         assert (nothing.unit.shape, nothing.n_units, nothing.n_hard) == ((0,), 0, 0)
-
-
-def test_more_annotators_than_bits_of_a_word_are_told_apart() -> None:
     for n_annotators in (63, 64, 130):
         rows = [(0, r, 1 + r % 2, 0.0, 0.0, 7.0, 3.0) for r in range(n_annotators)]
         assert match(rows).n_units == 1
@@ -129,23 +103,17 @@ def test_more_annotators_than_bits_of_a_word_are_told_apart() -> None:
         assert match(twice).n_units == 2
 
 
-ERRORS = [
-    ({"threshold": 0.0}, r"`threshold` must be in \(0, 1\], got 0.0"),
-    ({"threshold": 1.5}, r"`threshold` must be in \(0, 1\], got 1.5"),
-    ({"threshold": float("nan")}, r"`threshold` must be in \(0, 1\], got nan"),
-    ({"similarity": "giou"}, r"`similarity` must be one of \('iou', 'dice'\), got 'giou'"),
-    ({"method": "greedy"}, r"`method` must be one of \('optimal', 'recursive', 'mutual_best'\), got 'greedy'"),
-    ({"classes": "strict"}, r"`classes` must be one of \('prefer', 'ignore', 'require'\), got 'strict'"),
-]
-
-
-def test_unknown_options_are_an_error_that_names_the_option() -> None:
-    for options, message in ERRORS:
+def test_unknown_options_are_an_error_and_thresholds_ascend() -> None:
+    for options, message in (
+        ({"threshold": 0.0}, r"`threshold` must be in \(0, 1\], got 0.0"),
+        ({"threshold": 1.5}, r"`threshold` must be in \(0, 1\], got 1.5"),
+        ({"threshold": float("nan")}, r"`threshold` must be in \(0, 1\], got nan"),
+        ({"similarity": "giou"}, r"`similarity` must be one of \('iou', 'dice'\), got 'giou'"),
+        ({"method": "greedy"}, r"`method` must be one of \('optimal', 'recursive', 'mutual_best'\), got 'greedy'"),
+        ({"classes": "strict"}, r"`classes` must be one of \('prefer', 'ignore', 'require'\), got 'strict'"),
+    ):
         with pytest.raises(ValueError, match=message):
             match(HALF, **options)
-
-
-def test_thresholds_ascend_between_zero_and_one_and_those_of_a_report_are_the_eighteen_from_a_tenth() -> None:
     assert list(THRESHOLDS) == [round(0.05 * k, 2) for k in range(2, 20)]
     objects, boxes = columns([])
     overlaps = box_overlaps(objects, boxes)
@@ -158,9 +126,7 @@ def test_thresholds_ascend_between_zero_and_one_and_those_of_a_report_are_the_ei
 
 @pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
 @pytest.mark.parametrize("n_annotators", [2, 3])
-def test_every_threshold_gives_what_the_matching_at_that_threshold_gives(
-    classes: str, n_annotators: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_threshold_gives_what_the_matching_at_that_threshold_gives(classes, n_annotators, monkeypatch) -> None:
     batch = batch_of(random_samples(n_annotators, 300, n_annotators), n_annotators)
     objects = batch.objects
     overlaps = batch.geometry.overlaps(objects)
@@ -181,18 +147,15 @@ def _bars(*bars: tuple[int, int, float, float]) -> list:
     return [(0, annotator, category, low, 0.0, high, 1.0) for annotator, category, low, high in bars]
 
 
-# (id, bars, unit with classes ignored, unit with classes required)
-CASES = [
-    ("touching is no overlap", [(0, 1, 0, 10), (1, 1, 10, 19)], [0, 1], [0, 1]),
-    ("tie: same class first", [(0, 1, 0, 8), (1, 2, 0, 8), (1, 1, 0, 8)], [0, 1, 0], [0, 1, 0]),
-    ("tie: then the first", [(0, 1, 0, 8), (1, 1, 0, 8), (1, 1, 0, 8)], [0, 0, 1], [0, 0, 1]),
-    ("tie of left and right: same class first", [(0, 3, 4, 8), (1, 2, 2, 6), (1, 3, 6, 10)], [0, 1, 0], [0, 1, 0]),
-    ("tie of two objects of a", [(0, 2, 0, 8), (0, 1, 0, 8), (1, 1, 0, 8)], [0, 1, 1], [0, 1, 1]),
-]
-
-
 def test_cases_by_hand_for_two_annotators() -> None:
-    for name, bars, ignored, required in CASES:
+    # (id, bars, unit with classes ignored, unit with classes required)
+    for name, bars, ignored, required in (
+        ("touching is no overlap", [(0, 1, 0, 10), (1, 1, 10, 19)], [0, 1], [0, 1]),
+        ("tie: same class first", [(0, 1, 0, 8), (1, 2, 0, 8), (1, 1, 0, 8)], [0, 1, 0], [0, 1, 0]),
+        ("tie: then the first", [(0, 1, 0, 8), (1, 1, 0, 8), (1, 1, 0, 8)], [0, 0, 1], [0, 0, 1]),
+        ("tie of left and right: same class first", [(0, 3, 4, 8), (1, 2, 2, 6), (1, 3, 6, 10)], [0, 1, 0], [0, 1, 0]),
+        ("tie of two objects of a", [(0, 2, 0, 8), (0, 1, 0, 8), (1, 1, 0, 8)], [0, 1, 1], [0, 1, 1]),
+    ):
         rows = _bars(*bars)
         of_one_class = match(rows, method="mutual_best", classes="require")
         preferred = match(rows, method="mutual_best", classes="prefer")
@@ -248,7 +211,7 @@ def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     assert partition_of(matching.unit) == _joined_naively(rows, aligned)
 
 
-def test_recall_precision_and_f_count_what_is_not_aligned_as_zero() -> None:
+def test_recall_precision_f1_and_qualities_of_counts_are_those_by_hand() -> None:
     for counts, expected in (
         ((0, 0, 0, 0.0, 0.0), (np.nan, np.nan, np.nan)),
         ((3, 0, 0, 0.0, 0.0), (0.0, 0.0, 0.0)),
@@ -258,42 +221,12 @@ def test_recall_precision_and_f_count_what_is_not_aligned_as_zero() -> None:
     ):
         alignment = Alignment(*counts)
         assert_allclose((alignment.recall, alignment.precision, alignment.f_score), expected, rtol=0, atol=1e-12)
-
-
-# (hits, detections, objects, expected)
-EDGES = [
-    ("no objects", 0, 3, 0, np.nan),
-    ("nothing at all", 0, 0, 0, np.nan),
-    ("no detections", 0, 0, 5, 0.0),
-    ("no hits", 0, 5, 5, 0.0),
-    ("all right", 5, 5, 5, 1.0),
-    ("half found, none wrong", 1, 1, 2, 51 / 101),
-]
-
-
-def test_edge_cases() -> None:
-    for name, hits, n, n_gt, expected in EDGES:
-        order = np.r_[np.ones(hits, bool), np.zeros(n - hits, bool)][:, None]
-        assert average_precision(order, n_gt)[0] == pytest.approx(expected, nan_ok=True), name
+    n_a, n_b = np.array([2, 0, 3, 0]), np.array([4, 0, 0, 2])
+    assert_allclose(f1_score(np.array([1, 0, 0, 0]), n_a, n_b), [1 / 3, NAN, 0.0, 0.0], rtol=0, atol=1e-15)
+    assert_allclose(metrics.panoptic_quality(np.array([0.6, 0, 0, 0]), n_a, n_b), [0.2, NAN, 0, 0], rtol=0, atol=1e-15)
+    assert_allclose(
+        metrics.segmentation_quality(np.array([1.5, 0.0]), np.array([2, 0])), [0.75, NAN], rtol=0, atol=1e-15
+    )
 
 
 NAN = float("nan")
-
-
-@examples(150)
-@given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8), st.integers(0, 5), st.integers(0, 5))
-def test_panoptic_quality_is_segmentation_times_recognition(iou: list, alone_a: int, alone_b: int) -> None:
-    n_a, n_b = len(iou) + alone_a, len(iou) + alone_b
-    quality = panoptic_quality(sum(iou), n_a, n_b)
-    product = segmentation_quality(sum(iou), len(iou)) * f1_score(len(iou), n_a, n_b)
-    assert_allclose(quality, product, rtol=1e-12)
-    # Kirillov et al., equation 1: sum of IoU / (TP + FP / 2 + FN / 2)
-    assert_allclose(quality, sum(iou) / (len(iou) + alone_a / 2 + alone_b / 2), rtol=1e-12)
-    assert 0.0 <= quality <= 1.0 + 1e-12
-
-
-def test_counts_of_many_pairs_are_taken_at_once() -> None:
-    n_a, n_b = np.array([2, 0, 3, 0]), np.array([4, 0, 0, 2])
-    assert_allclose(f1_score(np.array([1, 0, 0, 0]), n_a, n_b), [1 / 3, NAN, 0.0, 0.0], rtol=0, atol=1e-15)
-    assert_allclose(panoptic_quality(np.array([0.6, 0, 0, 0]), n_a, n_b), [0.2, NAN, 0, 0], rtol=0, atol=1e-15)
-    assert_allclose(segmentation_quality(np.array([1.5, 0.0]), np.array([2, 0])), [0.75, NAN], rtol=0, atol=1e-15)

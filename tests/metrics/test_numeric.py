@@ -34,8 +34,7 @@ def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) ->
         n = np.count_nonzero(own[:, 1])
         error = (sum(each**2 for each in residual) * n / (n - 1)) ** 0.5
         difference = a / m - b / o
-        assert found.rate[k] == pytest.approx(a / m)
-        assert found.others[k] == pytest.approx(b / o)
+        assert (found.rate[k], found.others[k]) == (pytest.approx(a / m), pytest.approx(b / o))
         assert found.p_greater[k] == pytest.approx(stats.t.sf((difference - margin) / error, n - 1))
         two = min(1.0, 2 * stats.t.sf((abs(difference) - margin) / error, n - 1))
         assert found.p_different[k] == pytest.approx(two)
@@ -43,15 +42,12 @@ def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) ->
         assert (found.low[k], found.high[k]) == pytest.approx(ends)
 
 
-def test_batches_of_any_size_and_order_give_the_same_moments() -> None:
+def test_batches_add_up_and_a_known_rate_takes_the_place_of_the_others() -> None:
     group, rows = _rows(1)
     whole, order = RateMoments.of(group, rows.T), np.random.default_rng(0).permutation(len(group))
     parts = RateMoments.added([RateMoments.of(group[some], rows[some].T) for some in np.split(order, 8)])
     for name in ("group", "n", "sums", "products"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-12)
-
-
-def test_a_known_rate_takes_the_place_of_the_others() -> None:
     group, rows = _rows(2, 1)
     found = rate_tests.rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]))
     a, m = rows[:, :2].sum(axis=0)
@@ -72,23 +68,6 @@ def test_a_known_rate_takes_the_place_of_the_others() -> None:
 def test_what_does_not_vary_is_certain_or_undefined(row: tuple, expected: float) -> None:
     moments = RateMoments.of(np.zeros(12, np.int64), np.tile(np.array(row, float), (12, 1)).T)
     assert rate_tests.rate_tests(moments).p_greater[0] == pytest.approx(expected, nan_ok=True)
-
-
-def test_of_equal_rates_five_of_a_hundred_tests_are_below_a_twentieth_where_labels_of_an_image_are_alike() -> None:
-    """Labels of an image depend on each other; a test of single labels would reject more than twice as often."""
-    rng = np.random.default_rng(5)
-    n_groups, n_images = 3_000, 40
-    group = np.repeat(np.arange(n_groups), n_images)
-    whole, of_others = rng.integers(2, 9, (2, len(group)))
-    rates = rng.beta(1.5, 3.5, (2, len(group)))
-    rows = np.column_stack([rng.binomial(whole, rates[0]), whole, rng.binomial(of_others, rates[1]), of_others]) * 1.0
-    found = rate_tests.rate_tests(RateMoments.of(group, rows.T))
-    assert (found.p_different < 0.05).mean() == pytest.approx(0.05, abs=0.015)
-    assert (found.p_greater < 0.05).mean() == pytest.approx(0.05, abs=0.015)
-    a, m, b, o = RateMoments.of(group, rows.T).sums.T
-    pooled = (a + b) / (m + o)
-    naive = (a / m - b / o) / np.sqrt(pooled * (1 - pooled) * (1 / m + 1 / o))
-    assert (2 * stats.norm.sf(np.abs(naive)) < 0.05).mean() > 0.12
 
 
 def test_false_discoveries_are_those_of_the_published_example() -> None:
@@ -147,16 +126,13 @@ def test_it_is_the_test_of_the_paper_by_scipy_and_annotators_with_few_items_are_
         assert found.passed == (found.winning_rate >= 0.5)
 
 
-def test_the_same_answers_win_by_any_epsilon_but_nought() -> None:
+def test_ties_win_by_any_epsilon_and_three_annotators_with_thirty_items_are_needed() -> None:
     """All items are ties: nothing varies, so there is no t statistic."""
     people = np.random.default_rng(0).random((40, 3))
     same = alternative_annotator_test(people + 1e-12, people, epsilon=0.01)
     assert (same.winning_rate, same.advantage_probability, same.passed) == (1.0, 1.0, True)
     assert alternative_annotator_test(people, people, epsilon=0.0).p_value.tolist() == [1.0, 1.0, 1.0]
     assert alternative_annotator_test(people - 1, people, epsilon=0.4).winning_rate == 0.0
-
-
-def test_fewer_than_three_annotators_with_thirty_items_are_not_enough() -> None:
     for n_items, n_annotators, defined in (
         (29, 5, False),
         (30, 3, True),
@@ -189,8 +165,7 @@ def test_items_of_a_cluster_count_as_one() -> None:
     five = alternative_annotator_test(
         np.repeat(model, 5, axis=0), np.repeat(people, 5, axis=0), epsilon=0.1, clusters=np.repeat(np.arange(40), 5)
     )
-    assert five.p_value == pytest.approx(once.p_value, rel=1e-9)
-    assert five.n.tolist() == [40] * 5
+    assert (five.p_value, five.n.tolist()) == (pytest.approx(once.p_value, rel=1e-9), [40] * 5)
     assert five.advantage == pytest.approx(once.advantage)
     loose = alternative_annotator_test(np.repeat(model, 5, axis=0), np.repeat(people, 5, axis=0), epsilon=0.1)
     assert loose.p_value[1:] != pytest.approx(once.p_value[1:], rel=0.1)
@@ -227,19 +202,4 @@ def test_components_are_those_of_scipy_in_the_order_of_their_first_nodes(name: s
     n, u, v = GRAPHS[name]
     n_components, component = components(u, v, n)
     n_expected, expected = connected_components(coo_array((np.ones(len(u)), (u, v)), shape=(n, n)), directed=False)
-    assert n_components == n_expected
-    assert component.dtype == np.int64
-    assert component.tolist() == expected.tolist()
-
-
-def test_at_the_boundary_the_model_passes_no_more_often_than_it_may() -> None:
-    """Every annotator is better on exactly epsilon more of the items: each win is an error."""
-    rng, n_passed, n_won, n = np.random.default_rng(7), 0, 0, 500
-    for _ in range(n):
-        outcome = rng.choice([-1.0, 0.0, 1.0], p=[0.35, 0.5, 0.15], size=(100, 4))  # mean -0.2
-        found = alternative_annotator_test(outcome, np.zeros((100, 4)), epsilon=0.2)
-        n_passed += bool(found.passed)
-        n_won += bool(found.won.any())
-    assert n_won / n <= 0.05 + 3 * (0.05 * 0.95 / n) ** 0.5
-    assert n_passed <= n_won
-    assert n_won > 0
+    assert (n_components, component.dtype, component.tolist()) == (n_expected, np.int64, expected.tolist())

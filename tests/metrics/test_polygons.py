@@ -17,20 +17,15 @@ from shapely import Polygon
 from tests.chance import examples
 from tests.metrics.published import GOLDEN
 
-from annotator_agreement.metrics import (
-    Polygons,
-    boxes_as_polygons,
-    pillow_mask,
-    polygon_intersection,
-    polygons_from_rings,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import boxes_as_polygons, pillow_mask, polygon_intersection, polygons_from_rings
 from annotator_agreement.metrics.geometry import intersection_measure, iou_from_areas, overlay
 from annotator_agreement.metrics.geometry import polygons as polygons_module
 
 Ring = Sequence[Sequence[float]]
 
 
-def polygons_of(shapes: Sequence[Sequence[Ring]]) -> Polygons:
+def polygons_of(shapes: Sequence[Sequence[Ring]]) -> metrics.Polygons:
     """Polygons from nested lists, as FiftyOne's ``Polyline.points`` has them."""
     rings = [(number, ring) for number, shape in enumerate(shapes) for ring in shape]
     points = np.array([point for _, ring in rings for point in ring], dtype=float).reshape(-1, 2)
@@ -61,21 +56,15 @@ def test_polygons_of_the_source_documents_have_their_exact_areas(case: dict) -> 
 # (id, rings, area, repaired), by hand
 SHAPES = [
     ("rectangle", [rectangle(1, 2, 5, 3)], 15, False),
-    ("the other way round", [rectangle(1, 2, 5, 3)[::-1]], 15, False),
     ("first point at the end again", [[*rectangle(1, 2, 5, 3), (1, 2)]], 15, False),
     ("every point three times", [np.repeat(rectangle(1, 2, 5, 3), 3, axis=0).tolist()], 15, False),
     ("outside the image", [rectangle(-7, -2, 5, 3)], 15, False),
     ("a hole", [rectangle(0, 0, 6, 4), rectangle(1, 1, 2, 2)], 20, False),
-    ("a hole first", [rectangle(1, 1, 2, 2), rectangle(0, 0, 6, 4)], 20, False),
-    ("two parts", [rectangle(0, 0, 6, 4), rectangle(10, 1, 2, 2)], 28, False),
     ("two parts that share a side", [rectangle(0, 0, 6, 4), rectangle(6, 0, 2, 4)], 32, False),
-    ("a part in a hole", [rectangle(0, 0, 9, 9), rectangle(1, 1, 7, 7), rectangle(3, 3, 2, 1)], 34, False),
     ("a hole that touches the border", [rectangle(0, 0, 6, 4), rectangle(0, 1, 2, 2)], 20, False),
-    ("a hole that crosses the border", [rectangle(0, 0, 6, 4), rectangle(5, 1, 3, 2)], 24 + 6 - 2 * 2, False),
     ("three rings over each other", [rectangle(0, 0, 6, 4)] * 3, 24, False),
     ("twice the same ring", [rectangle(0, 0, 6, 4)] * 2, 0, False),
     ("bow-tie", [[(0, 0), (4, 6), (4, 0), (0, 6)]], 12, True),
-    ("a loop inside", [[(0, 0), (8, 0), (8, 4), (0, 4), (0, 0), (2, 1), (4, 1), (4, 3), (2, 3), (2, 1)]], 28, True),
     ("a spike", [[(0, 0), (6, 0), (6, 4), (6, 9), (6, 4), (0, 4)]], 24, True),
     ("a bow-tie with a spike", [[(0, 0), (4, 6), (4, 0), (4, -5), (4, 0), (0, 6)]], 12, True),
     ("a bow-tie and a rectangle", [[(0, 0), (4, 6), (4, 0), (0, 6)], rectangle(9, 9, 1, 2)], 14, True),
@@ -95,9 +84,8 @@ def test_shapes_do_not_mix_and_none_are_an_empty_column() -> None:
     together = polygons_of([rings for _, rings, _, _ in SHAPES])
     assert len(together) == len(SHAPES)
     assert shapely.equals(together.geometry, [polygons.geometry[0] for polygons in one_by_one]).all()
-    assert_array_equal(together.area, [polygons.area[0] for polygons in one_by_one])
-    assert_array_equal(together.repaired, [polygons.repaired[0] for polygons in one_by_one])
     assert_array_equal(together.area, [area for _, _, area, _ in SHAPES])
+    assert together.repaired.tolist() == [repaired for *_, repaired in SHAPES]
     none = polygons_of([])
     assert (len(none), none.bounds.shape) == (0, (0, 4))
     assert polygon_intersection(none.geometry, none.geometry).shape == (0,)
@@ -124,7 +112,7 @@ def test_many_pairs_and_large_polygons_share_what_shapely_finds_one_by_one(monke
         assert_allclose(polygon_intersection(b.geometry, a.geometry), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_boxes_become_polygons_with_their_area() -> None:
+def test_boxes_become_polygons_and_almost_vertical_edges_do_no_harm() -> None:
     boxes = np.array([[1, 2, 6, 5], [0, 0, 0, 4], [3, 3, 3, 3], [-4, -2, -1, 2.0]])
     geometry = boxes_as_polygons(boxes)
     assert_array_equal(shapely.area(geometry), [15, 0, 0, 12])
@@ -133,6 +121,8 @@ def test_boxes_become_polygons_with_their_area() -> None:
     triangle = polygons_of([[[(1, 2), (6, 2), (1, 5)]]] * 4)
     assert_allclose(polygon_intersection(geometry, triangle.geometry), [7.5, 0, 0, 0], rtol=1e-14)
     assert boxes_as_polygons(np.zeros((0, 4))).shape == (0,)
+    steep = [[(0, 0), (5e-324, 4), (-6, 4), (-6, 0)]]
+    assert shared(steep, [rectangle(-3, 1, 9, 1)]) == pytest.approx(3, rel=1e-12)
 
 
 def _inside(rings: Sequence[Ring], x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -159,11 +149,6 @@ def test_rings_of_any_kind_enclose_the_points_that_an_odd_number_of_edges_lies_a
     assert_array_equal(found[clear], _inside(rings, x, y)[clear])
 
 
-def test_an_almost_vertical_edge_does_no_harm() -> None:
-    steep = [[(0, 0), (5e-324, 4), (-6, 4), (-6, 0)]]
-    assert shared(steep, [rectangle(-3, 1, 9, 1)]) == pytest.approx(3, rel=1e-12)
-
-
 def test_a_pair_on_which_geos_gives_up_is_computed_on_a_grid() -> None:
     # a bow-tie that nobody repaired
     bad = Polygon([(0, 0), (4, 6), (4, 0), (0, 6)])
@@ -181,20 +166,19 @@ def test_a_pair_on_which_geos_gives_up_is_computed_on_a_grid() -> None:
 
 POINTS = np.array(rectangle(0, 0, 6, 4), dtype=float)
 ZEROS = np.zeros(4, np.int64)
-ERRORS = [
-    ((np.zeros((4, 3)), ZEROS, ZEROS[:1], 1), r"`points_xy` must have the shape \(V, 2\)"),
-    ((POINTS * [1, np.nan], ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[0.0, nan\]"),
-    ((np.add(POINTS, (np.inf, 0)), ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[inf, 0.0\]"),
-    ((POINTS, ZEROS[:3], ZEROS[:1], 1), r"`ring` must have the shape \(4,\), got \(3,\)"),
-    ((POINTS, np.array([1, 1, 0, 0]), ZEROS[:2], 1), "`ring` must be ascending integers from 0 to 1"),
-    ((POINTS, ZEROS + 1, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got"),
-    ((POINTS, ZEROS, ZEROS[:1] + 2, 2), "`shape` must be ascending integers from 0 to 1"),
-    ((POINTS, ZEROS + 0.5, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got float64"),
-]
 
 
 def test_unusable_columns_are_an_error_that_names_the_argument() -> None:
-    for arguments, message in ERRORS:
+    for arguments, message in (
+        ((np.zeros((4, 3)), ZEROS, ZEROS[:1], 1), r"`points_xy` must have the shape \(V, 2\)"),
+        ((POINTS * [1, np.nan], ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[0.0, nan\]"),
+        ((np.add(POINTS, (np.inf, 0)), ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[inf, 0.0\]"),
+        ((POINTS, ZEROS[:3], ZEROS[:1], 1), r"`ring` must have the shape \(4,\), got \(3,\)"),
+        ((POINTS, np.array([1, 1, 0, 0]), ZEROS[:2], 1), "`ring` must be ascending integers from 0 to 1"),
+        ((POINTS, ZEROS + 1, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got"),
+        ((POINTS, ZEROS, ZEROS[:1] + 2, 2), "`shape` must be ascending integers from 0 to 1"),
+        ((POINTS, ZEROS + 0.5, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got float64"),
+    ):
         with pytest.raises(ValueError, match=message):
             polygons_from_rings(*arguments)
     geometry = polygons_of([[rectangle(0, 0, 1, 1)]] * 3).geometry
@@ -204,19 +188,10 @@ def test_unusable_columns_are_an_error_that_names_the_argument() -> None:
 
 #: intersection and union as the source documents print them
 PRINTED = {
-    "hi_small": (13, 19),
-    "hi_medium": (856, 1201),
-    "hi_large": (60330, 93623),
-    "lo_small": (8, 24),
-    "lo_medium": (99, 1390),
-    "lo_large": (4365, 72902),
-    "perfect_small": (19, 19),
-    "perfect_medium": (666, 666),
-    "perfect_large": (109648, 109648),
-    "none_small": (0, 38),
-    "none_medium": (0, 1332),
-    "none_large": (0, 519298),
-}
+    "hi_small": (13, 19), "hi_medium": (856, 1201), "hi_large": (60330, 93623), "lo_small": (8, 24),
+    "lo_medium": (99, 1390), "lo_large": (4365, 72902), "perfect_small": (19, 19), "perfect_medium": (666, 666),
+    "perfect_large": (109648, 109648), "none_small": (0, 38), "none_medium": (0, 1332), "none_large": (0, 519298),
+}  # fmt: skip
 
 
 def painted(rings: list[np.ndarray], width: int, height: int) -> np.ndarray:
@@ -263,16 +238,13 @@ def test_the_own_extent_has_the_pixels_of_one_large_canvas(seed: int, fractions:
         assert_array_equal(painted([ring], 3100, 240), drawn(ring, 3100, 240))
 
 
-def test_several_rings_fill_what_an_odd_number_of_them_fills() -> None:
+def test_rings_fill_what_an_odd_number_of_them_fills_and_negative_coordinates_are_truncated() -> None:
     outer, hole, part = (_ring(seed, False) for seed in (3, 4, 5))
     size = np.concatenate([outer, hole, part]).max(axis=0).astype(int) + 1
     expected = drawn(outer, *size) ^ drawn(hole, *size) ^ drawn(part, *size)
     assert_array_equal(painted([outer, hole, part], *size), expected)
     square, inner = np.array([[0, 0], [5, 0], [5, 4], [0, 4]]), np.array([[1, 1], [3, 1], [3, 3], [1, 3]])
     assert painted([square, inner], 6, 5).sum() == 6 * 5 - 3 * 3
-
-
-def test_negative_coordinates_are_pixels_too_and_all_are_truncated_unless_they_almost_are_integers() -> None:
     ring = np.array([[0, 0], [8, 2], [6, 9], [1, 7]])
     mask, left, top = pillow_mask([ring])
     for shift in ((-7, -3), (-200, 10), (11, -60)):

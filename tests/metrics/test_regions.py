@@ -14,18 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.chance import examples, seeds
 
-from annotator_agreement.metrics import (
-    Intervals,
-    Keypoints,
-    MaskCrops,
-    Objects,
-    Polygons,
-    Regions,
-    box_overlaps,
-    boxes_as_polygons,
-    lines_from_points,
-    polygons_from_rings,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Polygons, Regions, lines_from_points
 from annotator_agreement.metrics.geometry import BOX, OUTLINE_BYTES, POLYGON, Boxes, Geometry, Outlines, as_regions
 from annotator_agreement.metrics.geometry import boxes as geometry_module
 from annotator_agreement.metrics.geometry import objects as objects_module
@@ -42,7 +32,7 @@ def box(x_min: float, y_min: float, x_max: float, y_max: float) -> Regions:
 def polygon(*rings: Ring) -> Regions:
     points = np.array([point for ring in rings for point in ring], np.float64).reshape(-1, 2)
     ring = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
-    return Regions.of_polygons(polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1))
+    return Regions.of_polygons(metrics.polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1))
 
 
 def mask(image: np.ndarray) -> Regions:
@@ -142,14 +132,14 @@ def test_boxes_alone_overlap_as_boxes_do() -> None:
     low = rng.uniform(0, (20, 9), (50, 2))
     boxes = np.hstack([low, low + rng.uniform(1, (9, 4), (50, 2))])
     objects = Objects(np.zeros(50, np.int64), np.repeat([0, 1], 25), np.ones(50, np.int64))
-    expected = box_overlaps(objects, boxes)
+    expected = metrics.box_overlaps(objects, boxes)
     for regions in (Regions.of_boxes(boxes), as_regions(Boxes(boxes))):
         overlaps = regions.overlaps(objects)
         for name in ("i", "j", "intersection", "area"):
             assert_array_equal(getattr(overlaps, name), getattr(expected, name))
 
 
-def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
+def test_rows_are_taken_and_joined_again_with_the_polygons_that_were_repaired() -> None:
     regions, _, _ = _mixed(5, 40, n_samples=1, n_annotators=1)
     regions = regions.joined([line((0, 0), (9, 1)), line((0, 1), (9, 2))])
     odd = np.arange(42) % 2 == 1
@@ -159,17 +149,12 @@ def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
         assert_array_equal(getattr(back, name), getattr(regions, name))
     i, j = np.divmod(np.arange(42 * 42), 42)
     assert_array_equal(back.intersection_of(i, j), regions.intersection_of(i, j))
-
-
-def test_only_the_polygons_that_are_left_count_as_repaired_and_no_regions_are_empty_columns() -> None:
     bow_tie = polygon([(0, 0), (4, 4), (4, 0), (0, 4)])
     regions = bow_tie.joined([polygon(rectangle(0, 0, 2, 2)), box(0, 0, 1, 1), bow_tie])
-    assert regions.repaired.sum() == 2
-    assert regions.take(np.array([1, 2, 3])).repaired.sum() == 1
+    assert (regions.repaired.sum(), regions.take(np.array([1, 2, 3])).repaired.sum()) == (2, 1)
     assert regions.take(np.array([1, 2])).repaired.sum() == 0
     none = Regions.of_boxes(np.empty((0, 4)))
-    assert len(none.joined([none])) == 0
-    assert len(none.intersection_of(np.empty(0, np.int64), np.empty(0, np.int64))) == 0
+    assert (len(none.joined([none])), len(none.intersection_of(np.empty(0, np.int64), np.empty(0, np.int64)))) == (0, 0)
 
 
 _coordinate = st.one_of(
@@ -203,27 +188,7 @@ def _polygons(geometry: list[shapely.Geometry]) -> Regions:
     return Regions.of_polygons(Polygons.from_geometry(np.array(geometry, np.object_)))
 
 
-def test_the_iou_of_shapes_is_close_to_that_of_exact_areas() -> None:
-    rng, angle = np.random.default_rng(3), np.linspace(0, 2 * np.pi, 40, endpoint=False)
-    shapes = []
-    for k in range(60):  # around the middle of an image of 640 x 480: whole ones, rings, and ones in two parts
-        radius = rng.uniform(90, 180) * rng.normal(1, 0.08, 40)
-        ring = np.stack([1.3 * radius * np.cos(angle), 0.8 * radius * np.sin(angle)], 1) + rng.normal([320, 240], 25)
-        blob = shapely.make_valid(shapely.Polygon(ring)).buffer(0)
-        gone = (shapely.Polygon(), shapely.affinity.scale(blob, 0.6, 0.6), shapely.box(300, 0, 330, 480))
-        shapes.append(blob.difference(gone[k % 3]))
-    i, j = np.triu_indices(60, 1)
-    a, b = (np.array(shapes, np.object_)[rows] for rows in (i, j))
-    found = _outlines(_polygons(shapes))
-    shared = found.intersection_of(i, j)
-    error = shared / (found.area[i] + found.area[j] - shared)
-    error -= shapely.area(shapely.intersection(a, b)) / shapely.area(shapely.union(a, b))
-    assert abs(error.mean()) < 6e-3
-    assert error.std() < 0.02
-    assert_allclose(found.intersection_of(j, i), shared, rtol=1e-12)
-
-
-def test_rectangles_and_triangles_are_exact_up_to_the_255th_part_of_their_width_and_equal_shapes_exactly() -> None:
+def test_outlines_are_exact_up_to_the_255th_part_of_their_width_and_of_boxes_those_of_a_box() -> None:
     triangle = shapely.Polygon([(10, 20), (90, 20), (10, 100)])
     found = _outlines(_polygons([shapely.box(10, 20, 50, 100), shapely.box(30, 60, 90, 90), triangle]))
     assert_allclose(found.area, [3200, 1800, 3200], rtol=0.002)
@@ -233,9 +198,6 @@ def test_rectangles_and_triangles_are_exact_up_to_the_255th_part_of_their_width_
     found = _outlines(_polygons(shapes)).joined([_outlines(_polygons([*shapes, shapely.box(900, 0, 950, 50)]))])
     assert_array_equal(found.intersection_of(np.arange(3), np.arange(3, 6)), found.area[:3])
     assert_array_equal(found.intersection_of(np.arange(3), np.full(3, 6)), 0.0)
-
-
-def test_boxes_lines_and_shapes_without_area_have_the_outline_of_a_box() -> None:
     boxes = Regions.of_boxes(np.array([[0, 0, 4, 2.0]]))
     empty = Regions.of_masks(
         MaskCrops.from_crops([(np.zeros((2, 3), np.bool_), 1, 1), (np.zeros((0, 0), np.bool_), 0, 0)])
@@ -244,9 +206,6 @@ def test_boxes_lines_and_shapes_without_area_have_the_outline_of_a_box() -> None
     for regions, area in ((boxes, [8.0]), (empty, [6.0, 0.0]), (nothing, [0.0])):
         assert_array_equal(_outlines(regions).area, area)
     assert _polygons([]).places()["outline"].shape == (0, OUTLINE_BYTES)
-
-
-def test_the_overlapping_pairs_are_those_of_different_annotators() -> None:
     shapes = [shapely.box(0, 0, 2, 2), shapely.box(1, 0, 3, 2), shapely.box(1, 1, 3, 3)]
     found = _outlines(_polygons(shapes))
     overlaps = found.take(np.array([0, 1, 2])).overlaps(Objects(np.zeros(3, int), np.array([0, 1, 1]), np.ones(3, int)))
@@ -279,7 +238,7 @@ def _of_mixed_kinds(boxes: np.ndarray) -> Regions:
         if k % 2:
             regions.append(Regions.of_masks(MaskCrops.from_crops([_mask(box)])))
         elif k % 3:
-            regions.append(Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(box[None]))))
+            regions.append(Regions.of_polygons(Polygons.from_geometry(metrics.boxes_as_polygons(box[None]))))
         else:
             regions.append(Regions.of_boxes(box[None]))
     return Regions.of_boxes(np.empty((0, 4))).joined(regions)
@@ -288,7 +247,7 @@ def _of_mixed_kinds(boxes: np.ndarray) -> Regions:
 KINDS = {
     "boxes": Boxes,
     "boxes among regions": Regions.of_boxes,
-    "polygons": lambda boxes: Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))),
+    "polygons": lambda boxes: Regions.of_polygons(Polygons.from_geometry(metrics.boxes_as_polygons(boxes))),
     "masks": lambda boxes: Regions.of_masks(MaskCrops.from_crops([_mask(box) for box in boxes])),
     "mixed": _of_mixed_kinds,
 }
@@ -351,7 +310,7 @@ def test_intervals_cover_as_many_frames_as_are_counted(drawn: list) -> None:
         assert_allclose(at_ends.union_area(np.array(chosen), np.zeros(2, np.int64), 1), [covered], rtol=1e-15)
 
 
-def test_lines_and_points_cover_no_area() -> None:
+def test_lines_and_points_cover_no_area_and_boxes_around_objects_are_those_of_their_outermost_points() -> None:
     lines = lines_from_points(np.array([[0, 0], [5, 1.0]]), np.zeros(2, int), np.zeros(1, int), 1, tolerance_px=2.0)
     points = Keypoints(np.array([[[0, 0], [5, 1.0]]]))
     with_box = Regions.of_boxes(np.array([[0, 0, 3, 4.0]])).joined([Regions.of_lines(lines)])
@@ -359,9 +318,6 @@ def test_lines_and_points_cover_no_area() -> None:
     assert_array_equal(Regions.of_lines(lines).union_area(zero, zero, 1), [np.nan])
     assert_array_equal(points.union_area(zero, zero, 1), [np.nan])
     assert_array_equal(with_box.union_area(np.array([0, 0, 1]), np.array([0, 1, 1]), 3), [12, np.nan, 0])
-
-
-def test_boxes_around_objects_are_those_of_their_outermost_points() -> None:
     lines = lines_from_points(
         np.array([[4, 1], [0, 3], [7, 2.0]]), np.zeros(3, int), np.zeros(1, int), 2, tolerance_px=2.0
     )

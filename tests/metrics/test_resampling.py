@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +15,10 @@ from scipy.sparse import csr_array
 
 from tests.chance import seeds
 
-from annotator_agreement.metrics import (
-    ConfidenceIntervals,
-    Resampling,
-    bootstrap,
-    nominal_alpha_of_sums,
-    sums_of_clusters,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, sums_of_clusters
 from annotator_agreement.metrics.bootstrap import (
     ColumnMoments,
-    Columns,
     Part,
     bootstrap_parts,
     column_sums,
@@ -50,7 +45,7 @@ def _assert_same(found: ConfidenceIntervals, expected: ConfidenceIntervals, *nam
         assert_allclose(a, b, rtol=1e-10, atol=1e-13, err_msg=name)
 
 
-def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
+def resampled_sums(columns: Any, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
     """Sums over the samples of every resample."""
     part = Part(draws.checked_columns(columns, "columns"), lambda sums: sums)
     return np.concatenate([sums for (sums,) in draws.resampled([part], draws.Draws(columns.shape[0], resamples, seed))])
@@ -116,23 +111,6 @@ def test_intervals_are_those_of_scipy_within_their_noise(seed: int, method: str)
     assert np.abs(np.subtract(others, expected.confidence_interval)).max() > 0.12 * error  # the data tell them apart
 
 
-def test_the_published_intervals_of_the_spatial_test_come_out() -> None:
-    """Variance of 26 children's scores (Efron, Tibshirani 1993, tables 14.1 and 14.2; theirs have 2,000 resamples)."""
-    scores = "48 36 20 29 42 42 20 42 22 41 45 14 6 0 33 28 34 4 32 24 47 41 24 26 30 41"
-    score = np.array(scores.split(), dtype=float)
-
-    def variance(sums: np.ndarray) -> np.ndarray:
-        n, first, second = np.moveaxis(sums, -1, 0)
-        return (second / n - (first / n) ** 2)[..., None]
-
-    columns = np.column_stack([np.ones(26), score, score**2])
-    found = bootstrap(columns, variance, Resampling(resamples=20_000, level=0.9))
-    assert_allclose(found.estimate, 171.5, atol=0.05)
-    noise = 5.0  # of a published end: a tenth of its standard error, from 2,000 resamples
-    assert_allclose([found.percentile_low[0], found.percentile_high[0]], [100.8, 233.9], rtol=0, atol=noise)
-    assert_allclose([found.bca_low[0], found.bca_high[0]], [115.8, 259.6], rtol=0, atol=noise)
-
-
 @both_forms
 def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
     columns = _columns(6, 60)
@@ -177,7 +155,17 @@ def test_too_few_samples_and_infinite_values_have_no_interval_and_equal_ones_one
     assert_allclose([getattr(equal, name)[0] for name in ERRORS], 0.0, atol=1e-12)
 
 
-def test_an_undefined_estimate_has_no_interval_and_leaves_the_others_alone() -> None:
+def test_undefined_resamples_are_left_out_and_leave_other_numbers_alone() -> None:
+    drawn = _drawn(30, 400)
+    for rated in (2, 3, 8):
+        columns = np.zeros((30, 2))
+        columns[:rated] = _columns(3)[:rated, :2]
+        found = bootstrap(columns, _means, Resampling(resamples=400))
+        values = [columns[i, 1].sum() / columns[i, 0].sum() for i in drawn if (i < rated).any()]
+        assert (found.n_undefined[0], (found.n_undefined[0] > 0)) == (400 - len(values), (rated < 8))
+        assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
+        assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
+        assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
     columns = np.column_stack([_columns(1)[:, :2], np.zeros(23)])
     both = lambda sums: np.concatenate([_means(sums[..., :2]), _means(sums[..., [2, 1]])], axis=-1)  # noqa: E731
     found = bootstrap(columns, both, Resampling(resamples=50))
@@ -186,24 +174,6 @@ def test_an_undefined_estimate_has_no_interval_and_leaves_the_others_alone() -> 
     assert found.n_undefined.tolist() == [0, 50]
     alone = bootstrap(columns[:, :2], _means, Resampling(resamples=50))
     assert_allclose([getattr(found, name)[0] for name in ENDS], [getattr(alone, name)[0] for name in ENDS], rtol=1e-12)
-
-
-def test_undefined_resamples_are_left_out_and_counted() -> None:
-    drawn = _drawn(30, 400)
-    for rated in (2, 3, 8):
-        columns = np.zeros((30, 2))
-        columns[:rated] = _columns(3)[:rated, :2]
-        found = bootstrap(columns, _means, Resampling(resamples=400))
-        values = [columns[i, 1].sum() / columns[i, 0].sum() for i in drawn if (i < rated).any()]
-        assert found.n_undefined[0] == 400 - len(values)
-        assert (found.n_undefined[0] > 0) == (rated < 8)
-        assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
-        assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
-        assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
-
-
-def test_an_interval_is_undefined_where_most_resamples_are() -> None:
-    """The statistic needs nine different samples of ten; about one resample in thirty has them."""
     found = bootstrap(np.eye(10), lambda s: np.where((s > 0).sum(-1) >= 9, s[..., 0] + s[..., 1], np.nan)[..., None])
     different = np.array([len({*rows}) for rows in _drawn(10, 1000)])
     assert found.n_undefined[0] == (different < 9).sum() > 900
@@ -238,15 +208,6 @@ def test_bca_is_the_percentile_interval_where_it_is_not_defined() -> None:
     assert not _bca_is_the_percentile_interval(bootstrap(columns, _means, Resampling(level=0.9)))
 
 
-def test_very_few_resamples_do_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for resamples in (1, 2):
-            found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
-            assert np.isnan(found.standard_error).all() == (resamples == 1)
-            assert (found.percentile_low <= found.percentile_high).all()
-
-
 MISUSE = [
     (lambda: Resampling(resamples=0), r"`resamples` must be at least 1, got 0"),
     (lambda: Resampling(seed=-1), r"`seed` must be at least 0, got -1"),
@@ -263,10 +224,16 @@ MISUSE = [
 ]  # fmt: skip
 
 
-def test_misuse_is_an_error_that_names_it() -> None:
+def test_misuse_is_an_error_that_names_it_and_very_few_resamples_do_not_warn() -> None:
     for call, message in MISUSE:
         with pytest.raises(ValueError, match=message):
             call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for resamples in (1, 2):
+            found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
+            assert np.isnan(found.standard_error).all() == (resamples == 1)
+            assert (found.percentile_low <= found.percentile_high).all()
 
 
 def _some_rows(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -289,9 +256,7 @@ def test_parts_have_the_intervals_that_each_has_alone(form: Callable, clusters: 
         _assert_same(found, alone, *ALL)
 
 
-def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(monkeypatch) -> None:
     monkeypatch.setattr(draws, "BLOCK", 7)
     weights = resampled_sums(np.eye(40), resamples=20_000)
     assert (weights.sum(axis=1) == 40).all()
@@ -302,9 +267,7 @@ def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multin
 
 
 @pytest.mark.parametrize("kept", [0, 2**26])
-def test_parts_of_the_same_samples_are_summed_together_and_whole_numbers_exactly(
-    kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_the_same_samples_are_summed_together_and_whole_numbers_exactly(kept, monkeypatch) -> None:
     monkeypatch.setattr(draws, "BLOCK", 50)
     monkeypatch.setattr(draws, "MOST_KEPT", kept)
     rng = np.random.default_rng(3)
@@ -345,7 +308,7 @@ def _ratio(sums: np.ndarray) -> np.ndarray:
 
 
 def _alpha(sums: np.ndarray) -> np.ndarray:
-    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+    return metrics.nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
 
 
 def _intervals(columns: np.ndarray, statistic, n_used: int | None = None):
@@ -354,18 +317,13 @@ def _intervals(columns: np.ndarray, statistic, n_used: int | None = None):
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_mean_has_the_interval_of_students_t(seed):
+def test_means_have_the_interval_of_students_t_and_ratios_the_error_of_linearised_residuals(seed) -> None:
     values = np.random.default_rng(seed).gamma(2.0, size=N)
     found = _intervals(np.column_stack([np.ones(N), values]), _ratio)
     expected = stats.t(N - 1, values.mean(), values.std(ddof=1) / np.sqrt(N)).interval(0.95)
     assert_allclose(found.estimate, values.mean())
     # the expansion is that of the bootstrap, whose variance has the divisor n
     assert_allclose([found.bca_low[0], found.bca_high[0]], expected, rtol=0, atol=2e-3 * np.ptp(expected))
-
-
-@pytest.mark.parametrize("seed", seeds(3))
-def test_a_ratio_has_the_error_of_linearised_residuals(seed):
-    """W. G. Cochran, "Sampling techniques", 3rd edition, 1977, equation 2.46, without the finite population."""
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 9, N).astype(float)
     values = weight * rng.random(N)
@@ -374,22 +332,11 @@ def test_a_ratio_has_the_error_of_linearised_residuals(seed):
     assert_allclose(_intervals(np.column_stack([weight, values]), _ratio).jackknife_error, expected, rtol=1e-7)
 
 
-def test_few_samples_that_say_anything_widen_the_interval():
-    columns = np.zeros((N, 2))
-    columns[:12] = np.column_stack([np.ones(12), np.random.default_rng(1).normal(size=12)])
-    of_few, of_all = _intervals(columns, _ratio, 12), _intervals(columns, _ratio)
-    assert (of_few.bca_high - of_few.bca_low)[0] > 1.1 * (of_all.bca_high - of_all.bca_low)[0]
-    assert of_few.jackknife_error == of_all.jackknife_error
-
-
-def test_what_does_not_vary_has_no_error():
+def test_what_does_not_vary_has_no_error_and_what_is_undefined_no_interval() -> None:
     third = np.column_stack([np.ones(N), np.full(N, 1 / 3)])
     assert _intervals(third, _ratio).jackknife_error == 0.0
     third[7, 1] += 1e-3
     assert _intervals(third, _ratio).jackknife_error[0] == pytest.approx(1e-3 / N, rel=0.01)
-
-
-def test_undefined_statistics_have_no_interval():
     nothing = np.zeros((N, 4))
     nothing[:, 1] = 2.0  # one category alone
     found = _intervals(nothing, _alpha)

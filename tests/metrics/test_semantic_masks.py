@@ -26,9 +26,7 @@ def _noise(seed: int, n_annotators: int = 3, n_classes: int = 5, shape: tuple[in
     return list(np.where(wrong, rng.integers(0, n_classes, wrong.shape), truth).astype(np.uint8))
 
 
-def _regions(
-    seed: int, n_annotators: int = 3, n_classes: int = 5, shape: tuple[int, int] = (40, 67)
-) -> list[np.ndarray]:
+def _regions(seed, n_annotators=3, n_classes=5, shape=(40, 67)) -> list[np.ndarray]:
     """Masks of a few rectangles, which every annotator places a little differently: long runs of equal pixels."""
     rng = np.random.default_rng(seed)
     masks = [np.zeros(shape, np.uint8) for _ in range(n_annotators)]
@@ -57,22 +55,20 @@ def _as_counter(joint: JointCounts) -> Counter:
 MASKS = {"noise": _noise, "regions": _regions}
 each_kind = pytest.mark.parametrize("kind", MASKS)
 
-#: (id, what the values 0 … 4 are in the mask)
-VALUES = [
-    ("small", np.array([0, 1, 2, 3, 4], np.uint8)),
-    ("all of 8 bits", np.array([0, 1, 254, 255, 7], np.uint8)),
-    ("all of 16 bits", np.array([0, 65535, 300, 65534, 1], np.uint16)),
-    ("packed colours", np.array([0, 0xFF0000, 0xFFFFFF, 0x00FF7F, 0x0000FF], np.uint32)),
-    ("64 bits", np.array([0, 2**62, -(2**62), 5, 2**40])),
-    ("negative", np.array([-1, 0, 1, -128, 127], np.int8)),
-    ("yes and no", np.array([False, True, True, False, True])),
-]
-
 
 @each_kind
 def test_combinations_are_counted_as_one_by_one(kind: str) -> None:
     for n_annotators in (1, 2, 3, 6):
-        for name, values in VALUES:
+        # (id, what the values 0 … 4 are in the mask)
+        for name, values in (
+            ("small", np.array([0, 1, 2, 3, 4], np.uint8)),
+            ("all of 8 bits", np.array([0, 1, 254, 255, 7], np.uint8)),
+            ("all of 16 bits", np.array([0, 65535, 300, 65534, 1], np.uint16)),
+            ("packed colours", np.array([0, 0xFF0000, 0xFFFFFF, 0x00FF7F, 0x0000FF], np.uint32)),
+            ("64 bits", np.array([0, 2**62, -(2**62), 5, 2**40])),
+            ("negative", np.array([-1, 0, 1, -128, 127], np.int8)),
+            ("yes and no", np.array([False, True, True, False, True])),
+        ):
             masks = [values[mask] for mask in MASKS[kind](3, n_annotators)]
             joint = joint_counts(masks)
             assert (_as_counter(joint), joint.n_ignored) == _counter(masks), name
@@ -109,8 +105,7 @@ def test_a_pixel_that_any_annotator_ignores_is_left_out_for_all(kind: str) -> No
         joint = joint_counts(masks, ignore)
         counter, n_ignored = _counter(masks, ignore)
         assert (_as_counter(joint), joint.n_ignored) == (counter, n_ignored)
-        assert joint.count.sum() + n_ignored == masks[0].size
-        assert ignored_pixels(masks, ignore).sum() == n_ignored
+        assert (joint.count.sum() + n_ignored, ignored_pixels(masks, ignore).sum()) == (masks[0].size, n_ignored)
     for shape in ((0, 0), (0, 4), (4, 0)):  # without pixels there are no combinations
         joint = joint_counts([np.zeros(shape, np.uint8)] * 3, [255])
         assert (joint.values.shape, joint.count.sum(), joint.n_ignored) == ((0, 3), 0, 0)
@@ -130,6 +125,17 @@ def test_unusable_masks_are_an_error() -> None:
     for function, (masks, message) in product((joint_counts, disagreement_map), UNUSABLE):
         with pytest.raises(ValueError, match=message):
             function(masks)
+    for masks, options, message in (
+        ((MASK, MASK.astype(float)), {}, "`mask_b` must be integers, got float64"),
+        ((MASK, MASK.T), {}, r"`mask_a` and `mask_b` must have one shape \(H, W\), got \(2, 3\) and \(3, 2\)"),
+        ((MASK.ravel(), MASK.ravel()), {}, r"must have one shape \(H, W\), got \(6,\) and \(6,\)"),
+        ((MASK, MASK), {"excluded": np.zeros((3, 2), bool)}, r"`mask_a` and `excluded` must have one shape \(H, W\)"),
+        ((MASK, MASK), {"tolerance_px": -1}, "`tolerance_px` must be at least 0, got -1"),
+        ((MASK, MASK), {"tolerance_px": NAN}, "`tolerance_px` must be at least 0, got nan"),
+        ((MASK, MASK), {"width_px": 0}, "`width_px` must be at least 1, got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            boundary_agreement(*masks, [1], **{"tolerance_px": 1, **options})
 
 
 @each_kind
@@ -250,18 +256,3 @@ def test_classes_have_the_numbers_of_their_masks(seed: int) -> None:
 
 
 MASK = np.zeros((2, 3), np.uint8)
-ERRORS = [
-    ((MASK, MASK.astype(float)), {}, "`mask_b` must be integers, got float64"),
-    ((MASK, MASK.T), {}, r"`mask_a` and `mask_b` must have one shape \(H, W\), got \(2, 3\) and \(3, 2\)"),
-    ((MASK.ravel(), MASK.ravel()), {}, r"must have one shape \(H, W\), got \(6,\) and \(6,\)"),
-    ((MASK, MASK), {"excluded": np.zeros((3, 2), bool)}, r"`mask_a` and `excluded` must have one shape \(H, W\)"),
-    ((MASK, MASK), {"tolerance_px": -1}, "`tolerance_px` must be at least 0, got -1"),
-    ((MASK, MASK), {"tolerance_px": NAN}, "`tolerance_px` must be at least 0, got nan"),
-    ((MASK, MASK), {"width_px": 0}, "`width_px` must be at least 1, got 0"),
-]
-
-
-def test_unusable_class_masks_are_an_error() -> None:
-    for masks, options, message in ERRORS:
-        with pytest.raises(ValueError, match=message):
-            boundary_agreement(*masks, [1], **{"tolerance_px": 1, **options})

@@ -10,18 +10,8 @@ from scipy.stats import gaussian_kde, ks_2samp
 from tests.chance import seeds
 from tests.metrics.matching_oracle import Row, columns, similarity_of, sorted_rows
 
-from annotator_agreement.metrics import (
-    Keypoints,
-    Objects,
-    Polygons,
-    Regions,
-    best_similarities,
-    box_overlaps,
-    boxes_as_polygons,
-    oks,
-    similarities_between_samples,
-    threshold_from_data,
-)
+from annotator_agreement import metrics
+from annotator_agreement.metrics import best_similarities, similarities_between_samples, threshold_from_data
 from annotator_agreement.metrics.geometry import Boxes
 
 NAN = float("nan")
@@ -53,7 +43,7 @@ def test_observed_are_the_best_similarities_with_every_other_annotator_of_the_sa
     rows, assigned = _rows(seed, n_samples=5)
     objects, boxes = columns(rows)
     for kind in ("iou", "dice"):
-        found = best_similarities(objects, box_overlaps(objects, boxes), assigned, similarity=kind)
+        found = best_similarities(objects, metrics.box_overlaps(objects, boxes), assigned, similarity=kind)
         expected = [
             _best(row, _drawn(rows, row[0], other), kind)
             for row in rows
@@ -80,7 +70,7 @@ def test_expected_are_the_best_similarities_with_every_annotator_of_all_other_sa
         ]
         assert_allclose(np.sort(found), sorted(expected), rtol=0, atol=1e-12)
     if not n_samples:
-        assert len(best_similarities(objects, box_overlaps(objects, boxes), assigned)) == 0
+        assert len(best_similarities(objects, metrics.box_overlaps(objects, boxes), assigned)) == 0
 
 
 def test_a_limit_on_pairs_leaves_neighbours_on_a_circle_in_random_order() -> None:
@@ -101,24 +91,13 @@ def test_a_limit_on_pairs_leaves_neighbours_on_a_circle_in_random_order() -> Non
     assert len(few) < len(expected(7, 3_000)) < len(expected(7, enough))
 
 
-def test_shapes_are_compared_across_samples_as_shapes() -> None:
-    rows, assigned = _rows(5, n_samples=9)
-    objects, boxes = columns(rows)
-    as_boxes, as_regions = (
-        np.sort(similarities_between_samples(objects, geometry, assigned, rng=np.random.default_rng(1)))
-        for geometry in (Boxes(boxes), Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))))
-    )
-    assert as_boxes.max() > 0.3
-    assert_allclose(as_regions, as_boxes, rtol=0, atol=1e-9)
-
-
 def test_keypoints_are_compared_across_samples_by_their_own_similarity() -> None:
     rng = np.random.default_rng(2)
     points = np.array([[0.2, 0.3], [0.4, 0.35], [0.3, 0.8]]) + rng.normal(0, 0.02, (4, 3, 2))
-    objects = Objects(np.arange(4), np.zeros(4, np.int64), np.ones(4, np.int64))
-    found = similarities_between_samples(objects, Keypoints(points, 0.1), np.ones((4, 1), bool), rng=rng)
+    objects = metrics.Objects(np.arange(4), np.zeros(4, np.int64), np.ones(4, np.int64))
+    found = similarities_between_samples(objects, metrics.Keypoints(points, 0.1), np.ones((4, 1), bool), rng=rng)
     p, q = (~np.eye(4, dtype=bool)).nonzero()
-    assert_allclose(np.sort(found), np.sort(oks(points[p], points[q], 0.1)), rtol=0, atol=1e-12)
+    assert_allclose(np.sort(found), np.sort(metrics.oks(points[p], points[q], 0.1)), rtol=0, atol=1e-12)
 
 
 def _two_humps(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,9 +112,7 @@ def _two_humps(seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("missed", [False, True])  # half of the objects, which is the most frequent distance of all
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.few(1)
-def test_the_threshold_is_where_the_densities_of_scipy_cross_and_the_separation_its_one_sided_distance(
-    seed: int, missed: bool
-) -> None:
+def test_the_threshold_is_where_the_densities_of_scipy_cross_and_the_separation_its_one_sided_distance(seed, missed):
     observed, expected = _two_humps(seed)
     n, x = len(expected) // 3, np.linspace(0.0, 1.0, 8_001)
     if missed:
@@ -147,36 +124,28 @@ def test_the_threshold_is_where_the_densities_of_scipy_cross_and_the_separation_
     assert x[peak] < 0.3
     crossed = peak + np.flatnonzero(own[peak:] < other[peak:])[0]
     found = threshold_from_data(observed, expected, n)
-    assert found.reason == ""
-    assert found.threshold == pytest.approx(1.0 - x[crossed], rel=0, abs=1.1e-3)
+    assert (found.reason, found.threshold) == ("", pytest.approx(1.0 - x[crossed], rel=0, abs=1.1e-3))
     # "less": the cumulative distribution of the first lies below that of the second
     oracle = ks_2samp(observed, expected, alternative="less", method="asymp")
     assert found.ks == pytest.approx(oracle.statistic, rel=0, abs=1e-12)
 
 
-def test_between_distributions_that_never_meet_the_threshold_is_the_middle() -> None:
-    # so narrow that both densities vanish between them
-    observed, expected = 0.9 + np.linspace(-1e-3, 1e-3, 50), 0.1 + np.linspace(-1e-3, 1e-3, 50)
-    found = threshold_from_data(observed, expected, 50)
-    assert found.threshold == pytest.approx(0.5, rel=0, abs=2e-3)
-    assert found.ks == 1.0
-
-
-UNDEFINED = [
-    ("nothing observed", [], [0.1, 0.2], 2, "too_few_values", NAN),
-    ("nothing expected", [0.1, 0.2], [], 2, "too_few_values", NAN),
-    ("one observed", [0.9], [0.1, 0.2], 2, "too_few_values", 1.0),
-    ("values of one object", [0.9, 0.8], [0.1, 0.2], 1, "too_few_values", 1.0),
-    ("everybody equal", [1.0, 1.0, 1.0], [0.1, 0.2], 2, "no_variation", 1.0),
-    ("never near by chance", [0.9, 0.8], [0.0, 0.0, 0.0], 3, "no_variation", 1.0),
-    ("agreement is rarer than chance", [0.0, 0.0, 0.05], [0.0, 0.4, 0.9], 3, "no_crossing", 0.0),
-]
-
-
-def test_without_a_crossing_there_is_no_threshold_but_a_reason() -> None:
-    for name, observed, expected, n_objects, reason, ks in UNDEFINED:
+def test_the_threshold_between_distributions_that_never_meet_is_the_middle_and_without_a_crossing_none() -> None:
+    for name, observed, expected, n_objects, reason, ks in (
+        ("nothing observed", [], [0.1, 0.2], 2, "too_few_values", NAN),
+        ("nothing expected", [0.1, 0.2], [], 2, "too_few_values", NAN),
+        ("one observed", [0.9], [0.1, 0.2], 2, "too_few_values", 1.0),
+        ("values of one object", [0.9, 0.8], [0.1, 0.2], 1, "too_few_values", 1.0),
+        ("everybody equal", [1.0, 1.0, 1.0], [0.1, 0.2], 2, "no_variation", 1.0),
+        ("never near by chance", [0.9, 0.8], [0.0, 0.0, 0.0], 3, "no_variation", 1.0),
+        ("agreement is rarer than chance", [0.0, 0.0, 0.05], [0.0, 0.4, 0.9], 3, "no_crossing", 0.0),
+    ):
         found = threshold_from_data(np.array(observed, float), np.array(expected, float), n_objects)
         assert found.reason == reason, name
         assert np.isnan(found.threshold)
         assert_array_equal(found.ks, ks)
         assert found.observed.sum() == len(observed)
+    # so narrow that both densities vanish between them
+    observed, expected = 0.9 + np.linspace(-1e-3, 1e-3, 50), 0.1 + np.linspace(-1e-3, 1e-3, 50)
+    found = threshold_from_data(observed, expected, 50)
+    assert (found.threshold, found.ks) == (pytest.approx(0.5, rel=0, abs=2e-3), 1.0)
