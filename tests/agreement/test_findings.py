@@ -560,3 +560,45 @@ def test_boxes_and_areas_are_compared_with_the_mean_of_the_others() -> None:
     mean = np.array([row[asked].mean() for row, asked in zip(area, given, strict=True)])
     own, median = _to_median_annotator(area * 1.0, given, mean)
     assert (found.value, found.others) == pytest.approx((own[0], median[0]))
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_who_errs_alike_does_not_differ_where_images_have_different_numbers_of_annotators(seed: int) -> None:
+    """A label is lone more often where fewer could draw the object, and classes differ where images are hard."""
+    rng = np.random.default_rng(seed)
+    asked = _asked(40, 300, 8, rng)
+    drew = rng.random((*asked.shape, 6)) < np.r_[np.full(5, 0.9), 0.3]
+    report = _slots_report(drew & asked[..., None], np.ones(drew.shape, int), asked)
+    assert report.n_tested > 20
+    assert report.findings == []
+    asked = _asked(50, 500, 8, rng, 3)
+    rows = []
+    for number, row in enumerate(asked):
+        right, truth = rng.random(8) < (0.96 if number < 50 else 0.8), rng.integers(4)
+        given = np.where(right, truth, rng.integers(0, 4, 8))
+        rows.append(["cdow"[given[k]] if row[k] else None for k in range(8)])
+    report = report_of(rows, make_config([f"w{k}" for k in range(8)], resamples=0))
+    assert [each for each in report.findings if each.kind == "conflicts"] == []
+
+
+@pytest.mark.parametrize("n_annotators", [2, 3])
+def test_masks_are_compared_by_area(n_annotators: int) -> None:
+    simulated, _, _ = SIMULATED["masks"]
+    report = simulated(40, n_annotators, 5, 0.15)
+    (grass,) = [each for each in report.findings if (each.kind, each.classes) == ("class_area", ["grass"])]
+    areas = np.array([entry.classes["grass"] * entry.n_pixels for entry in report.annotators])
+    other = np.median(areas) if n_annotators > 2 else areas[1]
+    # all images have one size, so that shares of images are shares of pixels
+    assert grass.value - grass.others == pytest.approx((areas[0] - other) / areas.mean())
+
+
+def test_numbers_are_compared_as_shares_of_the_scale() -> None:
+    """bob gives one step more of the four from 1 to 5 on two of five images."""
+    rows = [(k % 4 + 1.0, k % 4 + 1.0 + (k // 4 % 5 < 2), k % 4 + 1.0) for k in range(80)]
+    report = report_of(rows, make_config(["alice", "bob", "carol"], resamples=0), numbers=True)
+    (rates,) = [each for each in report.findings if each.kind == "rates"]
+    assert rates.annotators == ["bob"]
+    assert rates.difference == pytest.approx(0.4 / 4)
+    (said,) = [each for each in family_of(report).findings(report) if "bob" in each]
+    assert "rates 10 % of the scale higher [" in said
+    assert said.endswith(": talk to bob.")

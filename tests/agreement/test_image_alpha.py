@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from typing import Any
 
+import krippendorff
 import numpy as np
 import pytest
 import shapely
@@ -343,3 +344,31 @@ def test_masks_of_two_kinds_are_counted_exactly_and_empty_ones_are_equal() -> No
     assert dataclasses.asdict(_of(skipped)) == pytest.approx(dataclasses.asdict(_of(agreed)), rel=0, abs=1e-12)
     for one, other in zip(skipped.pairs, agreed.pairs, strict=True):
         assert (one.image_alpha, one.n_samples) == (pytest.approx(other.image_alpha, rel=0, abs=1e-12), other.n_samples)
+
+
+def test_with_the_pairs_of_one_image_among_the_expected_it_is_the_alpha_of_another_program() -> None:
+    rng = np.random.default_rng(3)
+    n_images, n_annotators = 40, 3
+    classes = rng.integers(1, 4, n_images)[:, None] + np.zeros(n_annotators, np.int64)
+    wrong = rng.random(classes.shape) < 0.3
+    classes[wrong] = rng.integers(1, 4, int(wrong.sum()))
+    box = np.array([[0.2, 0.1, 0.9, 0.8]])
+    cells = itertools.product(range(n_images), range(n_annotators))
+    found = _of(_report([(s, r, box, classes[s, r][None]) for s, r in cells]))
+    assert found.observed is not None
+    assert found.expected is not None
+    n = classes.size
+    n_within = n * (n_annotators - 1)
+    of_all = (found.observed * n_within + found.expected * (n * (n - 1) - n_within)) / (n * (n - 1))
+    alpha = krippendorff.alpha(reliability_data=classes.T, level_of_measurement="nominal")
+    assert 1.0 - found.observed / of_all == pytest.approx(alpha, rel=0, abs=1e-12)
+
+
+@pytest.mark.long
+def test_it_does_not_depend_on_the_number_of_annotators() -> None:
+    annotations = _annotations(np.random.default_rng(7), 200, 6)
+    reports = {n: _report([entry for entry in annotations if entry[1] < n]) for n in (2, 6)}
+    values = [_of(report).value or 0.0 for report in reports.values()]
+    assert np.ptp(values) <= 0.02  # each within 0.01 of their middle
+    assert reports[2].alpha.pooled is not None
+    assert reports[2].alpha.pooled < 0.0 < 0.2 < (reports[6].alpha.pooled or 0.0)

@@ -16,10 +16,17 @@ from tests.agreement import agreement_oracle as oracle
 from tests.agreement.agreement_oracle import NAMES, Sample, batch_of, context_of, object_report, random_samples
 from tests.agreement.families import KINDS
 from tests.agreement.interval_oracle import interval_keys, interval_of, number_of, proportion_of_none
+from tests.chance import seeds
 from tests.dataset_io.same_values import assert_same
 
 from annotator_agreement.agreement import make_config, objects
-from annotator_agreement.agreement.objects import ObjectReport, build, build_object_report, object_numbers
+from annotator_agreement.agreement.objects import (
+    ObjectReport,
+    build,
+    build_object_report,
+    object_numbers,
+    sample_contents,
+)
 from annotator_agreement.agreement.objects import records as stored_records
 from annotator_agreement.agreement.statistics import Numbers, differences, rated_only, report_estimates
 from annotator_agreement.agreement.statistics import estimates as estimation
@@ -229,3 +236,34 @@ def test_limits_see_that_the_sum_of_rare_disagreement_is_skewed(monkeypatch, nam
     assert np.abs(delta - resampled).max() < 0.04 * width
     # limits at equal distances are farther apart
     assert np.abs(np.array([-0.5, 0.5]) * np.ptp(delta) - resampled).max() > 0.05 * width
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"missing": "ignore", "empty": "agree", "classes": "require"},
+    {"undefined": "one", "empty": "agree", "classes": "ignore", "similarity": "dice"},
+    {"annotators": {"alice": "anna", "carol": "anna", "bob": "bob"}},
+]
+
+
+each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+
+
+@each_option
+@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.few(4)
+def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int) -> None:
+    context = OBJECTS.context(**options)
+    records = OBJECTS.record(random_samples(seed, 60 if seed else 2), context.config)
+    rated, of_rated = rated_only(records, context)
+    found = report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), rated, of_rated)
+    report = build_object_report(records, context)
+    n_intervals = 0
+    for key, estimate in found.items():
+        assert estimate.value == pytest.approx(number_of(report, key), rel=0, abs=1e-9, nan_ok=True), key
+        assert interval_of(report, key) == estimate.interval, key
+        n_intervals += estimate.interval is not None
+    everybody = [*report.pairs, *report.annotators, *report.classes, *([report.sessions] if report.sessions else [])]
+    parts = [part for entry in report.annotators for part in (entry.bias, entry.consensus) if part is not None]
+    assert n_intervals == len(report.intervals) + sum(len(entry.intervals) for entry in (*everybody, *parts))
+    assert n_intervals > (60 if seed else 0)

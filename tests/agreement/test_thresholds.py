@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.agreement import agreement_oracle as oracle
 from tests.agreement.agreement_oracle import OPTIONS, Sample, batch_of, config_of, mean, random_samples, same
-from tests.chance import examples
+from tests.chance import examples, seeds
 
 from annotator_agreement import metrics
 from annotator_agreement.agreement import AgreementConfig, make_config
@@ -267,3 +267,11 @@ def test_fewer_samples_of_shapes_are_kept() -> None:
         threshold = data_threshold(_parts(of_shapes, np.arange(len(rated)) // 120), CONFIG)
         assert_array_equal(threshold.observed, of_boxes.observed)
         assert threshold.ks == pytest.approx(of_boxes.ks, rel=0, abs=0.02)  # fewer samples are compared
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds(4))
+def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
+    samples = random_samples(seed, n_samples=20, n_annotators=4)
+    for rules in _alphas(samples, 4):
+        _check_rules(rules, samples, 4)

@@ -12,7 +12,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.agreement.families import KINDS
 from tests.chance import examples, seeds
-from tests.metrics.published import GOLDEN, NAN, fraction, random_ratings, rating_table, sparse
+from tests.metrics.published import (
+    GOLDEN,
+    NAN,
+    PUBLISHED,
+    fraction,
+    published_ratings,
+    random_ratings,
+    rating_table,
+    sparse,
+)
 
 from annotator_agreement.metrics import NominalTally, TagSets, alpha_of, cohen_kappa, gwet_ac1, krippendorff_alpha
 from annotator_agreement.metrics.alpha import coefficients_by_pair, kappas, sets
@@ -298,3 +307,11 @@ def test_unusable_arguments_are_an_error_that_names_them() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             TagSets.from_columns(*columns)
+
+
+def test_published_tables_have_the_published_alpha_and_are_not_changed() -> None:
+    for name in ("krippendorff_2011", "wikipedia"):
+        table, expected = published_ratings(name), PUBLISHED[name]["alpha"]
+        found = [krippendorff_alpha(table, level=level) for level in LEVELS]
+        assert_allclose(found, [expected[level] for level in LEVELS], rtol=0, atol=5e-7)
+        assert_array_equal(table, published_ratings(name))

@@ -262,3 +262,13 @@ def test_unusable_arguments_are_an_error_that_names_them() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             function(*arguments, **options)
+
+
+def test_weights_are_those_of_their_formula() -> None:
+    for weights, n in product(WEIGHTS, (0, 1, 2, 6)):
+        expected = [[_agreement(c, k, n, weights) for k in range(n)] for c in range(n)]
+        assert_allclose(metrics.category_weights(weights, n), np.reshape(expected, (n, n)), rtol=0, atol=1e-15)
+    # of values: by their distance, as a share of their range
+    for weights, row in (("linear", [1, 3 / 4, 0]), ("quadratic", [1, 15 / 16, 0])):
+        found = metrics.category_weights(weights, 3, np.array([2.0, 4.0, 10.0]))
+        assert_allclose(found[0], row, rtol=0, atol=1e-15)

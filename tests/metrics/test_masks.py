@@ -190,3 +190,16 @@ def test_unusable_input_is_an_error_that_names_the_argument() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             function(masks, zero, other)
+
+
+def test_symbols_of_the_source_document_overlap_as_printed() -> None:
+    masks = MaskCrops.from_crops(_symbols()[1])
+    n = len(MUNG["truth"])
+    i, j = np.repeat(np.arange(n), len(masks) - n), np.tile(np.arange(n, len(masks)), n)
+    shared = mask_intersection(masks, i, j)
+    for name, value in (
+        ("recall", shared / masks.area[i]),
+        ("precision", shared / masks.area[j]),
+        ("fscore", 2 * shared / (masks.area[i] + masks.area[j])),
+    ):
+        assert_allclose(value.reshape(n, -1), MUNG[name], rtol=0, atol=1e-15, err_msg=name)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import json
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
+import pytest
+import shapely
 from numpy.testing import assert_allclose
+from scipy.optimize import linear_sum_assignment
 
+from tests.conftest import SHARED_DATA
 from tests.metrics.matching_oracle import match, sorted_rows
 from tests.metrics.published import GOLDEN, corners, fraction
 
-from annotator_agreement.metrics import krippendorff_alpha
+from annotator_agreement.metrics import Objects, Polygons, Regions, krippendorff_alpha, match_objects
 
 ARTWORK = {case["name"]: case for case in GOLDEN["matching"]}
 
@@ -80,3 +87,79 @@ def test_classes_decide_between_candidates_and_samples_without_any_overlap_are_m
         assert match(CLASH[:2], method="recursive", classes=classes).unit.tolist() == alone
     rows = sorted_rows([(s, r, 1, 20.0 * r, 0, 20.0 * r + 7, 3) for s in range(3) for r in range(2)])
     assert match(rows, method="recursive").unit.tolist() == list(range(6))
+
+
+_TABLES = SHARED_DATA.parent / "golden" / "golden.json"
+
+
+IMAGES = ("fruits:apple_banana.jpg", "smile_fruits:Smile_at_a_stranger.jpg", "landscape_annotations:Landscape.ppm",
+          "test_annotation:orange.jpg", "test_annotation:fruits.png", "test_annotation:apple_banana.jpg")  # fmt: skip
+
+
+THRESHOLDS = ("0.25", "0.5", "0.75", "0.9")
+
+
+each_case = pytest.mark.parametrize(("name", "threshold"), [(name, each) for name in IMAGES for each in THRESHOLDS])
+
+
+Shapes = dict[int, shapely.Geometry]
+
+
+Units = list[tuple[int, ...]]
+
+
+def independent_units(ids: Sequence[Sequence[int]], shapes: Shapes, threshold: float) -> Units:
+    """Units by the published rule, with shapely and scipy alone."""
+    of = {own: [own] for own in ids[0]}
+    units = list(of.values())
+    for k in range(1, len(ids)):
+        left = list(ids[k])
+        for earlier in ids[:k]:
+            free = [a for a in earlier if not set(of[a]) & set(ids[k])]
+            areas = [[(shapes[a] & shapes[b]).area / ((shapes[a] | shapes[b]).area or 1.0) for b in left] for a in free]
+            iou = np.reshape(areas, (len(free), len(left)))
+            rows, columns = np.flatnonzero((iou > threshold).any(axis=1)), np.flatnonzero((iou > threshold).any(axis=0))
+            iou = iou[np.ix_(rows, columns)]
+            assigned = zip(*linear_sum_assignment(np.where(iou > threshold, 1.0 - iou, 1.0)), strict=True)
+            partners = [(free[rows[r]], left[columns[c]]) for r, c in assigned if iou[r, c] > threshold]
+            for a, b in partners:
+                of[a].append(b)
+                of[b] = of[a]
+                left.remove(b)
+        for own in left:
+            of[own] = [own]
+            units.append(of[own])
+    return sorted(tuple(next((i for i in unit if i in own), -1) for own in ids) for unit in units)
+
+
+def _ids(name: str) -> list[list[int]]:
+    cases = {case["name"]: case for case in json.loads(_TABLES.read_text())["matching"]}
+    return [[entry["id"] for entry in own] for own in cases[name]["annotators"]]
+
+
+@functools.cache
+def _shapes(file: str) -> Shapes:
+    annotations = json.loads((SHARED_DATA / "coco_raters" / f"{file}.json").read_text())["annotations"]
+    rings = {entry["id"]: [np.reshape(ring, (-1, 2)) for ring in entry["segmentation"]] for entry in annotations}
+    return {key: shapely.union_all([shapely.Polygon(ring).buffer(0) for ring in own]) for key, own in rings.items()}
+
+
+def _of_product(name: str, threshold: float) -> Units:
+    ids, shapes = _ids(name), _shapes(name.split(":")[0])
+    rows = [(k, own) for k, each in enumerate(ids) for own in each]
+    annotator = np.array([k for k, _ in rows])
+    objects = Objects(np.zeros(len(rows), np.int64), annotator, np.ones(len(rows), np.int64))
+    polygons = Polygons.from_geometry(np.array([shapes[own] for _, own in rows]))
+    options = {"threshold": threshold, "method": "recursive", "classes": "ignore"}
+    unit = match_objects(objects, Regions.of_polygons(polygons).overlaps(objects), **options).unit
+    table = np.full((unit.max() + 1, len(ids)), -1)
+    table[unit, annotator] = [own for _, own in rows]
+    return sorted(map(tuple, table.tolist()))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not _TABLES.is_file(), reason=f"needs {_TABLES}, which is not part of the repository")
+@each_case
+def test_units_of_polygons_are_those_of_an_independent_program(name: str, threshold: str) -> None:
+    expected = independent_units(_ids(name), _shapes(name.split(":")[0]), float(threshold))
+    assert _of_product(name, float(threshold)) == expected

@@ -203,3 +203,33 @@ def test_components_are_those_of_scipy_in_the_order_of_their_first_nodes(name: s
     n_components, component = components(u, v, n)
     n_expected, expected = connected_components(coo_array((np.ones(len(u)), (u, v)), shape=(n, n)), directed=False)
     assert (n_components, component.dtype, component.tolist()) == (n_expected, np.int64, expected.tolist())
+
+
+def test_of_equal_rates_five_of_a_hundred_tests_are_below_a_twentieth_where_labels_of_an_image_are_alike() -> None:
+    """Labels of an image depend on each other; a test of single labels would reject more than twice as often."""
+    rng = np.random.default_rng(5)
+    n_groups, n_images = 3_000, 40
+    group = np.repeat(np.arange(n_groups), n_images)
+    whole, of_others = rng.integers(2, 9, (2, len(group)))
+    rates = rng.beta(1.5, 3.5, (2, len(group)))
+    rows = np.column_stack([rng.binomial(whole, rates[0]), whole, rng.binomial(of_others, rates[1]), of_others]) * 1.0
+    found = rate_tests.rate_tests(RateMoments.of(group, rows.T))
+    assert (found.p_different < 0.05).mean() == pytest.approx(0.05, abs=0.015)
+    assert (found.p_greater < 0.05).mean() == pytest.approx(0.05, abs=0.015)
+    a, m, b, o = RateMoments.of(group, rows.T).sums.T
+    pooled = (a + b) / (m + o)
+    naive = (a / m - b / o) / np.sqrt(pooled * (1 - pooled) * (1 / m + 1 / o))
+    assert (2 * stats.norm.sf(np.abs(naive)) < 0.05).mean() > 0.12
+
+
+def test_at_the_boundary_the_model_passes_no_more_often_than_it_may() -> None:
+    """Every annotator is better on exactly epsilon more of the items: each win is an error."""
+    rng, n_passed, n_won, n = np.random.default_rng(7), 0, 0, 500
+    for _ in range(n):
+        outcome = rng.choice([-1.0, 0.0, 1.0], p=[0.35, 0.5, 0.15], size=(100, 4))  # mean -0.2
+        found = alternative_annotator_test(outcome, np.zeros((100, 4)), epsilon=0.2)
+        n_passed += bool(found.passed)
+        n_won += bool(found.won.any())
+    assert n_won / n <= 0.05 + 3 * (0.05 * 0.95 / n) ** 0.5
+    assert n_passed <= n_won
+    assert n_won > 0

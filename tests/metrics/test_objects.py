@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples
 from tests.metrics.matching_oracle import columns, compared_pairs, similarity_of, sorted_rows
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Regions, box_overlaps
 from annotator_agreement.metrics.geometry import Boxes, Geometry, box_area, box_intersection, iou_from_areas, near_pairs
 from annotator_agreement.metrics.geometry import objects as objects_module
-from annotator_agreement.metrics.matching import find_duplicates, find_splits
+from annotator_agreement.metrics.matching import find_duplicates, find_splits, splits
 
 ZERO = np.zeros(2, np.int64)
 
@@ -211,3 +214,32 @@ def test_objects_of_any_geometry_can_be_duplicates() -> None:
     ends = np.array([[0, 0], [20, 0], [0, 1], [19, 1], [0, 6], [20, 6.0]])
     lines = metrics.lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.5)
     assert _duplicates(Regions.of_lines(lines), lone) == [False, True, False]
+
+
+rows = st.tuples(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(1, 2)),
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(9, 11), st.integers(9, 11)),
+    st.booleans(),
+)
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@examples(200)
+@given(drawn=st.lists(rows, max_size=12))
+def test_duplicates_are_those_of_sets_of_pixels(at_once: int, drawn: list) -> None:
+    drawn = sorted(drawn, key=lambda entry: entry[0][:2])
+    pixels = [{(x, y) for x in range(a, a + w) for y in range(b, b + h)} for _, (a, b, w, h), _ in drawn]
+    expected = [
+        lone
+        and any(
+            (other == own and n != k and (not other_lone or n < k))
+            and len(pixels[k] & pixels[n]) / len(pixels[k] | pixels[n]) >= 0.9
+            for n, (other, _, other_lone) in enumerate(drawn)
+        )
+        for k, (own, _, lone) in enumerate(drawn)
+    ]
+    boxes = np.array([(a, b, a + w, b + h) for _, (a, b, w, h), _ in drawn], float).reshape(-1, 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splits, "MAX_PAIRS_AT_ONCE", at_once)
+        found = _duplicates(Boxes(boxes), [lone for *_, lone in drawn], _objects(*(own for own, *_ in drawn)))
+    assert_array_equal(found, expected)
