@@ -22,6 +22,8 @@ _USED = {
     *_MOVING,
     *["label", "occluded", "rotation", "rle", "left", "top", "width", "height", "frame", "outside", "keyframe", "id"],
 }
+#: input type of every attribute of shapes, by class and name
+Types = dict[tuple[str, str], str]
 #: the question that tags of an image answer
 TAGS = "tags"
 
@@ -29,8 +31,7 @@ TAGS = "tags"
 def read_cvat(found: AnnotationSet, root: Element) -> None:
     """Add all labels of an export; their annotator is the one given by the user, the assignee, or the file's name."""
     meta = root.find("meta")
-    # input type of every attribute, by class and name
-    types = {
+    types: Types = {
         (text_in(label, "name"), text_in(attribute, "name")): text_in(attribute, "input_type")
         for label in (meta.iter("label") if meta is not None else ())
         for attribute in label.findall("attributes/attribute")
@@ -51,7 +52,7 @@ def read_cvat(found: AnnotationSet, root: Element) -> None:
         page = found.page(owners.get(image.get("task_id") or "") or owner, name, is_new=True)
         page.size_px = stored_size(image.get("width"), image.get("height"))
         for element in image:
-            _add_shape(found, page, name, element, str(element.get("label")), types)
+            _add_shape(found, page, name, element, str(element.get("label")), types, None)
 
 
 def text_in(element: Element | None, path: str) -> str:
@@ -60,13 +61,7 @@ def text_in(element: Element | None, path: str) -> str:
 
 
 def _add_shape(
-    found: AnnotationSet,
-    page: ImageLabels,
-    where: str,
-    element: Element,
-    label: str,
-    types: dict[tuple[str, str], str],
-    index: int | None = None,
+    found: AnnotationSet, page: ImageLabels, where: str, element: Element, label: str, types: Types, index: int | None
 ) -> None:
     """Add the label of an element, if it is one; ``index`` is the number of its track."""
     if element.tag == "attribute":
@@ -113,9 +108,7 @@ def _points(element: Element) -> list[Point]:
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def _read_video(
-    found: AnnotationSet, root: Element, meta: Element | None, owner: str, types: dict[tuple[str, str], str]
-) -> None:
+def _read_video(found: AnnotationSet, root: Element, meta: Element | None, owner: str, types: Types) -> None:
     """Add the shapes of tracks; every frame of the task or job counts as reviewed.
 
     The export of a job does not name its video: it is called as the file, or is the only one of the dataset.

@@ -25,6 +25,8 @@ from .run_length import brush_runs, label_studio_mask
 GROUND_TRUTH = "ground_truth"
 
 Result = dict[str, Any]
+#: names of the images of a task, by control and page
+Names = dict[tuple[str, int], str]
 
 #: keys of a task's data whose text is the address of its image, even if it does not look like one
 _IMAGE_KEYS = ("image", "img", "image_url", "url", "photo", "picture")
@@ -155,7 +157,7 @@ def _words(name: str) -> set[str]:
 
 def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]]) -> None:
     """Add all annotations and predictions of a task; ``images`` are the addresses of its images by control."""
-    names: dict[tuple[str, int], str] = {}
+    names: Names = {}
     is_single = len({address for addresses in images.values() for address in addresses}) == 1
     for control, addresses in images.items():
         for number, address in enumerate(addresses):
@@ -193,15 +195,8 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
             _add(found, f"prediction_{model}" if model else "prediction", names, prediction, is_separate=True)
 
 
-def _add(
-    found: AnnotationSet,
-    owner: str,
-    names: dict[tuple[str, int], str],
-    annotation: Result,
-    *,
-    is_separate: bool = False,
-) -> None:
-    """Add the results of an annotation to their images, whose ``names`` are given by control and page."""
+def _add(found: AnnotationSet, owner: str, names: Names, annotation: Result, *, is_separate: bool = False) -> None:
+    """Add the results of an annotation to their images."""
     on_image: dict[str, list[Result]] = {name: [] for name in names.values()}
     any_control, links = next(iter(names))[0], []
     for result in (each for each in annotation.get("result") or [] if isinstance(each, dict)):
