@@ -129,8 +129,9 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
             if isinstance(size, dict):
                 page.size_px = stored_size(size.get("width"), size.get("height"))
             drawn = [(key, decoded(value[key])) for key in _DRAWN if key in value]
-            for kind, entries in drawn:
-                for entry in entries if isinstance(entries, list) else [None]:
+            for kind, shapes in drawn:
+                of_kind: list[Any] = shapes if isinstance(shapes, list) else [None]
+                for entry in of_kind:
                     with found.reading(page, kind, where):
                         label = DrawnLabel(None if entry.get("label") is None else str(entry["label"]))
                         if kind == "boundingBoxes":

@@ -252,7 +252,7 @@ class AnnotationReader(LabelReader[None]):
             for _ in range(len(entries) - len(labels)):
                 found.left_out.add("entries of label lists that are no labels", row["path"])
             said = [label.get(attribute) for label in labels] if attribute else []
-            owners = annotators_of(source, field, len(labels), lambda _, said=said: said)
+            owners = annotators_of(source, field, len(labels), {"annotator": said}.__getitem__)
             for label, owner in zip(labels, owners.tolist(), strict=True):
                 if owner == NOT_NAMED:
                     found.left_out.add("labels that name no annotator", row["path"])
@@ -272,7 +272,7 @@ class AnnotationReader(LabelReader[None]):
             assigned = np.zeros((len(kept), len(source.annotators)), np.bool_)
             assigned[row_of, owner_of] = True
         else:
-            kept_rows, kept_samples = ([each[k] for each in kept] for k in (0, 1))
+            kept_rows, kept_samples = [row for row, _ in kept], [sample for _, sample in kept]
             assigned = assigned_annotators(source, kept_rows, kept_samples, (row_of, owner_of)).assigned
         for k, owner in np.argwhere(assigned).tolist():
             image = self.images[kept[k][0]["path"]]

@@ -342,7 +342,7 @@ def read_with_fiftyone(
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
                 for name, value in ((name, document.get(name)) for name in fields):
                     stored = _READ.get(value.get("_cls")) if isinstance(value, dict) else None
-                    if stored is None:
+                    if value is None or stored is None:
                         continue
                     drawn_as, list_field = LABEL_TYPES_OF.get(stored, CLASSES), list_of(stored)
                     question = name if drawn_as == CLASSES else ""

@@ -287,7 +287,7 @@ class FieldWriter:
         for row in place.collection.find(query, wanted):
             key: Any = target_of.get(row["_sample_id" if place.prefix else "_id"])
             key = (key, int(row["frame_number"]) if place.prefix else 0)
-            annotators = [] if row.get(name) is None else [None]
+            annotators: list[Any] = [] if row.get(name) is None else [None]
             if list_name:
                 held = row[name].get(list_name) if isinstance(row.get(name), dict) else None
                 annotators = [each.get(ANNOTATOR_ATTRIBUTE) for each in held] if isinstance(held, list) else []
@@ -295,7 +295,7 @@ class FieldWriter:
                 is_same = entry.path in self.rows.get(key, ())
                 n_same = len(annotators) * is_same
             else:
-                owners = set(_as_labels_say(self.owners.get(key, ())))
+                owners = set(_as_labels_say([*self.owners.get(key, ())]))
                 n_same = sum(type(owner) in (str, int, float) and owner in owners for owner in annotators)
                 listed = (name for path in listed_in if isinstance(row.get(path), list) for name in row[path])
                 is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
@@ -403,8 +403,8 @@ class FieldWriter:
                 undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
                 ids, is_untouched = [*map(ObjectId, made)], {"$eq": ["$created_at", "$last_modified_at"]}
-                found = sample_collection(dataset).find({"_id": {"$in": ids}, "$expr": is_untouched}, {"_id": True})
-                dataset.delete_samples([str(row["_id"]) for row in found])
+                rows = sample_collection(dataset).find({"_id": {"$in": ids}, "$expr": is_untouched}, {"_id": True})
+                dataset.delete_samples([str(row["_id"]) for row in rows])
             raise
         # new attributes are declared, except those with which other labels have another type: they could not be read
         found: dict[str, fo.Field] = {}
@@ -475,7 +475,8 @@ class FieldWriter:
         Labels stay, without `overwrite`, that were saved after the check.
         """
         new, before = f"${temporary}.{name}", f"${name}"
-        is_missing, stays = {"$eq": [{"$type": new}, "missing"]}, {"$literal": False}
+        is_missing: Document = {"$eq": [{"$type": new}, "missing"]}
+        stays: Document = {"$literal": False}
         list_name, owner = (None, "") if entry.slot is None else (entry.slot.list_name, f".{ANNOTATOR_ATTRIBUTE}")
         list_in, added = (f"{value}.{list_name}" if list_name else value for value in (before, new))
         entries: Document = {"$cond": [{"$isArray": list_in}, list_in, []]}
