@@ -185,9 +185,10 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any]) -> None:
     flags = [content.get("flags") or {}]
     groups: dict[tuple[str, object], DrawnLabel] = {}
     for number, shape in enumerate(content["shapes"], 1):
+        n_before = len(page.labels)
         with found.reading(page, "shapes", f"{found.place}, shape {number}"):
             points: list[Point] = [(float(x), float(y)) for x, y in shape["points"]]
-            kind, group = shape.get("shape_type") or "polygon", shape.get("group_id")
+            kind = shape.get("shape_type") or "polygon"
             label = DrawnLabel(str(shape["label"]), confidence=as_number(shape.get("score")))
             label.attributes = plain_attributes(shape.get("attributes") or {})
             label.attributes |= {name: shape[name] for name in ("group_id", "description")
@@ -211,12 +212,12 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any]) -> None:
             found.add_label(page, label)
             found.say_unused("shapes", (name for name, value in shape.items() if value), _OF_SHAPE)
             flags.append(shape.get("flags") or {})
-            whole = label
-            if label.rings and label.closed and group is not None:
-                whole = groups.setdefault((str(label.label), group), label)
-            if whole is not label:
-                whole.rings = [*(whole.rings or []), *(label.rings or [])]
-                page.labels.pop()
+        for label in page.labels[n_before:]:
+            if label.rings and label.closed and shape.get("group_id") is not None:
+                whole = groups.setdefault((str(label.label), shape["group_id"]), label)
+                if whole is not label:
+                    whole.rings = [*(whole.rings or []), *label.rings]
+                    page.labels.pop()
     for whole in groups.values():
         whole.rings = joined_rings(whole.rings or [], may_be_holes=False)
     found.say_unused("flags", (name for own in flags for name, value in own.items() if value))
