@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from .file_values import ABSENT, Point, turned, whole_characters
 from .run_length import Mask
-
-Made = TypeVar("Made")
 
 #: keys of a label in an export of a run: the id of its object, and its verdict; an import reads no attributes from them
 OF_RUN = ("unit_id", "verdict")
@@ -71,6 +70,14 @@ class DrawnLabel:
             corners = turned(((-a, -b), (a, -b), (a, b), (-a, b)), x, y, degrees)
             self.box, self.rings, self.rotated = None, [corners], True
 
+    def scaled(self, across: float, down: float) -> DrawnLabel:
+        """The label with all coordinates but those of its mask multiplied."""
+        x, y, width, height = self.box or (0.0,) * 4
+        box = self.box and (x * across, y * down, width * across, height * down)
+        rings = self.rings and [[(x * across, y * down) for x, y in ring] for ring in self.rings]
+        points = self.points and [(x * across, y * down) for x, y in self.points]
+        return replace(self, box=box, rings=rings, points=points)
+
 
 class NotReadError(ValueError):
     """Something was drawn of a kind that is not read; the text of the error names the kind, in the plural."""
@@ -96,50 +103,34 @@ class StoredImage:
     numbers: dict[str, float]  #: its numbers from a run, such as the score
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationFile:
-    """A file of annotations, and what is known of it without its content."""
-
-    path: Path
-    root: Path  #: the folder that is read as a whole, or the folder of the file
-    is_of_folder: bool  #: whether a folder is read as a whole
-    annotator: str | None  #: the annotator for whom the user gave it
-    columns: Mapping[str, Any]  #: its columns by meaning, as the user gave them
-    #: the classes of a folder of YOLO, and the file that has them
-    classes: tuple[dict[int, str] | None, str] | None = None
-
-    @property
-    def place(self) -> str:
-        """Path of the file within the folder."""
-        return str(self.path.relative_to(self.root))
-
-    @property
-    def owner(self) -> str:
-        """The annotator for whom it was given, or the name of the file or its folder."""
-        own_name = self.path.parent.name if self.path.stem.lower() in _NAMES_OF_TOOLS else self.path.stem
-        return own_name if self.annotator is None else self.annotator
-
-
-class Tally:
-    """Number of times that something happened, with the first examples."""
+class Tally(defaultdict[str, list[str]]):
+    """Examples of what happened, all of them, by what it is."""
 
     def __init__(self) -> None:
-        self.examples: dict[str, list[str]] = defaultdict(list)
+        super().__init__(list)
 
     def add(self, what: str, example: object) -> None:
         """Count one more, with an example."""
-        self.examples[whole_characters(what)].append(whole_characters(str(example)))
+        self[whole_characters(what)].append(whole_characters(str(example)))
 
     def lines(self) -> list[str]:
         """A line for each: what, how often, and the first examples."""
-        return [f"{what}: {len(found)} ({shown(dict.fromkeys(found), 3)})" for what, found in self.examples.items()]
+        return [f"{what}: {len(found)} ({shown(dict.fromkeys(found), 3)})" for what, found in self.items()]
 
 
 @dataclass(slots=True)
 class AnnotationSet:
-    """The content of all files of an import."""
+    """The content of an annotation file, and what is known of the file; the first also gets that of all others."""
 
-    title: str  #: name of the format
+    title: str = ""  #: name of the format
+    path: Path = Path()
+    root: Path = Path()  #: the folder that is read as a whole, or the folder of the file
+    is_of_folder: bool = False  #: whether a folder is read as a whole
+    annotator: str | None = None  #: the annotator for whom the user gave it
+    columns: Mapping[str, Any] = field(default_factory=dict)  #: its columns by meaning, as the user gave them
+    #: the classes of a folder of YOLO, and the file that has them
+    classes: tuple[dict[int, str] | None, str] | None = None
+    n_bytes: int = 0  #: size of the file
     pages: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)  #: reviewed images, by annotator
     #: labels of no annotator, such as predictions, by the name of their field
     separate: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)
@@ -155,14 +146,23 @@ class AnnotationSet:
     numbered: set[bool] = field(default_factory=set)  #: whether classes are numbers because no file names them
     #: keys in the files that are not used, and how often they are there, by kind of entry
     unused: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    room: int = _MOST_MADE  #: bytes of memory that may still be used
-    most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
+    room: int = field(init=False)  #: bytes of memory that may still be used
+    most_pixels: int = field(init=False)  #: pixels that the boxes of all masks may have
 
-    @classmethod
-    def of_size(cls, n_bytes: int) -> AnnotationSet:
-        """An empty set for a file of so many bytes, with its limits of memory and pixels."""
-        room = max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * n_bytes)
-        return cls("", room=room, most_pixels=max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes))
+    def __post_init__(self) -> None:
+        self.room = max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * self.n_bytes)
+        self.most_pixels = max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * self.n_bytes)
+
+    @property
+    def place(self) -> str:
+        """Path of the file within the folder."""
+        return str(self.path.relative_to(self.root))
+
+    @property
+    def owner(self) -> str:
+        """The annotator for whom the file was given, or the name of the file or its folder."""
+        own_name = self.path.parent.name if self.path.stem.lower() in _NAMES_OF_TOOLS else self.path.stem
+        return own_name if self.annotator is None else self.annotator
 
     def reserve(self, n_bytes: int, what: str, *, n_points: int = 0) -> None:
         """Account for the memory that something and its points take, before it is made.
@@ -177,22 +177,20 @@ class AnnotationSet:
                 f"times its size), got more with its {what}; split the file, and import one part after the other"
             )
 
-    def page(self, annotator: str, name: str, frame: int = 0, *, is_new: bool = False) -> ImageLabels:
+    def page(
+        self, owner: str, name: str, frame: int = 0, *, is_new: bool = False, is_separate: bool = False
+    ) -> ImageLabels:
         """Labels of an annotator on an image, a new entry if there is none, which marks the image as reviewed.
 
         Raises:
             AgreementInputError: if it must be new and is not
         """
-        image, pages = ImageKey(name, frame), self.pages.setdefault(annotator, {})
-        if is_new and image in pages:
-            refuse_repeated(annotator, [image])
-        return self.page_in(pages, image)
-
-    def page_in(self, pages: dict[ImageKey, ImageLabels], image: ImageKey) -> ImageLabels:
-        """Labels on an image, a new entry if there is none."""
+        image, pages = ImageKey(name, frame), (self.separate if is_separate else self.pages).setdefault(owner, {})
         if image not in pages:
             self.reserve(_OF_PAGE, "images and their annotators")
             pages[image] = ImageLabels()
+        elif is_new:
+            refuse_repeated(owner, [image])
         return pages[image]
 
     def add_pages(self, annotator: str, pages: dict[ImageKey, ImageLabels]) -> None:
@@ -216,18 +214,17 @@ class AnnotationSet:
                 return
         page.labels.append(label)
 
-    def made(self, page: ImageLabels, what: str, where: str, make: Callable[..., Made], *of: Any) -> Made | None:
-        """The result of a function that reads something drawn; None, and counted, if it cannot be read.
+    @contextlib.contextmanager
+    def reading(self, page: ImageLabels, what: str, where: object) -> Iterator[None]:
+        """Read something drawn: what cannot be read, as a ValueError, such as :class:`NotReadError`, says, is counted.
 
         Args:
             page: the labels of the image
             what: what is read, in the plural, such as "shapes"
             where: its place in the file
-            make: the function, which raises a ValueError, such as :class:`NotReadError`, for what cannot be read
-            of: arguments of the function
         """
         try:
-            return make(*of)
+            yield
         except AgreementInputError:
             raise
         except NotReadError as error:
@@ -235,16 +232,6 @@ class AnnotationSet:
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             why = f"{error} is missing" if isinstance(error, KeyError) else error
             self.not_read(page, f"{what} that cannot be read", f"{where}: {why}")
-        return None
-
-    def add_made(
-        self, page: ImageLabels, what: str, where: str, make: Callable[..., DrawnLabel], *of: Any
-    ) -> DrawnLabel | None:
-        """Add the label that a function reads; arguments as of :meth:`made`."""
-        label = self.made(page, what, where, make, *of)
-        if label is not None:
-            self.add_label(page, label)
-        return label
 
     def not_read(self, page: ImageLabels, what: str, where: object) -> None:
         """Count a label that cannot be read, so that its image does not count as one with nothing drawn."""
@@ -269,15 +256,11 @@ class AnnotationSet:
             self.add_pages(owner, pages)
         for owner, pages in other.separate.items():  # every annotator's file has the predictions
             self.separate[owner] = pages | self.separate.get(owner, {})
-        self.numbered |= other.numbered
-        self.several |= other.several
-        self.unnamed |= other.unnamed
-        self.every_type |= other.every_type
-        self.other_names |= other.other_names
-        self.persons |= other.persons
+        for name in ("numbered", "several", "unnamed", "every_type", "other_names", "persons"):
+            setattr(self, name, getattr(self, name) | getattr(other, name))
         self.room, self.most_pixels = self.room + other.room, self.most_pixels + other.most_pixels
-        for what, examples in other.left_out.examples.items():
-            self.left_out.examples[what] += examples
+        for what, examples in other.left_out.items():
+            self.left_out[what] += examples
         for thing, counts in other.unused.items():
             self.unused[thing].update(counts)
         self.notes += [note for note in other.notes if note not in self.notes]

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import shapely
 import shapely.errors
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
+from ...metrics.numeric.arrays import components
 from ..labels.checks import is_crowd
-from .annotation_set import OF_RUN, AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError, StoredImage
+from .annotation_set import OF_RUN, AnnotationSet, DrawnLabel, ImageLabels, NotReadError, StoredImage
 from .file_values import ABSENT, Point, id_text, number_in, plain_attributes, stored_size
 from .run_length import Mask, coco_mask, column_runs
 
@@ -50,15 +49,27 @@ _MOST_CROSSED, _ROUNDING = 2000, 1e-6
 _FARTHEST = 1e9
 
 
-def read_coco(found: AnnotationSet, content: Entry, file: AnnotationFile) -> None:
+def read_coco(found: AnnotationSet, content: Entry) -> None:
     """Add all annotations of a file.
 
     Raises:
         AgreementInputError: if it does not say who drew what, or its parts do not belong together
     """
-    images = _by_id(content, "images")
+    by_id: dict[str, dict[str, Entry]] = {"images": {}, "categories": {}}  # files have numbers or texts as ids
+    for key, found_by_id in by_id.items():
+        entries = content.get(key)
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
+            raise AgreementInputError(f"A COCO file must have a list `{key}` of entries with an `id`, got none")
+        for entry in entries:
+            is_named = key != "images" or isinstance(entry.get("file_name"), str)
+            if id_text(entry["id"]) in found_by_id or not is_named:
+                raise AgreementInputError(
+                    f"Entries of `{key}` must have an `id` of their own (images also a `file_name`), got "
+                    f"{entry['id']!r} without"
+                )
+            found_by_id[id_text(entry["id"])] = entry
+    images, categories = by_id.values()
     annotations = [entry for entry in content.get("annotations") or [] if isinstance(entry, dict)]
-    categories = _by_id(content, "categories")
     classes = {number: str(entry.get("name", number)) for number, entry in categories.items()}
     found.every_type = True
     lost = [entry.get("id") for entry in annotations if id_text(entry.get("image_id")) not in images]
@@ -67,64 +78,45 @@ def read_coco(found: AnnotationSet, content: Entry, file: AnnotationFile) -> Non
             f"Annotations of a COCO file must refer to its images, got {len(lost)} that do not (ids {shown(lost)})"
         )
     _refuse_corners(annotations)
-    looked, drawn_by, has_one_entry = _raters(found, images, annotations, file)
-    for number, image in images.items():
-        for name in looked[number]:
-            _page(found, name, image, is_new=has_one_entry)
-    n_unlisted = n_turned = 0
+    looked, drawn_by, has_one_entry = _raters(found, images, annotations)
     pages: dict[tuple[str, str], ImageLabels] = {}  # by annotator and image
+
+    def open_page(name: str, number: str, *, is_new: bool = False) -> None:
+        image = images[number]
+        page = pages[name, number] = found.page(name, str(image["file_name"]), is_new=is_new)
+        size = stored_size(image.get("width"), image.get("height"))
+        if page.size_px is None and size is not None:
+            page.scale, page.size_px = (number_in(image["width"]) or 0.0, number_in(image["height"]) or 0.0), size
+        elif size not in (None, page.size_px):
+            raise AgreementInputError(
+                f"Entries of one image must have one size, got {page.size_px} and {size} for {image['file_name']!r}"
+            )
+
+    for number in images:
+        for name in looked[number]:
+            open_page(name, number, is_new=has_one_entry)
+    n_listed, n_turned = sum(map(len, found.pages.values())), 0
     for entry in annotations:
         number = id_text(entry["image_id"])
-        image = images[number]
-        name, place = drawn_by(entry, looked[number]), f"{image['file_name']}: id {entry.get('id')}"
+        name, place = drawn_by(entry, looked[number]), f"{images[number]['file_name']}: id {entry.get('id')}"
         if (name, number) not in pages:
-            n_pages = len(found.pages.get(name, ()))
-            pages[name, number] = _page(found, name, image)
-            n_unlisted += len(found.pages[name]) - n_pages
-        page = pages[name, number]
-        label = found.made(page, "annotations", place, _label, found, entry, classes, image)
-        if label is not None and (label.box or label.rings or label.mask or label.points):
-            n_turned += label.rotated
-            found.add_label(page, label)
-        elif label is not None:
-            found.left_out.add("annotations without a box, polygon, mask or points", place)
-    for thing, entries in (("images", images.values()), ("categories", categories.values()), ("the file", [content])):
-        for entry in entries:
+            open_page(name, number)
+        with found.reading(pages[name, number], "annotations", place):
+            label = _label(found, entry, classes, images[number])
+            if label.box or label.rings or label.mask or label.points:
+                n_turned += label.rotated
+                found.add_label(pages[name, number], label)
+            else:
+                found.left_out.add("annotations without a box, polygon, mask or points", place)
+    for thing, own in {**by_id, "the file": {"": content}}.items():
+        for entry in own.values():
             found.say_unused(thing, entry, _USED[thing])
     if n_turned:
         found.notes.append(f"{n_turned} boxes are turned about their centre by their attribute {_ROTATION!r}")
+    n_unlisted = sum(map(len, found.pages.values())) - n_listed
     if n_unlisted:
         found.notes.append(f"{n_unlisted} times somebody drew on an image whose {_RATER_LIST} lacks them; they count "
                            "as assigned to it")  # fmt: skip
-
-
-def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> ImageLabels:
-    page = found.page(annotator, str(image["file_name"]), is_new=is_new)
-    size = stored_size(image.get("width"), image.get("height"))
-    if page.size_px is None and size is not None:
-        page.scale = number_in(image["width"]) or 0.0, number_in(image["height"]) or 0.0
-        page.size_px = size
-    elif size not in (None, page.size_px):
-        raise AgreementInputError(
-            f"Entries of one image must have one size, got {page.size_px} and {size} for {image['file_name']!r}"
-        )
-    return page
-
-
-def _by_id(content: Entry, key: str) -> dict[str, Entry]:
-    """Entries by id as a text; files have numbers or texts."""
-    entries = content.get(key)
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
-        raise AgreementInputError(f"A COCO file must have a list `{key}` of entries with an `id`, got none")
-    found: dict[str, Entry] = {}
-    for entry in entries:
-        if id_text(entry["id"]) in found or (key == "images" and not isinstance(entry.get("file_name"), str)):
-            raise AgreementInputError(
-                f"Entries of `{key}` must have an `id` of their own (images also a `file_name`), got {entry['id']!r} "
-                "without"
-            )
-        found[id_text(entry["id"])] = entry
-    return found
 
 
 def _refuse_corners(annotations: list[Entry]) -> None:
@@ -151,20 +143,20 @@ def _refuse_corners(annotations: list[Entry]) -> None:
 
 
 def _raters(
-    found: AnnotationSet, images: dict[str, Entry], annotations: list[Entry], file: AnnotationFile
+    found: AnnotationSet, images: dict[str, Entry], annotations: list[Entry]
 ) -> tuple[dict[str, list[str]], Callable[[Entry, list[str]], str], bool]:
     """Annotators by image; a function for the annotator of an annotation; whether to refuse repeated images."""
     image_key, key = (next((name for name in _RATER_KEYS if any(name in entry for entry in entries)), None)
                       for entries in (images.values(), annotations))  # fmt: skip
     has_lists = any(_RATER_LIST in image for image in images.values())
     if image_key is None and key is None and not has_lists:
-        if file.annotator is None and not file.is_of_folder:
+        if found.annotator is None and not found.is_of_folder:
             raise AgreementInputError(
                 f"A COCO file of several annotators must name them, by {_RATER_KEYS[0]!r} on annotations, "
                 f"{_RATER_LIST!r} or {_RATER_KEYS[1]!r} on images, got a file without; give one file for each "
                 'annotator: {"alice": path, "bob": path}'
             )
-        return {number: [file.owner] for number in images}, lambda entry, looked: file.owner, True
+        return {number: [found.owner] for number in images}, lambda entry, looked: found.owner, True
     listed: dict[str, list[tuple[str, str]]] = {}  # persons and their sessions by image
     for number, image in images.items():
         raters = image.get(_RATER_LIST) or ()
@@ -281,7 +273,7 @@ def joined_rings(rings: list[list[Point]], *, may_be_holes: bool = True) -> list
         outer, inner = tree.query(shapes, "covers")
         same = np.isin(outer * len(rings) + inner, inner * len(rings) + outer)
         a, b = np.hstack([in_part, (outer[same], inner[same])])
-        n_parts, part = connected_components(coo_array((np.ones(len(a)), (a, b)), (len(rings),) * 2))
+        n_parts, part = components(a, b, len(rings))
         groups = [np.flatnonzero(part == k) for k in range(n_parts)]
         joined = [shapely.union_all(shapes[group]) for group in groups if len(group) > 1]
     except shapely.errors.GEOSException as error:
@@ -291,8 +283,7 @@ def joined_rings(rings: list[list[Point]], *, may_be_holes: bool = True) -> list
 
 def _rings_of(shapes: Iterable[Any]) -> list[list[Point]]:
     """The rings of polygons of one or several parts, without the lines that repaired ones may have."""
-    parts = [part for part in shapely.get_parts(list(shapes)) if part.geom_type == "Polygon" and not part.is_empty]
-    return [[(x, y) for x, y in ring.coords[:-1]] for part in parts for ring in (part.exterior, *part.interiors)]
+    return [[(x, y) for x, y in ring.coords[:-1]] for ring in shapely.get_rings(shapely.get_parts(list(shapes)))]
 
 
 def not_in_coco(label: DrawnLabel) -> str:
@@ -328,7 +319,7 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
             entry["rater_list"].append(rater)
             for label in page.labels:
                 said: Entry = {"id": len(annotations) + 1, "image_id": entry["id"], "rater_id": rater}
-                said["category_id"] = classes[str(label.label or "")]
+                said |= {"category_id": classes[str(label.label or "")]}
                 said |= _extent(label, entry["width"], entry["height"])
                 said |= {} if label.confidence is None else {"score": label.confidence}
                 said |= {"iscrowd": int(is_crowd(label.attributes.get("iscrowd"))), "attributes": label.attributes}
@@ -339,38 +330,30 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
 
 def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
     """Geometry of a label, in pixels."""
-    rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
-    mask = label.mask() if label.mask is not None else None
-    region = None
+    drawn = label.scaled(width, height)
+    rings, mask, region = drawn.rings or [], label.mask() if label.mask is not None else None, None
+    seen = [point for point in drawn.points or () if point[0] == point[0]]
     if rings:  # by the even-odd rule, as holes are rings
         number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
-        corners = np.array([point for ring in rings for point in ring])
-        region = polygons_from_rings(corners, number, np.zeros(len(rings), np.int64), 1)
+        region = polygons_from_rings(np.concatenate(rings), number, np.zeros(len(rings), np.int64), 1)
         if joined_rings(rings) != rings:  # COCO would take their union
             rings = _rings_of(region.geometry)
         if len(rings) > 1 and shapely.get_num_interior_rings(shapely.get_parts(region.geometry)).any():
             # in COCO only masks have holes
             pixels = region_pixels(Regions.of_polygons(region), np.array([[width, height]]))
             mask = Mask.of_pixels(pixels.crop(0), int(pixels.left[0]), int(pixels.top[0]))
-    points = [(x * width, y * height) for x, y in label.points or ()]
-    seen = [point for point in points if point[0] == point[0]]
-    if label.box is not None:
-        box = [value * side for value, side in zip(label.box, (width, height) * 2, strict=True)]
-    else:
+    if drawn.box is None:
         x_s, y_s = zip(*(seen or chain.from_iterable(rings)), strict=True)
-        box = [min(x_s), min(y_s), max(x_s) - min(x_s), max(y_s) - min(y_s)]
-    if region is not None:
-        area = float(region.area[0])
-    else:
-        area = float(mask.pixels().sum()) if mask is not None else box[2] * box[3]
-    extent: Entry = {"bbox": box, "area": area}
+        drawn.box = (min(x_s), min(y_s), max(x_s) - min(x_s), max(y_s) - min(y_s))
+    area = float(mask.pixels().sum()) if mask is not None else drawn.box[2] * drawn.box[3]
+    extent: Entry = {"bbox": list(drawn.box), "area": area if region is None else float(region.area[0])}
     flat = [[value for point in ring for value in point] for ring in rings]
     if mask is not None:
         extent["segmentation"] = {"size": [height, width], "counts": column_runs(mask, width, height)}
         extent["segmentation"] |= {"rings": flat} if flat else {}
     elif flat:
         extent["segmentation"] = flat
-    if points:
-        extent["keypoints"] = [value for x, y in points for value in ((x, y, 2) if x == x else (0, 0, 0))]
+    if drawn.points:
+        extent["keypoints"] = [value for x, y in drawn.points for value in ((x, y, 2) if x == x else (0, 0, 0))]
         extent["num_keypoints"] = len(seen)
     return extent

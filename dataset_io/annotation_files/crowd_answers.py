@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels
+from .annotation_set import AnnotationSet, DrawnLabel, ImageLabels
 from .file_values import as_number, stored_size
 from .label_studio import decoded, name_in
 from .long_table import guessed_columns, read_table
@@ -27,9 +27,9 @@ _DRAWN = ("boundingBoxes", "polygons", "polylines", "keypoints")
 Answer = dict[str, Any]
 
 
-def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFile) -> None:
+def read_any_table(found: AnnotationSet, table: pd.DataFrame) -> None:
     """Add the labels of a table: MTurk's results, a column for each annotator, or a row for each label."""
-    given = dict(file.columns)
+    given = dict(found.columns)
     if {"WorkerId", "AssignmentId"} <= {*map(str, table.columns)}:
         found.title = MTURK
         names = list(map(str, table.columns))
@@ -60,7 +60,7 @@ def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFi
             page = found.page(str(row["WorkerId"]), name_in(str(row[image])), is_new=True)
             _add_answer(found, page, answer, where)
         return
-    long = None if file.annotator is not None else _as_long(table, given)
+    long = None if found.annotator is not None else _as_long(table, given)
     if long is not None:
         found.title = WIDE
         table, raters, answers = long
@@ -71,7 +71,7 @@ def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFi
             )
         given = {meaning: column for meaning, column in given.items() if isinstance(column, str)}
         given |= {"annotator": "annotator", **({answers: answers} if answers else {})}
-    read_table(found, table, file.annotator, given)
+    read_table(found, table, found.annotator, given)
 
 
 def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame, list[str], str] | None:
@@ -129,9 +129,20 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
             if isinstance(size, dict):
                 page.size_px = stored_size(size.get("width"), size.get("height"))
             drawn = [(key, decoded(value[key])) for key in _DRAWN if key in value]
-            for key, entries in drawn:
-                for entry in entries if isinstance(entries, list) else [None]:
-                    found.add_made(page, key, where, _shape, key, entry)
+            for kind, shapes in drawn:
+                of_kind: list[Any] = shapes if isinstance(shapes, list) else [None]
+                for entry in of_kind:
+                    with found.reading(page, kind, where):
+                        label = DrawnLabel(None if entry.get("label") is None else str(entry["label"]))
+                        if kind == "boundingBoxes":
+                            left, top, width, height = (float(entry[key]) for key in ("left", "top", "width", "height"))
+                            label.box = (left, top, width, height)
+                        elif kind == "keypoints":
+                            label.points = [(float(entry["x"]), float(entry["y"]))]
+                        else:
+                            label.rings = [[(float(p["x"]), float(p["y"])) for p in entry["vertices"]]]
+                            label.closed = kind == "polygons"
+                        found.add_label(page, label)
             if drawn:
                 continue
             said = decoded(value.get("label", value.get("labels")))
@@ -154,19 +165,6 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
                 found.add_label(page, DrawnLabel(text, value=number, question=question))
 
 
-def _shape(kind: str, entry: Any) -> DrawnLabel:
-    """The label of a shape, in pixels."""
-    label = DrawnLabel(None if entry.get("label") is None else str(entry["label"]))
-    if kind == "boundingBoxes":
-        left, top, width, height = (float(entry[key]) for key in ("left", "top", "width", "height"))
-        label.box = (left, top, width, height)
-    elif kind == "keypoints":
-        label.points = [(float(entry["x"]), float(entry["y"]))]
-    else:
-        label.rings, label.closed = [[(float(p["x"]), float(p["y"])) for p in entry["vertices"]]], kind == "polygons"
-    return label
-
-
 def is_sagemaker(content: Any) -> bool:
     """True if JSON is a SageMaker job's manifest, its request for consolidation, or a response of workers."""
     entries = content if isinstance(content, list) else [content]
@@ -175,32 +173,32 @@ def is_sagemaker(content: Any) -> bool:
     return is_response or "source-ref" in first or {"dataObject", "annotations"} <= first.keys()
 
 
-def read_sagemaker(found: AnnotationSet, content: Any, file: AnnotationFile) -> None:
+def read_sagemaker(found: AnnotationSet, content: Any) -> None:
     """Add the answers of each worker of a job."""
     for number, entry in enumerate(content if isinstance(content, list) else [content], 1):
         if "source-ref" in entry:
             raise AgreementInputError(
-                f"Answers of SageMaker Ground Truth must be those of workers, got {file.place!r}, a manifest with what "
-                "a job decided; give the job's folder `annotations/worker-response`, or `consolidation-request`"
+                f"Answers of SageMaker Ground Truth must be those of workers, got {found.place!r}, a manifest with "
+                "what a job decided; give the job's folder `annotations/worker-response`, or `consolidation-request`"
             )
         source = entry.get("dataObject")
         if not source:  # a line of the job's manifest, whose number is the name of the response's folder
-            manifests = (folder / name for folder in file.path.parents[:6] for name in _MANIFESTS)
+            manifests = (folder / name for folder in found.path.parents[:6] for name in _MANIFESTS)
             manifest = next((path for path in manifests if path.is_file()), None)
-            if manifest is None or not file.path.parent.name.isdecimal():
+            if manifest is None or not found.path.parent.name.isdecimal():
                 raise AgreementInputError(
                     "Responses of workers must lie in the folders of their SageMaker job, with its output.manifest "
-                    f"above, which names the images, got {file.path.name!r} without; or give the files of its "
+                    f"above, which names the images, got {found.path.name!r} without; or give the files of its "
                     "consolidation-request"
                 )
-            lines, line = manifest.read_text("utf-8-sig").splitlines(), int(file.path.parent.name)
+            lines, line = manifest.read_text("utf-8-sig").splitlines(), int(found.path.parent.name)
             if line >= len(lines):
                 raise AgreementInputError(f"{str(manifest)!r} must have an image number {line}, got {len(lines)} lines")
             source = json.loads(lines[line])
         image = name_in(str(source.get("s3Uri") or source.get("source-ref")))
         for answer in entry.get("annotations") or entry.get("answers") or []:
             said = answer.get("answerContent") or decoded((answer.get("annotationData") or {}).get("content"))
-            page, where = found.page(str(answer["workerId"]), image, is_new=True), f"{file.place}, entry {number}"
+            page, where = found.page(str(answer["workerId"]), image, is_new=True), f"{found.place}, entry {number}"
             if isinstance(said, dict):
                 _add_answer(found, page, said, where)
             else:

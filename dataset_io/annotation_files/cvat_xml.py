@@ -8,7 +8,7 @@ from collections import Counter
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, NotReadError
+from .annotation_set import AnnotationSet, DrawnLabel, ImageLabels, NotReadError
 from .file_values import Point, ellipse_ring, stored_size
 from .run_length import cvat_mask
 
@@ -22,36 +22,37 @@ _USED = {
     *_MOVING,
     *["label", "occluded", "rotation", "rle", "left", "top", "width", "height", "frame", "outside", "keyframe", "id"],
 }
+#: input type of every attribute of shapes, by class and name
+Types = dict[tuple[str, str], str]
 #: the question that tags of an image answer
 TAGS = "tags"
 
 
-def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
+def read_cvat(found: AnnotationSet, root: Element) -> None:
     """Add all labels of an export; their annotator is the one given by the user, the assignee, or the file's name."""
     meta = root.find("meta")
-    # input type of every attribute, by class and name
-    types = {
+    types: Types = {
         (text_in(label, "name"), text_in(attribute, "name")): text_in(attribute, "input_type")
         for label in (meta.iter("label") if meta is not None else ())
         for attribute in label.findall("attributes/attribute")
     }
     assignees = (text_in(meta, f"{place}/assignee/username") for place in ("job", "task", "project"))
-    owner = file.annotator or next(filter(None, assignees), file.owner)
+    owner = found.annotator or next(filter(None, assignees), found.owner)
     is_video = any(text_in(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
     if root.find("image") is None and (root.find("track") is not None or is_video):
-        _read_video(found, root, meta, owner, file.path.stem, types)
-    else:
-        tasks = meta.findall("project/tasks/task") if meta is not None and file.annotator is None else []
-        owners = {text_in(entry, "id"): text_in(entry, "assignee/username") for entry in reversed(tasks)}
-        n_times = Counter(image.get("name") for image in root.findall("image"))
-        for image in root.findall("image"):
-            name, subset = str(image.get("name")), image.get("subset")
-            if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of the same name
-                name = f"{subset}/{name}"
-            page = found.page(owners.get(image.get("task_id") or "") or owner, name, is_new=True)
-            page.size_px = stored_size(image.get("width"), image.get("height"))
-            for element in image:
-                _add_shape(found, page, name, element, str(element.get("label")), types)
+        _read_video(found, root, meta, owner, types)
+        return
+    tasks = meta.findall("project/tasks/task") if meta is not None and found.annotator is None else []
+    owners = {text_in(entry, "id"): text_in(entry, "assignee/username") for entry in reversed(tasks)}
+    n_times = Counter(image.get("name") for image in root.findall("image"))
+    for image in root.findall("image"):
+        name, subset = str(image.get("name")), image.get("subset")
+        if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of the same name
+            name = f"{subset}/{name}"
+        page = found.page(owners.get(image.get("task_id") or "") or owner, name, is_new=True)
+        page.size_px = stored_size(image.get("width"), image.get("height"))
+        for element in image:
+            _add_shape(found, page, name, element, str(element.get("label")), types, None)
 
 
 def text_in(element: Element | None, path: str) -> str:
@@ -60,49 +61,46 @@ def text_in(element: Element | None, path: str) -> str:
 
 
 def _add_shape(
-    found: AnnotationSet, page: ImageLabels, name: str, element: Element, label: str, types: dict[tuple[str, str], str]
-) -> DrawnLabel | None:
+    found: AnnotationSet, page: ImageLabels, where: str, element: Element, label: str, types: Types, index: int | None
+) -> None:
+    """Add the label of an element, if it is one; ``index`` is the number of its track."""
     if element.tag == "attribute":
-        return None
+        return
     found.say_unused("shapes", element.attrib, _USED)
-    return found.add_made(page, "shapes", name, _shape, element, label, types)
-
-
-def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> DrawnLabel:
-    """The label of an element."""
-    drawn = DrawnLabel(label or None)
-    if element.get("occluded") is not None:
-        drawn.attributes["occluded"] = element.get("occluded") == "1"
-    for attribute in element.findall("attribute"):
-        name = str(attribute.get("name"))
-        if attribute.text is not None:  # the task gives the type of the value; without one it is a text
-            text, input_type = attribute.text.strip(), types.get((label, name))
-            drawn.attributes[name] = text.lower() == "true" if input_type == "checkbox" else text
-            if input_type == "number":
-                with contextlib.suppress(ValueError):
-                    drawn.attributes[name] = float(text)
-    if element.tag == "box":
-        left, top, right, bottom = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
-        drawn.set_corners(left, top, right, bottom, float(element.get("rotation") or 0.0))
-    elif element.tag == "ellipse":
-        x, y, radius_x, radius_y = (float(element.attrib[key]) for key in ("cx", "cy", "rx", "ry"))
-        drawn.rings = [ellipse_ring(x, y, radius_x, radius_y, float(element.get("rotation") or 0.0))]
-    elif element.tag in ("polygon", "polyline"):
-        drawn.rings, drawn.closed = [_points(element)], element.tag == "polygon"
-    elif element.tag == "points":
-        drawn.points = _points(element)
-    elif element.tag == "skeleton":
-        nodes = [node for node in element.findall("points") if node.get("outside") != "1"]
-        drawn.named_points = {str(node.get("label")): _points(node)[0] for node in nodes}
-    elif element.tag == "mask":
-        left, top, width, height = (int(float(element.attrib[key])) for key in ("left", "top", "width", "height"))
-        lengths = [int(length) for length in element.attrib["rle"].split(",")]
-        drawn.mask = functools.partial(cvat_mask, lengths, left, top, width, height)
-    elif element.tag == "tag":
-        drawn.question = TAGS
-    else:
-        raise NotReadError(f"shapes of the type {element.tag}")
-    return drawn
+    with found.reading(page, "shapes", where):
+        drawn = DrawnLabel(label or None, index=index)
+        if element.get("occluded") is not None:
+            drawn.attributes["occluded"] = element.get("occluded") == "1"
+        for attribute in element.findall("attribute"):
+            name = str(attribute.get("name"))
+            if attribute.text is not None:  # the task gives the type of the value; without one it is a text
+                text, input_type = attribute.text.strip(), types.get((label, name))
+                drawn.attributes[name] = text.lower() == "true" if input_type == "checkbox" else text
+                if input_type == "number":
+                    with contextlib.suppress(ValueError):
+                        drawn.attributes[name] = float(text)
+        if element.tag == "box":
+            left, top, right, bottom = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
+            drawn.set_corners(left, top, right, bottom, float(element.get("rotation") or 0.0))
+        elif element.tag == "ellipse":
+            x, y, radius_x, radius_y = (float(element.attrib[key]) for key in ("cx", "cy", "rx", "ry"))
+            drawn.rings = [ellipse_ring(x, y, radius_x, radius_y, float(element.get("rotation") or 0.0))]
+        elif element.tag in ("polygon", "polyline"):
+            drawn.rings, drawn.closed = [_points(element)], element.tag == "polygon"
+        elif element.tag == "points":
+            drawn.points = _points(element)
+        elif element.tag == "skeleton":
+            nodes = [node for node in element.findall("points") if node.get("outside") != "1"]
+            drawn.named_points = {str(node.get("label")): _points(node)[0] for node in nodes}
+        elif element.tag == "mask":
+            place = (int(float(element.attrib[key])) for key in ("left", "top", "width", "height"))
+            lengths = [int(length) for length in element.attrib["rle"].split(",")]
+            drawn.mask = functools.partial(cvat_mask, lengths, *place)
+        elif element.tag == "tag":
+            drawn.question = TAGS
+        else:
+            raise NotReadError(f"shapes of the type {element.tag}")
+        found.add_label(page, drawn)
 
 
 def _points(element: Element) -> list[Point]:
@@ -110,14 +108,7 @@ def _points(element: Element) -> list[Point]:
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def _read_video(
-    found: AnnotationSet,
-    root: Element,
-    meta: Element | None,
-    owner: str,
-    file_name: str,
-    types: dict[tuple[str, str], str],
-) -> None:
+def _read_video(found: AnnotationSet, root: Element, meta: Element | None, owner: str, types: Types) -> None:
     """Add the shapes of tracks; every frame of the task or job counts as reviewed.
 
     The export of a job does not name its video: it is called as the file, or is the only one of the dataset.
@@ -126,7 +117,7 @@ def _read_video(
     name = text_in(meta, "source") or text_in(meta, f"{place}/source") or text_in(meta, f"{place}/name")
     found.other_names[name] = tuple(filter(None, (text_in(meta, f"{place}/name"), text_in(meta, "task/name"))))
     if not name:
-        name = file_name
+        name = found.path.stem
         found.unnamed.add(name)
     size = stored_size(*(
         text_in(meta, f"{place}/original_size/{side}") or text_in(meta, f"original_size/{side}")
@@ -167,8 +158,8 @@ def _read_video(
             page, where = found.page(owner, name, frame + 1), f"{name}, frame {frame + 1}"
             if element is None:
                 found.not_read(page, "shapes between key frames with different numbers of points", where)
-            elif shape := _add_shape(found, page, where, element, str(track.get("label")), types):
-                shape.index = index
+            else:
+                _add_shape(found, page, where, element, str(track.get("label")), types, index)
 
 
 def _between(first: Element, last: Element, share: float) -> Element | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -135,7 +137,7 @@ def export_annotations(
         for label in drawn:
             reason = kind.objection(label)
             try:
-                is_empty = not reason and label.mask is not None and not label.mask().pixels().size
+                is_empty = not reason and label.mask is not None and not label.mask().pixels().any()
                 reason = reason or ("masks without a pixel in their image" if is_empty else "")
             except ValueError:
                 reason = "masks that cannot be read"
@@ -209,7 +211,7 @@ class AnnotationReader(LabelReader[None]):
 
     def __init__(self, source: Source, run: RunLabels | None) -> None:
         self.source = source
-        self.found = AnnotationSet("a dataset", {name: {} for name in source.annotators})
+        self.found = AnnotationSet("a dataset", pages={name: {} for name in source.annotators})
         self.images: dict[str, StoredImage] = {}
         self.paths: dict[ObjectId, str] = {}
         self._run_key = None if run is None else run.field_key
@@ -228,64 +230,55 @@ class AnnotationReader(LabelReader[None]):
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
         """Add the labels of query results; samples without a file are left out, as other tools need its name."""
-        kept: list[dict[str, Any]] = []
-        kept_samples: list[StoredSample] = []
+        found, source, attribute = self.found, self.source, self.source.config.annotator_attribute
+        hidden = {*self._written, attribute}
+        kept: list[tuple[dict[str, Any], StoredSample]] = []
         for row, sample in zip(rows, samples, strict=True):
             path = row.get("path")
             if not isinstance(path, str):
-                self.found.left_out.add("samples without the path of a file", row["_id"])
+                found.left_out.add("samples without the path of a file", row["_id"])
                 continue
             if path in self.images:
                 raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
             numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
             self.paths[row["_id"]] = path
             self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
-            kept.append(row)
-            kept_samples.append(sample)
-        drawn: dict[tuple[int, int], list[DrawnLabel]] = {}  # by row and annotator
-        for field in range(len(self.source.kinds)):
-            for k, row in enumerate(kept):
-                for label, owner in self._owned(field, row):
-                    drawn.setdefault((k, owner), []).extend([label] if label is not None else [])
+            kept.append((row, sample))
+        drawn: dict[tuple[int, int], list[DrawnLabel]] = defaultdict(list)  # by row and annotator
+        for (field, kind), (k, (row, _)) in itertools.product(enumerate(source.kinds), enumerate(kept)):
+            held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
+            entries = (held or []) if kind.list_name else [] if held is None else [held]
+            labels = [label for label in entries if isinstance(label, dict) or not kind.is_label]
+            for _ in range(len(entries) - len(labels)):
+                found.left_out.add("entries of label lists that are no labels", row["path"])
+            said = [label.get(attribute) for label in labels] if attribute else []
+            owners = annotators_of(source, field, len(labels), {"annotator": said}.__getitem__)
+            for label, owner in zip(labels, owners.tolist(), strict=True):
+                if owner == NOT_NAMED:
+                    found.left_out.add("labels that name no annotator", row["path"])
+                if owner < 0:
+                    continue
+                document = label if kind.is_label else {"value" if kind.is_number else "label": label}
+                own = {name: value for name, value in document.items() if name not in hidden}
+                by_run = [document.get(f"{self._run_key}_id"), document.get(self._run_key)] if self._run_key else []
+                of_run = {name: str(value) for name, value in zip(OF_RUN, by_run, strict=False) if value is not None}
+                drawn[k, owner] += []  # also for a label that cannot be used
+                try:
+                    drawn[k, owner].append(drawn_label(kind, own, self.images[row["path"]].size_px, of_run))
+                except (ValueError, TypeError) as error:
+                    found.left_out.add(f"labels that cannot be used ({error})", row["path"])
         row_of, owner_of = np.array(list(drawn), np.int64).reshape(-1, 2).T
-        if self.source.kinds[0].list_name is None:
-            assigned = np.zeros((len(kept), len(self.source.annotators)), np.bool_)
+        if source.kinds[0].list_name is None:
+            assigned = np.zeros((len(kept), len(source.annotators)), np.bool_)
             assigned[row_of, owner_of] = True
         else:
-            assigned = assigned_annotators(self.source, kept, kept_samples, (row_of, owner_of)).assigned
+            kept_rows, kept_samples = [row for row, _ in kept], [sample for _, sample in kept]
+            assigned = assigned_annotators(source, kept_rows, kept_samples, (row_of, owner_of)).assigned
         for k, owner in np.argwhere(assigned).tolist():
-            image = self.images[kept[k]["path"]]
+            image = self.images[kept[k][0]["path"]]
             page = ImageLabels(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
-            self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
+            found.pages[source.annotators[owner]][ImageKey(image.path)] = page
         return LabelsRead(None, *np.zeros((3, len(rows)), np.int64))
-
-    def _owned(self, field: int, row: dict[str, Any]) -> Iterator[tuple[DrawnLabel | None, int]]:
-        """Labels in a field of a sample as files have them (None for an unusable one), with the numbers of annotators.
-
-        Labels without an annotator are left out.
-        """
-        kind, attribute = self.source.kinds[field], self.source.config.annotator_attribute
-        held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
-        found = (held or []) if kind.list_name else [] if held is None else [held]
-        labels = [label for label in found if isinstance(label, dict) or not kind.is_label]
-        for _ in range(len(found) - len(labels)):
-            self.found.left_out.add("entries of label lists that are no labels", row["path"])
-        said = [label.get(attribute) for label in labels] if attribute else []
-        owners = annotators_of(self.source, field, len(labels), lambda _: said)
-        for label, owner in zip(labels, owners.tolist(), strict=True):
-            if owner < 0:
-                if owner == NOT_NAMED:
-                    self.found.left_out.add("labels that name no annotator", row["path"])
-                continue
-            document = label if kind.is_label else {"value" if kind.is_number else "label": label}
-            kept = {name: value for name, value in document.items() if name not in self._written and name != attribute}
-            by_run = [document.get(f"{self._run_key}_id"), document.get(self._run_key)] if self._run_key else []
-            of_run = {name: str(value) for name, value in zip(OF_RUN, by_run, strict=False) if value is not None}
-            try:
-                yield drawn_label(kind, kept, self.images[row["path"]].size_px, of_run), owner
-            except (ValueError, TypeError) as error:
-                self.found.left_out.add(f"labels that cannot be used ({error})", row["path"])
-                yield None, owner
 
 
 def _open(samples: SampleCollection, labels: Any, asked: dict[str, Any]) -> tuple[Source, RunLabels | None]:
@@ -383,10 +376,9 @@ def _changed(
                 a, b = _comparable(label.document or {}), _comparable(document)
                 for name in sorted(name for name in a.keys() | b.keys() if not _is_same(a.get(name), b.get(name))):
                     changed.add(f"labels with another `{name}`, or without", place)
-    for owner, kind in kinds.items():
-        stored = next((slot.stored for slot in slots[types[owner]]), kind.stored)
-        if stored is not kind.stored and any(page.labels for page in found.pages[owner].values()):
-            changed.add(f"{kind.title} that come back as {stored.__name__}", owner)
+        stored = next((slot.stored for slot in owner_slots), kinds[owner].stored)
+        if stored is not kinds[owner].stored and any(page.labels for page in pages.values()):
+            changed.add(f"{kinds[owner].title} that come back as {stored.__name__}", owner)
     return changed
 
 

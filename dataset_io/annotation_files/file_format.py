@@ -6,8 +6,9 @@ import codecs
 import inspect
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -21,7 +22,7 @@ from defusedxml.ElementTree import parse as parse_xml
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..database.fiftyone_private import default_fields, list_of, sample_collection
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel
+from .annotation_set import AnnotationSet, DrawnLabel
 from .coco_json import read_coco
 from .crowd_answers import is_sagemaker, read_any_table, read_sagemaker
 from .cvat_xml import read_cvat
@@ -40,7 +41,7 @@ class _Format:
     title: str
     endings: tuple[str, ...]  #: the kinds of files that it has
     fits: Callable[[Any], bool]  #: whether a content is of this format
-    read: Callable[[AnnotationSet, Any, AnnotationFile], None]  #: adds a content to what was read
+    read: Callable[[AnnotationSet, Any], None]  #: adds a content to what was read
     says_who: bool = True  #: whether its files can name annotators
 
 
@@ -119,8 +120,9 @@ def read_annotations(
     """
     if not path.exists():
         raise AgreementInputError(f"`source` must be a file or folder, got {str(path)!r}, which does not exist")
+    given: dict[str, Any] = {"annotator": annotator, "columns": columns or {}}
     if path.is_file():
-        return _read_file(AnnotationFile(path, path.parent, False, annotator, columns or {}), format)
+        return _read_file(path, format, root=path.parent, **given)
     kinds = _FORMATS[format].endings if format in _FORMATS else _OF_SIGNS
     by_kind: dict[str, list[Path]] = defaultdict(list)
     for file in map(Path, files_in(path, "source")):
@@ -128,8 +130,13 @@ def read_annotations(
         is_of_tool = file.name in _OF_NO_IMAGE or (kind == "a text" and not is_yolo_file(file))
         if not is_of_tool and kind in kinds and file.is_file():
             by_kind[kind].append(file)
-    if len(by_kind) > 1 and not any(map(_looks_like_yolo, by_kind.get("a text", ()))):
-        by_kind.pop("a text", None)
+    if len(by_kind) > 1:  # texts whose first lines are no numbers are not YOLO's
+        firsts = []
+        for file in by_kind.get("a text", ()):
+            with file.open("rb") as opened:
+                firsts.append(opened.readline(10_000).split())
+        if not any(len(first) > 4 and all(word.strip(b"+-.eE0123456789") == b"" for word in first) for first in firsts):
+            by_kind.pop("a text", None)
     if len(by_kind) != 1:
         raise AgreementInputError(
             "A folder must hold annotation files of one format (JSON, XML, tables or YOLO's texts), got "
@@ -137,9 +144,8 @@ def read_annotations(
             "for other formats that FiftyOne reads say `format=fo.types.…`"
         )
     ((kind, files),) = by_kind.items()
-    classes = yolo_classes(path) if kind == "a text" else None
-    every = (AnnotationFile(file, path, True, annotator, columns or {}, classes) for file in sorted(files))
-    first, *others = [_read_file(file, format) for file in every]
+    given |= {"root": path, "is_of_folder": True, "classes": yolo_classes(path) if kind == "a text" else None}
+    first, *others = [_read_file(file, format, **given) for file in sorted(files)]
     for other in others:
         if other.title != first.title:
             raise AgreementInputError(
@@ -150,42 +156,34 @@ def read_annotations(
     return first
 
 
-def _looks_like_yolo(path: Path) -> bool:
-    """True if the first line of a text consists of numbers."""
-    with path.open("rb") as file:
-        first = file.readline(10_000).split()
-    return len(first) > 4 and all(word.strip(b"+-.eE0123456789") == b"" for word in first)
-
-
-def _read_file(file: AnnotationFile, format: str) -> AnnotationSet:
-    """Annotations of one file."""
-    size, kind = file.path.stat().st_size, _SUFFIXES.get(file.path.suffix.lower())
+def _read_file(path: Path, format: str, **given: Any) -> AnnotationSet:
+    """Annotations of one file; ``given`` is what the annotation set knows of it beside its content."""
+    size, kind = path.stat().st_size, _SUFFIXES.get(path.suffix.lower())
+    found = AnnotationSet(path=path, n_bytes=size, **given)
     if size > MOST_BYTES:
         raise AgreementInputError(
-            f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {file.place!r} with {size >> 20:,} MB; "
-            "split it"
+            f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {found.place!r} with {size >> 20:,} "
+            "MB; split it"
         )
-    with file.path.open("rb") as opened:
-        if opened.read(4) == b"PK\x03\x04":
+    with path.open("rb") as opened:
+        first = opened.read(1 << 20)
+        if first.startswith(b"PK\x03\x04"):
             raise AgreementInputError(
-                f"{file.place!r} must be a text, got a ZIP archive or a workbook; unpack it, or save the sheet as CSV"
+                f"{found.place!r} must be a text, got a ZIP archive or a workbook; unpack it, or save the sheet as CSV"
             )
-    if kind is None:
-        raise AgreementInputError(
-            f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {file.place!r}; for a format that "
-            "FiftyOne reads, such as KITTI, say `format=fo.types.…`"
-        )
-    found = AnnotationSet.of_size(size)
-    with file.path.open("rb") as opened:
-        n_bytes = sum(part.count(sign) * n for part in iter(lambda: opened.read(1 << 20), b"")
-                      for sign, n in _OF_SIGNS[kind].items())  # fmt: skip
+        if kind is None:
+            raise AgreementInputError(
+                f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {found.place!r}; for a format "
+                "that FiftyOne reads, such as KITTI, say `format=fo.types.…`"
+            )
+        parts = chain([first], iter(lambda: opened.read(1 << 20), b""))
+        n_bytes = sum(part.count(sign) * n for part in parts for sign, n in _OF_SIGNS[kind].items())
     found.reserve(n_bytes, "content, of many small parts")
-    content: Any = load_table(file.path) if kind == "a table" else _content(file, kind)
-    read_content(found, content, file, format)
+    read_content(found, load_table(path) if kind == "a table" else _content(found, kind), format)
     return found
 
 
-def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, format: str) -> None:
+def read_content(found: AnnotationSet, content: Any, format: str) -> None:
     """Add the content of a file, whose format is recognised by the content.
 
     Raises:
@@ -200,32 +198,32 @@ def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, forma
             others = (title for title, fits in _OTHERS.items() if fits(content))
             like = tool or (next(others) if is_of is None else TITLES[is_of])
             raise AgreementInputError(
-                f"{file.place!r} must be {must} ({shown(TITLES.values(), len(TITLES))}), got what looks like {like}; "
+                f"{found.place!r} must be {must} ({shown(TITLES.values(), len(TITLES))}), got what looks like {like}; "
                 + (_WITH_FIFTYONE if tool is None else _OF_ZOONIVERSE if tool == _ZOONIVERSE else _INSTEAD)
             )
         found.title = TITLES[is_of]
-        if file.annotator is None and not _FORMATS[is_of].says_who:
-            below = sorted(each.name for each in file.root.iterdir() if each.is_dir())
+        if found.annotator is None and not _FORMATS[is_of].says_who:
+            below = sorted(each.name for each in found.root.iterdir() if each.is_dir())
             raise AgreementInputError(
                 f"{found.title} does not say who drew what: give the folder or file of each annotator, "
                 '{"alice": path, "bob": path}, got '
-                f"{str(file.root if file.is_of_folder else file.path)!r}"
+                f"{str(found.root if found.is_of_folder else found.path)!r}"
                 + (f", in which there are {shown(below)}" if below else "")
             )
-        _FORMATS[is_of].read(found, content, file)
+        _FORMATS[is_of].read(found, content)
         found.order_named_points()
-        if file.annotator is not None and len(found.pages) > 1:
+        if found.annotator is not None and len(found.pages) > 1:
             raise AgreementInputError(
-                f"A file that is given for one annotator must be that annotator's alone, got {file.annotator!r} for a "
+                f"A file that is given for one annotator must be that annotator's alone, got {found.annotator!r} for a "
                 f"file of {shown(sorted(found.pages))}; give the path alone, and rename them with `annotators`"
             )
-        if file.annotator is not None:
-            found.pages = {file.annotator: next(iter(found.pages.values()), {})}
+        if found.annotator is not None:
+            found.pages = {found.annotator: next(iter(found.pages.values()), {})}
     except AgreementInputError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise AgreementInputError(
-            f"{file.place!r} must be as the tool writes it, got content that cannot be read: {error}"
+            f"{found.place!r} must be as the tool writes it, got content that cannot be read: {error}"
         ) from error
 
 
@@ -243,23 +241,23 @@ _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
 }
 
 
-def _content(file: AnnotationFile, kind: str) -> Any:
+def _content(found: AnnotationSet, kind: str) -> Any:
     """The value in a JSON file, the root element of an XML file, or the lines of a text."""
     try:
         if kind == "XML":
-            return parse_xml(file.path).getroot()
-        content = file.path.read_bytes()
+            return parse_xml(found.path).getroot()
+        content = found.path.read_bytes()
         text = content.decode("utf-8-sig" if content.startswith(codecs.BOM_UTF8) else json.detect_encoding(content))
         if kind != "JSON":
             return tuple(text.splitlines())
         first, _, rest = text.strip().partition("\n")  # an object on each line
         has_lines = first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{")
-        if has_lines or file.path.suffix.lower() in _OF_LINES:
+        if has_lines or found.path.suffix.lower() in _OF_LINES:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         return json.loads(text)
     except tuple(_UNREADABLE) as error:
         told = next(told for kind_of_error, told in _UNREADABLE.items() if isinstance(error, kind_of_error))
-        raise AgreementInputError(f"{file.place!r} must be {told(error)}") from error
+        raise AgreementInputError(f"{found.place!r} must be {told(error)}") from error
 
 
 _ZOONIVERSE = "Zooniverse's export of classifications"
@@ -342,7 +340,17 @@ def read_with_fiftyone(
                 page, metadata = found.page(annotator, document["filepath"]), document.get("metadata") or {}
                 page.scale = (1.0, 1.0)
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
-                page.labels += [label for name in fields for label in _labels_in(name, document.get(name))]
+                for name, value in ((name, document.get(name)) for name in fields):
+                    stored = _READ.get(value.get("_cls")) if isinstance(value, dict) else None
+                    if value is None or stored is None:
+                        continue
+                    drawn_as, list_field = LABEL_TYPES_OF.get(stored, CLASSES), list_of(stored)
+                    question = name if drawn_as == CLASSES else ""
+                    if name in LABEL_TYPES:  # an importer of several label types names its fields after them
+                        drawn_as = name
+                    for each in (value.get(list_field[0]) or ()) if list_field else (value,):
+                        label = DrawnLabel(each.get("label"), document=each, document_type=drawn_as, question=question)
+                        page.labels.append(label)
         except AgreementInputError:
             raise
         except Exception as error:  # errors of importers come from the user's files
@@ -353,20 +361,6 @@ def read_with_fiftyone(
         finally:
             dataset.delete()
     return found
-
-
-def _labels_in(name: str, value: Any) -> Iterator[DrawnLabel]:
-    """The labels in a field of a document."""
-    stored = _READ.get(value.get("_cls")) if isinstance(value, dict) else None
-    if stored is None:
-        return
-    drawn_as, list_field = LABEL_TYPES_OF.get(stored, CLASSES), list_of(stored)
-    for label in (value.get(list_field[0]) or ()) if list_field else (value,):
-        if drawn_as == CLASSES:
-            yield DrawnLabel(label.get("label"), document=label, question=name)
-        else:  # an importer of several label types names its fields after them
-            drawn_as = name if name in LABEL_TYPES else drawn_as
-            yield DrawnLabel(label.get("label"), document=label, document_type=drawn_as)
 
 
 def type_names() -> list[str]:

@@ -30,7 +30,7 @@ Match = Literal["filename", "stem", "path"]
 MATCHES = ("filename", "stem", "path")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Target:
     """A sample that gets labels: of the dataset, or a new one."""
 
@@ -74,11 +74,6 @@ def _plain(name: str) -> PurePosixPath:
     return PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/"))
 
 
-def _has_end(a: PurePosixPath, b: PurePosixPath) -> bool:
-    """True if one of two names lies in the folders at the end of the other, or names no folder."""
-    return all(x == y for x, y in zip(reversed(a.parts[:-1]), reversed(b.parts[:-1]), strict=False))
-
-
 def match_images(
     dataset: fo.Dataset,
     found: AnnotationSet,
@@ -106,7 +101,14 @@ def match_images(
     names = sorted({image.name for image, _ in found.every_page()})
     if not names:
         raise AgreementInputError(f"`source` must hold annotations of images, got {found.title} without any")
-    samples = {target.path: target for target in samples_of(dataset)}
+    samples: dict[str, Target] = {}
+    wanted = [f"metadata.{name}" for name in ("width", "height", "frame_width", "frame_height")]
+    for row in sample_collection(dataset).find({}, dict.fromkeys(["filepath", "_media_type", *wanted], True)):
+        if isinstance(row.get("filepath"), str):  # without a path no name can mean it
+            metadata: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
+            is_video = row.get("_media_type") == "video"
+            sides = (metadata.get(f"{'frame_' if is_video else ''}{side}") for side in ("width", "height"))
+            samples[row["filepath"]] = Target(row["filepath"], row["_id"], stored_size(*sides), is_video)
     in_dataset = _Names(samples, match)
     folders = [media_dir] if media_dir is not None else [] if samples else list(beside)
     if folders and not folders[0].is_dir():
@@ -121,8 +123,10 @@ def match_images(
         found_as, paths = files.first(called)
         if not paths and folders:
             in_folders = in_folders or [_Names(files_in(folder, "media_dir"), match) for folder in folders]
-            files = next((files for files in in_folders if files.first(called)[1]), files)
-            found_as, paths = files.first(called)
+            for files in in_folders:
+                found_as, paths = files.first(called)
+                if paths:
+                    break
         if not paths and name in found.unnamed:
             stems = [path for path in samples if Path(path).stem == name]
             paths = stems if stems or len(samples) > 1 else [*samples]
@@ -142,7 +146,8 @@ def match_images(
                 contradicted.append(name)
     joined = [] if match == "path" else [
         f"{shown(sorted(map(str, own)))} for {path}" for path, own in names_of.items() if len(own) > 1 and (
-            not apart or any(not _has_end(*pair) for pair in combinations(own, 2)))]  # fmt: skip
+            not apart or any(x != y for a, b in combinations(own, 2)  # folders at the end of one that the other lacks
+                             for x, y in zip(a.parts[-2::-1], b.parts[-2::-1], strict=False)))]  # fmt: skip
     if joined and not apart:
         raise AgreementInputError(
             f"Images in the file must have a sample each, got several names for one: {shown(joined, 2)}; say "
@@ -186,19 +191,6 @@ def match_images(
             "match='stem' if only their endings differ, or `media_dir=` to make new samples"
         )
     return targets, unknown
-
-
-def samples_of(dataset: fo.Dataset) -> Iterable[Target]:
-    """The samples that have a file path, without which no name can mean them."""
-    wanted = {"filepath": True, "_media_type": True}
-    wanted |= {f"metadata.{name}": True for name in ("width", "height", "frame_width", "frame_height")}
-    for row in sample_collection(dataset).find({}, wanted):
-        if isinstance(row.get("filepath"), str):
-            metadata: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
-            is_video = row.get("_media_type") == "video"
-            prefix = "frame_" if is_video else ""
-            size = stored_size(metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height"))
-            yield Target(row["filepath"], row["_id"], size, is_video)
 
 
 def files_in(folder: Path, argument: str) -> Iterator[str]:

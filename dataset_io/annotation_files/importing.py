@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -21,13 +21,13 @@ from ...agreement.settings.options import OPTIONS
 from ...charts.text.words import counted
 from ..labels.source import field_schema
 from ..run.read import Progress
-from .annotation_set import AnnotationFile, AnnotationSet, ImageKey, ImageLabels, refuse_repeated
+from .annotation_set import AnnotationSet, ImageLabels, refuse_repeated
 from .crowd_answers import MTURK, WIDE
 from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_content, read_with_fiftyone
 from .file_values import stored_size, whole_characters
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, LabelMaker, TargetField, target_fields
-from .summaries import AnnotatorInFile, FieldChange, ImportSummary
+from .summaries import AnnotatorInFile, ImportSummary
 from .written_fields import FieldWriter, Key, NewField, field_name
 
 Into = Literal["fields", "attribute"]
@@ -143,11 +143,13 @@ def import_annotations(
         found.left_out.add("images that the dataset does not have", name)
     if has_file_per_image:
         _add_without_file(found, targets, no_labels)
+    sizes = _compare_sizes(found, targets)
     maker = LabelMaker(slots, found.left_out, found.every_type, clip, found.most_pixels)
-    samples = list({id(target): target for target in targets.values()}.values())
-    writer = FieldWriter(dataset, samples, overwrite, remove_others)
-    plan = _Plan(writer, found, slots, targets, maker)
-    plan.add_all(prefix, None if into == "fields" else field)
+    writer = FieldWriter(dataset, list(dict.fromkeys(targets.values())), overwrite, remove_others)
+    n_new = sum(target.sample_id is None for target in writer.targets)
+    together = None if into == "fields" else field
+    assigned = None if together is None else f"{together.removeprefix(names.FRAMES_PREFIX)}_assigned"
+    said, unread = _fill(writer, found, targets, maker, prefix, together, assigned)
     if 2 * maker.n_far_outside > maker.n_drawn:
         raise AgreementInputError(
             f"Labels must lie in their images, got {maker.n_far_outside} of {maker.n_drawn} outside: their coordinates "
@@ -155,13 +157,34 @@ def import_annotations(
             "of the images are wrong"
         )
     changes = writer.check() if preview else writer.write(progress)
-    for path, image in writer.staying:
+    for path, image_path in writer.staying:
         found.left_out.add(
             "images of an annotator on which labels were saved while the import wrote (these stay; "
             "overwrite=True replaces them)",
-            f"{path} on {os.path.basename(image)}",
+            f"{path} on {os.path.basename(image_path)}",
         )
-    return plan.summary(changes, is_written=not preview)
+    paths_by: dict[str, list[str]] = defaultdict(list)
+    for entry in writer.fields.values():
+        if entry.slot is not None:
+            paths_by[entry.owner].append(entry.path)
+    annotators_in, separate = (
+        tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], said[owner]) for owner in sorted(of_each))
+        for of_each in (found.pages, found.separate)
+    )
+    return ImportSummary(
+        dataset=dataset.name,
+        format=found.title,
+        annotators=annotators_in,
+        separate=separate,
+        n_images=len({(targets[image.name].path, image.frame) for image, _ in found.every_page()}),
+        n_new=n_new,
+        assigned_field=assigned,
+        left_out=tuple(found.left_out.lines()),
+        notes=tuple(_notes(found, writer, maker, unread, sizes, assigned)),
+        calls=tuple(_calls(found, writer, maker, assigned)),
+        changes=tuple(changes),
+        is_written=not preview,
+    )
 
 
 def _read(
@@ -179,9 +202,9 @@ def _read(
     if isinstance(source, pd.DataFrame):
         if format not in ("auto", TABLE):
             raise AgreementInputError(f"A DataFrame is a table, got `format` {format!r}")
-        found = AnnotationSet.of_size(int(source.memory_usage().sum()))
-        whole = AnnotationFile(Path("a DataFrame"), Path(), False, None, columns or {})
-        read_content(found, source.copy(deep=False), whole, format)
+        n_bytes = int(source.memory_usage().sum())
+        found = AnnotationSet(path=Path("a DataFrame"), columns=columns or {}, n_bytes=n_bytes)
+        read_content(found, source.copy(deep=False), format)
         return found
     if not isinstance(source, Mapping | str | os.PathLike):
         several = source if isinstance(source, list | tuple) else ()
@@ -290,246 +313,205 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None, aliases:
         found.notes += [question for _, question in spelt_alike(names_of, of)]
 
 
-class _Plan:
-    """Makes the fields and values that an import writes, and its summary for the user."""
+def _compare_sizes(found: AnnotationSet, targets: Mapping[str, Target]) -> Counter[str]:
+    """Compare the sizes of images in the files with those of their samples; images without a sample are dropped.
 
-    def __init__(
-        self,
-        writer: FieldWriter,
-        found: AnnotationSet,
-        slots: list[TargetField],
-        by_name: Mapping[str, Target],
-        maker: LabelMaker,
-    ) -> None:
-        self._writer, self._found, self._slots, self._maker = writer, found, slots, maker
-        self._schema = field_schema(writer.dataset)
-        self._n_new = sum(target.sample_id is None for target in writer.targets)
-        self._sizes: Counter[str] = Counter()  #: number of images by what is strange about their sizes
-        #: by owner, for each image the label types of the labels, and whether some labels cannot be read
-        self._said: dict[str, list[tuple[list[str], bool]]] = {}
-        self._unread: dict[str, set[Key]] = {}  #: images on which some labels cannot be read
-        self._assigned: str | None = None  #: path of the field with the assigned annotators
-        number = {id(target): k for k, target in enumerate(writer.targets)}
-        self._keys: dict[ImageKey, Key] = {}  #: the sample and frame of every image that has one
-        #: annotator, image and labels where the size in the file is that before turning, and the size of the sample
-        self._turned: list[tuple[str, ImageKey, ImageLabels, tuple[int, int]]] = []
-        for owner, pages in [*found.pages.items(), *found.separate.items()]:
-            seen: set[Key] = set()
-            for image, page in pages.items():
-                if image.name in by_name:
-                    target = by_name[image.name]
-                    key = self._keys.setdefault(image, (number[id(target)], image.frame))
-                    if key in seen:
-                        refuse_repeated(owner, [image])
-                    seen.add(key)
-                    self._compare(owner, page, target, image)
-        self._read_turned()
-        without = dict.fromkeys(
-            by_name[image.name].path for image, page in found.every_page() if image in self._keys
-            and not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
-        )  # fmt: skip
-        if without:
-            raise AgreementInputError(
-                f"Samples must have an image size to read coordinates in pixels, got {len(without)} without "
-                f"({shown(without, 3)}); run dataset.compute_metadata() first"
-            )
-        self._frames = names.FRAMES_PREFIX if any(image.frame for image in self._keys) else ""
+    If only one of the two has a size, both get it. Tools, and this import, take an image turned as its EXIF says, but
+    some tools write its size before that. Which it is, labels tell that only one of the two can hold: for all images of
+    their annotator, or of annotators whose labels do not tell. If it is the latter, these labels are left out.
 
-    def _compare(self, owner: str, page: ImageLabels, target: Target, image: ImageKey) -> None:
-        """Compare the image size of a page with that of its sample; if only one of them has a size, both get it."""
-        if target.is_video != (image.frame > 0):
-            what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
-            raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
-        is_new = not (target.size_px or page.size_px or target.sample_id or target.is_video)
-        if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
-            metadata = fo.ImageMetadata.build_for(target.path)  # the size of the image as it is shown
-            target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
-        if target.size_px is None and page.size_px is not None:
-            target.size_px = target.new_size = page.size_px
-        if target.size_px is None or page.size_px is None or page.size_px == target.size_px:
+    Returns:
+        number of images of annotators by what is strange about their sizes
+
+    Raises:
+        AgreementInputError: if coordinates are in pixels and the size of the image is unknown, an annotator has several
+            sets of labels of one sample, or labels of an image are of a video
+    """
+    strange, told, turned = Counter[str](), Counter[str](), list[tuple[str, str, ImageLabels, tuple[int, int]]]()
+    without: dict[str, None] = {}
+    for owner, pages in {**found.pages, **found.separate}.items():
+        for image in [image for image in pages if image.name not in targets]:
+            del pages[image]
+        seen: set[Key] = set()
+        for image, page in pages.items():
+            target = targets[image.name]
+            if (target, image.frame) in seen:
+                refuse_repeated(owner, [image])
+            seen.add((target, image.frame))
+            if target.is_video != (image.frame > 0):
+                what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
+                raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
+            is_new = not (target.size_px or page.size_px or target.sample_id or target.is_video)
+            if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
+                metadata = fo.ImageMetadata.build_for(target.path)  # the size of the image as it is shown
+                target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
+            if target.size_px is None and page.size_px is not None:
+                target.size_px = target.new_size = page.size_px
             page.size_px = page.size_px or target.size_px
-            return
-        (width, height), size = page.size_px, target.size_px
-        if (width, height) == size[::-1]:
-            self._turned.append((owner, image, page, size))
-        elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
-            self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
+            if page.size_px is not None and target.size_px is not None and page.size_px != target.size_px:
+                (width, height), size = page.size_px, target.size_px
+                if (width, height) == size[::-1]:
+                    # told: images that only the image before turning can hold, less those of the other
+                    told[owner] += _fits(page, page.size_px) - _fits(page, size)
+                    turned.append((owner, image.name, page, size))
+                elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
+                    strange["proportions in the file are not those of the sample: are they the same?"] += 1
+    for owner, name, page, size in turned:
+        in_pixels = page.scale in (None, page.size_px)
+        is_before = in_pixels and (not _fits(page, size) or (told[owner] or told.total()) > 0)
+        if page.labels and (is_before or any(label.mask for label in page.labels)):
+            found.left_out.add("images whose labels are of the image before it was turned (EXIF)", name)
+            page.n_unread, page.labels = page.n_unread + len(page.labels), []
+            continue
+        if page.labels:
+            strange["size in the file is that before turning (EXIF): coordinates are read as shown"] += 1
+        page.scale, page.size_px = (None if in_pixels else page.scale), size
+    for image, page in found.every_page():
+        if not (page.scale or page.size_px or all(label.question or label.document for label in page.labels)):
+            without[targets[image.name].path] = None
+    if without:
+        raise AgreementInputError(
+            f"Samples must have an image size to read coordinates in pixels, got {len(without)} without "
+            f"({shown(without, 3)}); run dataset.compute_metadata() first"
+        )
+    return strange
 
-    def _read_turned(self) -> None:
-        """Read coordinates of images whose size in the file is that before they were turned, or leave their labels out.
 
-        Tools, and this import, take an image turned as its EXIF says, but some tools write its size before that. Which
-        it is, labels tell that only one of the two can hold: for all images of their annotator, or of annotators whose
-        labels do not tell.
-        """
-        told: Counter[str] = Counter()  # images that only the image before turning can hold, less those of the other
-        for owner, _, page, size in self._turned:
-            told[owner] += _fits(page, page.size_px) - _fits(page, size)
-        for owner, image, page, size in self._turned:
-            in_pixels = page.scale in (None, page.size_px)
-            is_before = in_pixels and (not _fits(page, size) or (told[owner] or told.total()) > 0)
-            if page.labels and (is_before or any(label.mask for label in page.labels)):
-                self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", image.name)
-                page.n_unread += len(page.labels)
-                page.labels = []
-            else:
-                if page.labels:
-                    self._sizes["size in the file is that before turning (EXIF): coordinates are read as shown"] += 1
-                page.scale, page.size_px = (None if in_pixels else page.scale), size
+def _fill(
+    writer: FieldWriter,
+    found: AnnotationSet,
+    targets: Mapping[str, Target],
+    maker: LabelMaker,
+    prefix: str,
+    together: str | None,
+    assigned: str | None,
+) -> tuple[dict[str, list[tuple[list[str], bool]]], dict[str, set[Key]]]:
+    """Make all labels, and the fields that hold them.
 
-    def add_all(self, prefix: str, together: str | None) -> None:
-        """Make all labels, and the fields that hold them.
+    Args:
+        prefix: first part of the name of every field of an annotator
+        together: name of the one field with the labels of all annotators; None: one field for each annotator and slot
+        assigned: name of the field beside that one which lists who was assigned
 
-        Args:
-            prefix: first part of the name of every field of an annotator
-            together: name of the one field with the labels of all annotators, beside which another lists who was
-                assigned; None: one field for each annotator and slot
-        """
-        found, slots, rows, owners = self._found, self._slots, self._writer.rows, self._writer.owners
-        annotators, separate = sorted(found.pages.items()), sorted(found.separate.items())
-        answers = [slot.name for slot in slots if slot.list_name is None]
-        if together is not None and answers:
-            raise AgreementInputError(
-                f"One field holds a list of labels, got {shown(map(repr, answers))} with one class or number an image; "
-                'say into="fields", or leave them out with `label_types`'
-            )
-        apart = [*annotators, *separate] if together is None else separate
-        new = [NewField(self._path(prefix + field_name(owner), slot), slot, owner) for owner, _ in apart
-               for slot in slots]  # fmt: skip
-        if together is not None:
-            self._assigned = f"{together.removeprefix(names.FRAMES_PREFIX)}_assigned"
-            joined = [NewField(self._path(together, slot), slot) for slot in slots]
-            new = [*joined, NewField(self._assigned, None), *new]
-        self._declare(new)
-        paths = {(entry.owner, entry.slot): entry.path for entry in new}
-        for owner, pages in [*separate, *annotators]:
-            said = self._said[owner] = []
-            unread = self._unread[owner] = set()
-            for image, page in pages.items():
-                if image not in self._keys:
-                    continue
-                key = self._keys[image]
-                path = self._writer.targets[key[0]].path
-                made = self._maker.documents(page, f"{owner}: {os.path.basename(path)}")
-                page.labels = []  # would fill the memory
-                is_unread = page.n_unread > 0
-                said.append(([slot.name for slot, labels in made.items() for _ in labels], is_unread))
-                unread |= {key} if is_unread else set()
-                if owner in found.separate or self._assigned is None:
-                    for slot, labels in made.items():  # null: nothing could be read, but something was drawn
-                        is_null = is_unread and not (labels or slot.is_answer)
-                        rows[key][paths[owner, slot]] = None if is_null else slot.value(labels)
-                    continue
-                for slot in slots:
-                    value = rows[key].setdefault(paths["", slot], slot.value([]))
-                    value[slot.list_name] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
-                assigned = rows[key[0], 0].setdefault(self._assigned, [])
-                assigned += [owner] if assigned[-1:] != [owner] and (not is_unread or any(made.values())) else []
-                for place in {key, (key[0], 0)}:
-                    owners[place] += [owner] if owners[place][-1:] != [owner] else []
-        # a field that lists, for every image, the fields (or names) of annotators some of whose labels are not read
-        path = self._frames + (f"{prefix}{NOT_READ}" if together is None else f"{together}_{NOT_READ}")
-        of_all = annotators if together is not None else apart
-        if path in self._schema or any(self._unread[owner] for owner, _ in of_all):
-            self._declare([*new, NewField(path, None, is_unread=True)])
-            for owner, pages in of_all:
-                own = [owner] if together is not None else [
-                    paths[owner, slot] for slot in slots if not slot.is_answer]  # fmt: skip
-                for key in (self._keys[image] for image in pages if image in self._keys):
-                    names_there = rows[key].setdefault(path, [])
-                    names_there += own if key in self._unread[owner] else []
-                    owners[key] += own if together is None else []
-
-    def _path(self, name: str, slot: TargetField) -> str:
-        """Path of the field of a slot: one that an earlier import made, perhaps with other slots, or a new one."""
-        plain, own = self._frames + name, f"{self._frames}{name}_{field_name(slot.name)}"
-        is_first = slot is next(other for other in self._slots if other.stored is slot.stored)
-        usual = [own, plain] if len(self._slots) > 1 else [plain, own]
-        for path in usual if is_first else usual[:1]:
-            if path in self._schema and slot.fits(self._schema[path]):
-                return path
-        return own if slot.is_answer and plain in self._schema else usual[0]
-
-    def _declare(self, fields: list[NewField]) -> None:
-        """Set the fields of the import; every path must be of one annotator alone."""
-        self._writer.fields = {entry.path: entry for entry in fields}
-        repeated = sorted(path for path, n in Counter(entry.path for entry in fields).items() if n > 1)
-        if repeated:
-            owners = shown(repr(entry.owner) for entry in fields if entry.path in repeated)
-            raise AgreementInputError(
-                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
-                "them other names with `annotators`, or import into='attribute'"
-            )
-
-    def summary(self, changes: Sequence[FieldChange], *, is_written: bool) -> ImportSummary:
-        """Summary of the import."""
-        paths_by: dict[str, list[str]] = defaultdict(list)
-        for entry in self._writer.fields.values():
-            if entry.slot is not None:
-                paths_by[entry.owner].append(entry.path)
-        annotators, separate = (tuple(AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], self._said[owner])
-                                      for owner in sorted(of_each))
-                                for of_each in (self._found.pages, self._found.separate))  # fmt: skip
-        calls, persons = list[str](), self._found.persons  # the calls that compare the annotators, one for each slot
-        for slot in self._slots if len(annotators) > 1 else ():
-            owners = {path: entry.owner for path, entry in self._writer.fields.items()
-                      if entry.slot == slot and entry.owner not in self._found.separate}  # fmt: skip
-            if self._assigned is not None:
-                named = dict(persons)
-                arguments = [repr(next(iter(owners))), f"annotator_attribute={ANNOTATOR_ATTRIBUTE!r}"]
-                arguments.append(f"assigned_field={self._assigned!r}")
-            else:
-                is_named = bool(persons) or any("@" in owner for owner in owners.values())
-                named = {path: persons.get(owner, owner) for path, owner in owners.items()} if is_named else {}
-                arguments = [repr(sorted(owners))]
-            if named:
-                arguments.append(f"annotators={dict(sorted(named.items()))!r}")
-            if slot.name == POLYLINES and self._maker.has_open_lines:
-                arguments.append("line_tolerance=5.0")
-            if slot.name == KEYPOINTS and self._maker.has_single_points:
-                arguments.append("point_radius=10.0")
-            calls.append(f"aa.compute(dataset, {', '.join(arguments)})")
-        return ImportSummary(
-            dataset=self._writer.dataset.name,
-            format=self._found.title,
-            annotators=annotators,
-            separate=separate,
-            n_images=len({*self._keys.values()}),
-            n_new=self._n_new,
-            assigned_field=self._assigned,
-            left_out=tuple(self._found.left_out.lines()),
-            notes=tuple(self._notes(len(annotators))),
-            calls=tuple(calls),
-            changes=tuple(changes),
-            is_written=is_written,
+    Returns:
+        by owner, the label types of the labels on every image, and whether some of its labels cannot be read; and the
+        images on which some cannot
+    """
+    slots, rows, owners, schema = maker.slots, writer.rows, writer.owners, field_schema(writer.dataset)
+    frames = names.FRAMES_PREFIX if any(image.frame for image, _ in found.every_page()) else ""
+    annotators, separate = sorted(found.pages.items()), sorted(found.separate.items())
+    answers = [slot.name for slot in slots if slot.list_name is None]
+    if together is not None and answers:
+        raise AgreementInputError(
+            f"One field holds a list of labels, got {shown(map(repr, answers))} with one class or number an image; "
+            'say into="fields", or leave them out with `label_types`'
         )
 
-    def _notes(self, n_annotators: int) -> Iterable[str]:
-        yield from self._found.notes
-        if any(self._unread.values()):
-            what = counted(len(set().union(*self._unread.values())), "image")
-            whose = shown(f"{owner} {len(keys):,}" for owner, keys in sorted(self._unread.items()) if keys)
-            yield (
-                f"On {what} not all can be read ({whose}): where nothing "
-                "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
-            )
-        for thing, counts in self._found.unused.items():
-            if counts:
-                keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
-                yield f"Not used of {thing}: {shown(keys, 12)}"
-        for what, n in sorted(self._maker.converted.items()):
-            yield f"{n} {what}; say `label_types` for others"
-        if self._maker.n_reach_out:
-            n_out, n_drawn = self._maker.n_reach_out, self._maker.n_drawn
-            yield f"{n_out} of {n_drawn} labels reach out of their image; clip=True cuts them"
-        for what, n in self._sizes.items():
-            yield f"{n} images of an annotator whose {what}"
-        targets = self._writer.targets
-        n_sizes = sum(target.new_size is not None for target in targets if target.sample_id is not None)
-        if n_sizes:
-            yield f"{n_sizes} samples had no image size and get that of the file"
-        if self._assigned is None and n_annotators >= _MANY:
-            yield f'{n_annotators} annotators: into="attribute" keeps them in one field'
+    def path_of(name: str, slot: TargetField) -> str:
+        """Path of the field of a slot: one that an earlier import made, perhaps with other slots, or a new one."""
+        plain, own = frames + name, f"{frames}{name}_{field_name(slot.name)}"
+        is_first = slot is next(other for other in slots if other.stored is slot.stored)
+        usual = [own, plain] if len(slots) > 1 else [plain, own]
+        for path in usual if is_first else usual[:1]:
+            if path in schema and slot.fits(schema[path]):
+                return path
+        return own if slot.is_answer and plain in schema else usual[0]
+
+    apart = [*annotators, *separate] if together is None else separate
+    new: list[NewField] = []
+    if together is not None and assigned is not None:
+        new = [*(NewField(path_of(together, slot), slot) for slot in slots), NewField(assigned, None)]
+    new += [NewField(path_of(prefix + field_name(owner), slot), slot, owner) for owner, _ in apart for slot in slots]
+    paths = {(entry.owner, entry.slot): entry.path for entry in new}
+    writer.add_fields(new)
+    said: dict[str, list[tuple[list[str], bool]]] = defaultdict(list)
+    unread: dict[str, set[Key]] = defaultdict(set)
+    for owner, pages in [*separate, *annotators]:
+        for image, page in pages.items():
+            target = targets[image.name]
+            key = target, image.frame
+            made = maker.documents(page, f"{owner}: {os.path.basename(target.path)}")
+            page.labels = []  # would fill the memory
+            is_unread = page.n_unread > 0
+            said[owner].append(([slot.name for slot, labels in made.items() for _ in labels], is_unread))
+            unread[owner] |= {key} if is_unread else set()
+            if owner in found.separate or assigned is None:
+                for slot, labels in made.items():  # null: nothing could be read, but something was drawn
+                    is_null = is_unread and not (labels or slot.is_answer)
+                    rows[key][paths[owner, slot]] = None if is_null else slot.value(labels)
+                continue
+            for slot in slots:
+                value = rows[key].setdefault(paths["", slot], slot.value([]))
+                value[slot.list_name] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
+            listed = rows[target, 0].setdefault(assigned, [])
+            listed += [owner] if owner not in listed[-1:] and (not is_unread or any(made.values())) else []
+            owners[key][owner] = owners[target, 0][owner] = None
+    # a field that lists, for every image, the fields (or names) of annotators some of whose labels are not read
+    path = frames + (f"{prefix}{NOT_READ}" if together is None else f"{together}_{NOT_READ}")
+    of_all = annotators if together is not None else apart
+    if path in schema or any(unread[owner] for owner, _ in of_all):
+        writer.add_fields([NewField(path, None, is_unread=True)])
+        for owner, pages in of_all:
+            own = [owner] if together is not None else [paths[owner, slot] for slot in slots if not slot.is_answer]
+            for key in ((targets[image.name], image.frame) for image in pages):
+                rows[key].setdefault(path, []).extend(own if key in unread[owner] else [])
+                owners[key] |= dict.fromkeys(own if together is None else [])
+    return said, unread
+
+
+def _calls(found: AnnotationSet, writer: FieldWriter, maker: LabelMaker, assigned: str | None) -> Iterator[str]:
+    """The calls that compare the annotators, one for each slot."""
+    for slot in maker.slots if len(found.pages) > 1 else ():
+        owners = {path: entry.owner for path, entry in writer.fields.items()
+                  if entry.slot == slot and entry.owner not in found.separate}  # fmt: skip
+        if assigned is not None:
+            named = found.persons
+            arguments = [repr(next(iter(owners))), f"annotator_attribute={ANNOTATOR_ATTRIBUTE!r}"]
+            arguments.append(f"assigned_field={assigned!r}")
+        else:
+            is_named = bool(found.persons) or any("@" in owner for owner in owners.values())
+            named = {path: found.persons.get(owner, owner) for path, owner in owners.items()} if is_named else {}
+            arguments = [repr(sorted(owners))]
+        if named:
+            arguments.append(f"annotators={dict(sorted(named.items()))!r}")
+        if slot.name == POLYLINES and maker.has_open_lines:
+            arguments.append("line_tolerance=5.0")
+        if slot.name == KEYPOINTS and maker.has_single_points:
+            arguments.append("point_radius=10.0")
+        yield f"aa.compute(dataset, {', '.join(arguments)})"
+
+
+def _notes(
+    found: AnnotationSet,
+    writer: FieldWriter,
+    maker: LabelMaker,
+    unread: Mapping[str, set[Key]],
+    sizes: Counter[str],
+    assigned: str | None,
+) -> Iterator[str]:
+    yield from found.notes
+    if any(unread.values()):
+        what = counted(len(set().union(*unread.values())), "image")
+        whose = shown(f"{owner} {len(keys):,}" for owner, keys in sorted(unread.items()) if keys)
+        yield (
+            f"On {what} not all can be read ({whose}): where nothing "
+            "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
+        )
+    for thing, counts in found.unused.items():
+        if counts:
+            keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
+            yield f"Not used of {thing}: {shown(keys, 12)}"
+    for what, n in sorted(maker.converted.items()):
+        yield f"{n} {what}; say `label_types` for others"
+    if maker.n_reach_out:
+        yield f"{maker.n_reach_out} of {maker.n_drawn} labels reach out of their image; clip=True cuts them"
+    for what, n in sizes.items():
+        yield f"{n} images of an annotator whose {what}"
+    n_sizes = sum(target.new_size is not None for target in writer.targets if target.sample_id is not None)
+    if n_sizes:
+        yield f"{n_sizes} samples had no image size and get that of the file"
+    if assigned is None and len(found.pages) >= _MANY:
+        yield f'{len(found.pages)} annotators: into="attribute" keeps them in one field'
 
 
 def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import re
@@ -34,7 +33,7 @@ from ..labels.shape_readers import decode_mask, placed_masks, read_mask_file
 from ..labels.stored import MOST_BYTES
 from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Tally
 from .file_values import Point, as_number, plain_attributes
-from .run_length import MOST_PIXELS, Mask, cut_out
+from .run_length import MOST_PIXELS, Mask
 
 Document = dict[str, Any]
 
@@ -189,25 +188,42 @@ class LabelMaker:
             AgreementInputError: if the database cannot hold so many; raised before most are made
         """
         made: dict[TargetField, list[Document]] = {slot: [] for slot in self.slots if slot.list_name}
-        drawn, answers = ({slot.name: slot for slot in self.slots if slot.is_answer == is_answer}
-                          for is_answer in (False, True))  # fmt: skip
         for label in page.labels:
-            for slot in self._chosen(label, answers if label.question else drawn, place):
-                if label.document is not None:
-                    self._count_box(label.document.get("bounding_box"))
-                document = label.document or self._document(slot, label, page, place)
+            for slot in self._chosen(label, place):
+                document = label.document
                 if document is not None:
-                    made.setdefault(slot, []).append(document)
-                    if len(made[slot]) > slot.most:
-                        raise no_room(len(page.labels), place)
+                    self._count_box(document.get("bounding_box"))
+                else:
+                    try:
+                        extent = self._extent(slot, label, page)
+                    except AgreementInputError:
+                        raise  # the masks of the whole file are too large, not this label
+                    except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
+                        is_nothing = isinstance(error, _HoldsNothing)
+                        self.left_out.add(
+                            f"labels that {'hold nothing' if is_nothing else 'cannot be used'} ({error})", place
+                        )
+                        page.n_unread += not is_nothing
+                        continue
+                    given = {"label": label.label, "confidence": label.confidence, "index": label.index}
+                    document = {**slot.template, "_id": ObjectId(), "tags": [], **extent}
+                    document |= {name: value for name, value in given.items() if value is not None}
+                    if slot.name == KEYPOINTS:  # with a confidence for each point
+                        n_points = len(extent["points"])
+                        self.has_single_points |= n_points == 1
+                        document["confidence"] = [] if label.confidence is None else [label.confidence] * n_points
+                    for name, value in label.attributes.items():
+                        name = _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
+                        is_taken = name in slot.own or name == ANNOTATOR_ATTRIBUTE
+                        document[f"attribute_{name}" if is_taken else name] = value
+                made.setdefault(slot, []).append(document)
+                if len(made[slot]) > slot.most:
+                    raise no_room(len(page.labels), place)
         return made
 
-    def _chosen(self, label: DrawnLabel, by_name: dict[str, TargetField], place: str) -> list[TargetField]:
-        """Target fields of a label: those of the label types that it has, else the first to which it can be converted.
-
-        Args:
-            by_name: the candidates by name: the fields for drawn labels, or those for answers
-        """
+    def _chosen(self, label: DrawnLabel, place: str) -> list[TargetField]:
+        """Fields of a label: those of the label types that it has, else the first to which it can be converted."""
+        by_name = {slot.name: slot for slot in self.slots if slot.is_answer == bool(label.question)}
         if label.question:
             if label.question not in by_name:
                 self.left_out.add(f"answers to {label.question!r}, which is not among the label types", place)
@@ -225,34 +241,6 @@ class LabelMaker:
             self.converted[f"{natural[0]} given as {others[0].name}"] += 1
         return others[:1]
 
-    def _document(self, slot: TargetField, label: DrawnLabel, page: ImageLabels, place: str) -> Document | None:
-        try:
-            extent = self._extent(slot, label, page)
-        except AgreementInputError:
-            raise  # the masks of the whole file are too large, not this label
-        except _HoldsNothing as error:
-            self.left_out.add(f"labels that hold nothing ({error})", place)
-            return None
-        except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
-            self.left_out.add(f"labels that cannot be used ({error})", place)
-            page.n_unread += 1
-            return None
-        document = {**slot.template, "_id": ObjectId(), "tags": [], **extent}
-        if label.label is not None:
-            document["label"] = label.label
-        if label.confidence is not None:
-            document["confidence"] = label.confidence
-        if label.index is not None:
-            document["index"] = label.index
-        if slot.name == KEYPOINTS:  # with a confidence for each point
-            self.has_single_points |= len(extent["points"]) == 1
-            document["confidence"] = [] if label.confidence is None else [label.confidence] * len(extent["points"])
-        for name, value in label.attributes.items():
-            name = _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
-            is_taken = name in slot.own or name == ANNOTATOR_ATTRIBUTE
-            document[f"attribute_{name}" if is_taken else name] = value
-        return document
-
     def _extent(self, slot: TargetField, label: DrawnLabel, page: ImageLabels) -> Document:
         """The attributes with the place of a label, as shares of the image, or with its value."""
         if slot.is_answer:
@@ -264,24 +252,23 @@ class LabelMaker:
         mask: Mask | None = label.mask() if label.mask is not None else None
         if mask is not None and 0 in mask.shape:
             raise _HoldsNothing("the mask is empty")
-        x, y, width, height = label.box or (0.0,) * 4
+        is_filled = slot.name == MASKS and mask is None and label.closed and page.size_px is not None
+        rings: list[FloatArray] = []
+        if label.rings and (slot.name == POLYLINES or is_filled or (label.box is None and mask is None)):
+            rings = [self._shares(ring, page) for ring in label.rings]
         if slot.name == POLYLINES:
-            if label.rings:
-                rings = [self._shares(ring, page) for ring in label.rings]
+            if rings:
                 self.has_open_lines |= not label.closed
             elif mask is not None:
                 self._reserve(math.prod(mask.shape))
                 box = np.array(_box_of(mask, page))
                 rings = [box[:2] + ring / mask.shape[::-1] * box[2:] for ring in _outline_rings(mask.pixels())]
             else:
+                x, y, width, height = label.box or (0.0,) * 4
                 corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
                 rings = [self._shares(corners, page)]
             self._count_box(_bounds(rings))
             return {"points": [ring.tolist() for ring in rings], "closed": label.closed, "filled": label.closed}
-        is_filled = slot.name == MASKS and mask is None and label.closed and page.size_px is not None
-        rings = []
-        if label.rings and (is_filled or (label.box is None and mask is None)):
-            rings = [self._shares(ring, page) for ring in label.rings]
         if is_filled and rings:  # the pixels of the image whose centres are in the polygon
             size_px, points = np.array(page.size_px), np.concatenate(rings)
             low, high = (np.clip(ends, 0.0, 1.0) * size_px for ends in (points.min(axis=0), points.max(axis=0)))
@@ -294,8 +281,8 @@ class LabelMaker:
             self._reserve(math.prod(mask.shape))
             return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels())}
         if label.box is not None:
-            across, down = _scale(page)
-            return {"bounding_box": self._box([x / across, y / down, width / across, height / down])}
+            shares = [side / scale for side, scale in zip(label.box, 2 * _scale(page), strict=True)]
+            return {"bounding_box": self._box(shares)}
         return {"bounding_box": self._box(_bounds(rings) if mask is None else _box_of(mask, page))}
 
     def _shares(self, points: list[Point], page: ImageLabels, *, may_lack: bool = False) -> FloatArray:
@@ -340,9 +327,9 @@ class LabelMaker:
             self.n_reach_out += max(ends) > _ROUNDING
 
 
-def _scale(page: ImageLabels) -> tuple[float, float]:
-    """Width and height of the image in the unit of coordinates."""
-    scale = page.scale or page.size_px
+def _scale(page: ImageLabels, *, in_pixels: bool = False) -> tuple[float, float]:
+    """Width and height of the image in the unit of coordinates, or in pixels."""
+    scale = page.size_px if in_pixels else page.scale or page.size_px
     if scale is None:
         raise ValueError("the size of the image is unknown")
     return scale
@@ -350,9 +337,7 @@ def _scale(page: ImageLabels) -> tuple[float, float]:
 
 def _box_of(mask: Mask, page: ImageLabels) -> list[float]:
     """The box of a mask as shares of the image."""
-    if page.size_px is None:
-        raise ValueError("the size of the image is unknown")
-    width, height = page.size_px
+    width, height = _scale(page, in_pixels=True)
     rows, columns = mask.shape
     return [mask.left / width, mask.top / height, columns / width, rows / height]
 
@@ -362,9 +347,8 @@ def _outline_rings(pixels: BoolArray) -> list[FloatArray]:
     edges = np.diff(np.pad(pixels, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     (row, start), end = np.nonzero(edges == 1), np.nonzero(edges == -1)[1]
     union = shapely.union_all(shapely.box(start, row, end, row + 1))
-    rings = shapely.get_rings(
-        shapely.get_parts(shapely.simplify(union, 0))
-    )  # without the points between others of a line
+    # simplified: without the points between others of a line
+    rings = shapely.get_rings(shapely.get_parts(shapely.simplify(union, 0)))
     if not len(rings):
         raise _HoldsNothing("the mask is empty")
     return [shapely.get_coordinates(ring)[:-1] for ring in rings]
@@ -409,7 +393,13 @@ def drawn_label(
             raise ValueError("a box without a width and height holds nothing")
         drawn.box = (x, y, width, height)
         if document.get("mask") is not None or document.get("mask_path"):
-            drawn.mask = functools.partial(_stored_mask, document, size_px)
+
+            def mask_in_image() -> Mask:
+                size, box = np.array([size_px or (0, 0)], np.float64), np.array([document["bounding_box"]], np.float64)
+                crops = placed_masks([mask_of(document)], box, size)
+                return Mask.of_pixels(crops.crop(0), int(crops.left[0]), int(crops.top[0]))
+
+            drawn.mask = mask_in_image
     else:
         points = document.get("points") or []
         rings = [[(float(x), float(y)) for x, y in ring] for ring in ([points] if drawn_as == KEYPOINTS else points)]
@@ -421,13 +411,6 @@ def drawn_label(
         else:
             drawn.rings, drawn.closed = rings, bool(document.get("closed") or document.get("filled"))
     return drawn
-
-
-def _stored_mask(document: Document, size_px: tuple[int, int] | None) -> Mask:
-    """The instance mask of a stored label in its image."""
-    size = np.array([size_px or (0, 0)], np.float64)
-    crops = placed_masks([mask_of(document)], np.array([document["bounding_box"]], np.float64), size)
-    return cut_out(crops.crop(0), int(crops.left[0]), int(crops.top[0]))
 
 
 def mask_of(document: Document) -> BoolArray:

@@ -15,17 +15,18 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageKey, ImageLabels, NotReadError, StoredImage
+from ...metrics.numeric.arrays import components
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, ImageLabels, NotReadError, StoredImage
 from .file_values import ABSENT, Point, as_number, ellipse_ring, id_text, number_in, stored_size, turned
 from .run_length import brush_runs, label_studio_mask
 
 GROUND_TRUTH = "ground_truth"
 
 Result = dict[str, Any]
+#: names of the images of a task, by control and page
+Names = dict[tuple[str, int], str]
 
 #: keys of a task's data whose text is the address of its image, even if it does not look like one
 _IMAGE_KEYS = ("image", "img", "image_url", "url", "photo", "picture")
@@ -57,7 +58,7 @@ _MOST_PARTS = 100_000
 _CONTROL, _IMAGE = "label", "image"
 
 
-def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) -> None:
+def read_label_studio(found: AnnotationSet, content: Any) -> None:
     """Add all annotations, predictions and ground truths of an export.
 
     The image of a task is the entry of its data that the user names, or whose name fits that of the control.
@@ -65,7 +66,7 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
     Raises:
         AgreementInputError: if the tasks are of other media, or have several images and nothing says which is meant
     """
-    image_key = file.columns.get("image")
+    image_key = found.columns.get("image")
     if isinstance(content, pd.DataFrame):
         found.title, content = "Label Studio CSV", content.to_dict("records")
     tasks = content if isinstance(content, list) else [content]
@@ -114,7 +115,6 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
 
 
 def _dicts(value: Any) -> list[Result]:
-    """The JSON objects in a list; none for any other value."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
@@ -157,7 +157,7 @@ def _words(name: str) -> set[str]:
 
 def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]]) -> None:
     """Add all annotations and predictions of a task; ``images`` are the addresses of its images by control."""
-    names: dict[tuple[str, int], str] = {}
+    names: Names = {}
     is_single = len({address for addresses in images.values() for address in addresses}) == 1
     for control, addresses in images.items():
         for number, address in enumerate(addresses):
@@ -166,8 +166,8 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
             others += [_UPLOAD_PREFIX.sub("", other.rpartition("/")[2]) for other in others]
             found.other_names[name] = tuple(dict.fromkeys(other for other in others[1:] if other))
     first = next(iter(names.values()))
-    annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
     # the latest first: only this one counts if an annotator has several
+    annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
     annotations.sort(
         key=lambda entry: (str(entry.get("updated_at") or ""), str(entry.get("id") or "").zfill(20)), reverse=True
     )
@@ -183,40 +183,37 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
         if annotation.get("was_cancelled"):
             found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", first)
         elif annotation.get("ground_truth"):
-            _add(found, found.separate.setdefault(GROUND_TRUTH, {}), names, annotation)
+            _add(found, GROUND_TRUTH, names, annotation, is_separate=True)
         elif who in done:
             found.left_out.add("annotations of somebody who has a later one of the task", first)
         else:
             done.add(who)
-            _add(found, found.pages.setdefault(who, {}), names, annotation)
+            _add(found, who, names, annotation)
     for prediction in task.get("predictions") or []:
         if isinstance(prediction, dict):  # exports without predictions have their ids, or a number
             model = str(prediction.get("model_version") or "").strip()
-            owner = f"prediction_{model}" if model else "prediction"
-            _add(found, found.separate.setdefault(owner, {}), names, prediction)
+            _add(found, f"prediction_{model}" if model else "prediction", names, prediction, is_separate=True)
 
 
-def _add(
-    found: AnnotationSet, pages: dict[ImageKey, ImageLabels], names: dict[tuple[str, int], str], annotation: Result
-) -> None:
-    """Add the results of an annotation to their images, whose ``names`` are given by control and page."""
-    results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
+def _add(found: AnnotationSet, owner: str, names: Names, annotation: Result, *, is_separate: bool = False) -> None:
+    """Add the results of an annotation to their images."""
     on_image: dict[str, list[Result]] = {name: [] for name in names.values()}
-    any_control = next(iter(names))[0]
-    for result in results:
+    any_control, links = next(iter(names))[0], []
+    for result in (each for each in annotation.get("result") or [] if isinstance(each, dict)):
         number = result.get("item_index") or 0
         name = names.get((str(result.get("to_name")), number), names.get((any_control, number)))
+        if result.get("type") == "relation":
+            links.append((result.get("from_id"), result.get("to_id")))
         if name is None:
             found.left_out.add("results on a page that the task does not have", next(iter(names.values())))
         elif result.get("type") != "relation":
             on_image[name].append(result)
     seconds = number_in(annotation.get("lead_time"))
-    links = [(result.get("from_id"), result.get("to_id")) for result in results if result.get("type") == "relation"]
     for name, own in on_image.items():
-        if ImageKey(name) in pages:
+        if ImageKey(name) in (found.separate if is_separate else found.pages).get(owner, ()):
             found.left_out.add("annotations of somebody who has the image in another task, too", name)
             continue
-        page = found.page_in(pages, ImageKey(name))
+        page = found.page(owner, name, is_separate=is_separate)
         page.scale = (100.0, 100.0)  # coordinates are in percent
         sizes = (stored_size(result.get("original_width"), result.get("original_height")) for result in own)
         page.size_px = next(filter(None, sizes), None)
@@ -253,21 +250,18 @@ def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
             if entries and all(isinstance(entry, dict) for entry in entries):
                 for entry in entries:
                     sizes = {key: entry[key] for key in _OF_SIZES if key in entry}
-                    kind = next((key for key in entry if key.endswith("labels") or key in _ANSWERS), None)
-                    if kind is None or kind == "labels":  # the keys of the shape tell
-                        kind = next(
-                            (shape for key, shape in _KEYS_OF_SHAPES.items() if key in entry), kind or "unknown"
-                        )
-                    elif kind in _ANSWERS and entry.keys() & _KEYS_OF_SHAPES.keys():
+                    kind = next((key for key in entry if key.endswith("labels") or key in _ANSWERS), "unknown")
+                    shape = next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in entry), "")
+                    if kind in ("labels", "unknown"):
+                        kind = shape or kind
+                    elif kind in _ANSWERS and shape:
                         kind = f"{kind} of regions"
                     results.append({"type": kind, "from_name": name, "value": entry, **sizes})
             elif isinstance(value, list) and not all(map(_is_image, value)):
                 results += [{"type": "choices of regions", "from_name": name} for _ in value]
-            elif name in _OF_RECORD:
-                continue
-            elif is_answer and not isinstance(value, bool):
+            elif is_answer and name not in _OF_RECORD and not isinstance(value, bool):
                 results.append(_answer(name, [value]))
-            else:
+            elif name not in _OF_RECORD:
                 data[name] = value
         key = id_text(values.get("id", json.dumps(data, default=str)))
         annotation = {"id": values.get("annotation_id"), "completed_by": values.get("annotator"), "result": results}
@@ -322,19 +316,22 @@ def _labels(
             if kind.endswith(_OF_REGIONS) and "start" not in (entry.get("value") or ()):
                 found.not_read(page, f"regions of the type {kind}, which are not read", f"{name}: {region}")
             else:
-                yield from _answers(found, name, entry)
+                question, values = _answers(found, name, entry)
+                for value in values:
+                    is_text = isinstance(value, str)
+                    yield DrawnLabel(value if is_text else None, value=as_number(value), question=question)
+        made: list[tuple[str, DrawnLabel, tuple[str, int, int] | None]] = []
         for number, shape in enumerate(shapes):
-            made = found.made(page, "regions", f"{name}: {region}", _drawn, shape, others)
-            if made is None:
-                continue
-            label, part = made
-            for entry in others:  # choices, ratings and numbers become attributes, named after the control
-                answers = [] if str(entry.get("type")).endswith("labels") else [*_answers(found, name, entry)]
-                values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
+            with found.reading(page, "regions", f"{name}: {region}"):
+                made.append((f"{region} {number}" if number else region, *_drawn(shape, others)))
+        further = [entry for entry in others if not str(entry.get("type")).endswith("labels")]
+        for key, label, part in made:
+            for entry in further:  # choices, ratings and numbers become attributes, named after the control
+                question, values = _answers(found, name, entry)
                 if values:
-                    label.attributes[answers[0].question] = values[0] if len(values) == 1 else _as_set(values)
+                    label.attributes[question] = values[0] if len(values) == 1 else _as_set(values)
             if part is None:
-                (points if label.points else drawn)[f"{region} {number}" if number else region] = label
+                (points if label.points else drawn)[key] = label
                 continue
             owner, position, n_parts = part
             whole, one = drawn.setdefault(owner, label), label.points
@@ -400,18 +397,16 @@ def _as_set(values: Iterable[Any]) -> str:
     return ", ".join(sorted({str(value) for value in values}))
 
 
-def _answers(found: AnnotationSet, name: str, entry: Result) -> Iterator[DrawnLabel]:
-    """The labels with the classes, or the number, that a result gives the whole image."""
+def _answers(found: AnnotationSet, name: str, entry: Result) -> tuple[str, list[Any]]:
+    """The question that a result answers for the whole image, and its answer: a number, or the names of classes."""
     kind, question = str(entry.get("type")), str(entry.get("from_name") or entry.get("type"))
     value = (entry.get("value") or {}).get(_ANSWERS.get(kind, ""))
-    number = as_number(value)
-    if number is not None:
-        yield DrawnLabel(None, value=number, question=question)
-    elif isinstance(value, list):
-        for choice in value:
-            yield DrawnLabel("/".join(map(str, choice if isinstance(choice, list) else [choice])), question=question)
-    else:
-        found.left_out.add(f"results of the type {kind}, which are not read", name)
+    if as_number(value) is not None:
+        return question, [value]
+    if isinstance(value, list):
+        return question, ["/".join(map(str, choice if isinstance(choice, list) else [choice])) for choice in value]
+    found.left_out.add(f"results of the type {kind}, which are not read", name)
+    return question, []
 
 
 def _keypoints(
@@ -421,7 +416,7 @@ def _keypoints(
     links = [(a, b) for a, b in links if isinstance(a, str) and isinstance(b, str) and (a in points or b in points)]
     number = {region: k for k, region in enumerate(dict.fromkeys(chain(points, *links)))}
     a, b = np.array([[number[region] for region in link] for link in links], np.int64).reshape(-1, 2).T
-    _, part = connected_components(coo_array((np.ones(len(links)), (a, b)), (len(number),) * 2))
+    _, part = components(a, b, len(number))
     groups: dict[int, list[str]] = defaultdict(list)
     for region, group in zip(number, part.tolist(), strict=True):
         groups[group].append(region)
@@ -480,18 +475,19 @@ def _results(page: ImageLabels, image: StoredImage) -> list[Result]:
         own = {"to_name": _IMAGE, "original_width": size[0], "original_height": size[1], "image_rotation": 0}
         score = {} if label.confidence is None else {"score": label.confidence}
         name = f"r{number}"
+        drawn = label.scaled(100, 100)
         shapes: list[tuple[str, Result, int]]  # kind, value and position of every region
-        if label.points is not None:
-            shapes = [("keypoint", {"x": 100 * x, "y": 100 * y, "width": 0.5}, place)
-                      for place, (x, y) in enumerate(label.points) if x == x and y == y]  # fmt: skip
+        if drawn.points is not None:
+            shapes = [("keypoint", {"x": x, "y": y, "width": 0.5}, place)
+                      for place, (x, y) in enumerate(drawn.points) if x == x and y == y]  # fmt: skip
         elif label.mask is not None:
             shapes = [("brush", {"format": "rle", "rle": brush_runs(label.mask(), *size)}, 0)]
-        elif label.rings:
-            shapes = [("polygon", {"points": [[100 * x, 100 * y] for x, y in ring], "closed": label.closed}, place)
-                      for place, ring in enumerate(label.rings)]  # fmt: skip
+        elif drawn.rings:
+            shapes = [("polygon", {"points": [[*point] for point in ring], "closed": label.closed}, place)
+                      for place, ring in enumerate(drawn.rings)]  # fmt: skip
         else:
-            x, y, width, height = (100 * value for value in label.box or (0.0,) * 4)
-            shapes = [("rectangle", {"x": x, "y": y, "width": width, "height": height, "rotation": 0}, 0)]
+            sides = zip(("x", "y", "width", "height"), drawn.box or (0.0,) * 4, strict=True)
+            shapes = [("rectangle", {**dict(sides), "rotation": 0}, 0)]
         is_parted = len(shapes) > 1 or label.points is not None
         for kind, value, part in shapes:
             classes = {} if label.label is None else {f"{kind}labels": [label.label]}

@@ -110,7 +110,10 @@ def load_table(path: Path) -> pd.DataFrame:
         raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:
         raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
-    table = table.rename(columns=names).map(lambda cell: _text_of(cell) if isinstance(cell, str) else cell)
+    # without the apostrophe that an export puts in front of some texts
+    table = table.rename(columns=names).map(
+        lambda cell: cell if not isinstance(cell, str) else cell[1:] if cell.startswith("'") and
+        _LIKE_ABSENT.fullmatch(cell) else as_it_was(cell))  # fmt: skip
     if layout["sep"] != usual or layout["encoding"] != "utf-8-sig":
         encoding = layout["encoding"].removesuffix("-sig")
         table.attrs["read_as"] = f"columns parted by {layout['sep']!r}, letters in {encoding}"
@@ -147,11 +150,6 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     stored = [*pd.read_csv(path, nrows=0, **layout).columns]
     names = [*map(as_it_was, stored)]
     return layout, dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
-
-
-def _text_of(cell: str) -> str:
-    """The text of a cell, without the apostrophe that an export puts in front of some."""
-    return cell[1:] if cell.startswith("'") and _LIKE_ABSENT.fullmatch(cell) else as_it_was(cell)
 
 
 def guessed_columns(columns: list[Any]) -> dict[str, str]:
@@ -219,8 +217,18 @@ def read_table(
     in_shares = _are_shares(chain.from_iterable(shape or () for shape in shapes))
     if drawn:
         found.notes.append(f"Coordinates are read as {'shares of the image' if in_shares else 'pixels'}")
-        if not in_shares and annotator is None:
-            _refuse_two_units(values["annotator"], shapes)
+        by_owner: dict[Any, list[DrawnLabel]] = defaultdict(list)
+        for owner, own in zip(values["annotator"], shapes, strict=True) if not in_shares and annotator is None else ():
+            by_owner[owner] += own or ()
+        in_both = {owner for owner, own in by_owner.items()
+                   if _are_shares(own) and any(value % 1 for shape in own for value in _numbers(shape))}  # fmt: skip
+        if in_both:
+            others = shown(repr(owner) for owner in by_owner.keys() - in_both)
+            raise AgreementInputError(
+                "Coordinates must have one unit, got shares of the image of "
+                f"{shown(map(repr, sorted(in_both, key=str)))}, and pixels of {others}; give each annotator a table of "
+                "their own"
+            )
     n_none = 0
     for number, row in enumerate(rows()):
         name, owner = row["image"], annotator if annotator is not None else row["annotator"]
@@ -358,21 +366,6 @@ def _check_coordinates(
                 )
 
 
-def _refuse_two_units(owners: Sequence[Any], shapes: Sequence[list[DrawnLabel] | None]) -> None:
-    """Refuse coordinates that are shares of the image for one annotator and pixels for another."""
-    by_owner: dict[Any, list[DrawnLabel]] = defaultdict(list)
-    for owner, made in zip(owners, shapes, strict=True):
-        by_owner[owner] += made or ()
-    shares = {owner for owner, made in by_owner.items()
-              if _are_shares(made) and any(value % 1 for shape in made for value in _numbers(shape))}  # fmt: skip
-    if shares:
-        others = shown(repr(owner) for owner in by_owner.keys() - shares)
-        raise AgreementInputError(
-            f"Coordinates must have one unit, got shares of the image of {shown(map(repr, sorted(shares, key=str)))}, "
-            f"and pixels of {others}; give each annotator a table of their own"
-        )
-
-
 def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> tuple[str, ...]:
     """Whether four numbers in a cell are two corners, or a corner and a size: one of these must be impossible."""
     n_flat, no_corners, no_sizes = 0, False, False
@@ -401,6 +394,7 @@ def _shapes(row: Mapping[str, Any], of_box: tuple[str, ...], of_cells: tuple[str
 
     The functions that read a cell raise a ValueError if they cannot.
     """
+    made: list[DrawnLabel] = []
     try:
         outline = row.get("polygon")
         if not _is_empty(outline):
@@ -409,31 +403,26 @@ def _shapes(row: Mapping[str, Any], of_box: tuple[str, ...], of_cells: tuple[str
             if not rings or any(len(ring) < 2 + closed for ring in rings):
                 return None
             return [DrawnLabel(None, rings=joined_rings(rings) if closed else rings, closed=closed)]
-        if of_box:
-            cells = [row[name] for name in of_box]
-            if all(cell is None or cell == "" for cell in cells):
-                return []
-            numbers = [number for cell in cells if (number := number_in(cell)) is not None]
-            if of_box == _POINT:
-                x, y = numbers
-                return [DrawnLabel(None, points=[(x, y)])]
-            return [_box(of_box, *numbers)]
+        cells = [row[name] for name in of_box]
+        if all(cell is None or cell == "" for cell in cells) and of_box:
+            return []
+        numbers = tuple(number for cell in cells if (number := number_in(cell)) is not None)
+        if of_box == _POINT:
+            x, y = numbers
+            return [DrawnLabel(None, points=[(x, y)])]
         cell = next((row[name] for name in _IN_CELLS[:3] if row.get(name) is not None), None)
-        return [_box(_CORNERS if len(box) == 5 else of_cells, *box[:4]) for box in _boxes_in(cell)]
+        for how, box in [(of_box, numbers)] if of_box else [(of_cells, box) for box in _boxes_in(cell)]:
+            label, (x, y, a, b) = DrawnLabel(None), box[:4]
+            if how == _CORNERS or len(box) == 5:
+                label.set_corners(x, y, a, b)
+            elif min(a, b) < 0:
+                return None
+            else:
+                label.box = (x - a / 2, y - b / 2, a, b) if how == _CENTRES else (x, y, a, b)
+            made.append(label)
     except (TypeError, ValueError):
         return None
-
-
-def _box(how: tuple[str, ...], x: float, y: float, a: float, b: float) -> DrawnLabel:
-    """A box from its corners, or from a corner or its centre and its size."""
-    label = DrawnLabel(None)
-    if how == _CORNERS:
-        label.set_corners(x, y, a, b)
-    elif min(a, b) < 0:
-        raise ValueError("a negative size")
-    else:
-        label.box = (x - a / 2, y - b / 2, a, b) if how == _CENTRES else (x, y, a, b)
-    return label
+    return made
 
 
 def _is_empty(cell: Any) -> bool:
@@ -452,10 +441,10 @@ def _boxes_in(cell: Any) -> list[tuple[float, ...]]:
     found = list[tuple[float, ...]]()
     for box in value:
         is_pair = len(box) == 2
-        flat = [number_in(each) for part in box for each in (part if is_pair else [part])]
-        if len(flat) != 4 or None in flat:
+        numbers = (number_in(each) for part in box for each in (part if is_pair else [part]))
+        x, y, a, b = (math.nan if number is None else number for number in numbers)
+        if math.isnan(x + y + a + b):
             raise ValueError(f"no box: {box!r}")
-        x, y, a, b = (number or 0.0 for number in flat)
         found.append((min(x, a), min(y, b), max(x, a), max(y, b), 1.0) if is_pair else (x, y, a, b))
     return found
 
@@ -470,11 +459,10 @@ def _evaluated(value: Any) -> list[Any]:
             raise ValueError("no WKT") from error
         if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString"):
             raise ValueError(f"a {shape.geom_type}")
-        parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
-        lines = parts if shape.geom_type == "LineString" else [
-            ring for part in parts for ring in (part.exterior, *part.interiors)]  # fmt: skip
-        return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]]
-                for line in lines]  # fmt: skip
+        is_line = shape.geom_type == "LineString"
+        lines = shapely.get_parts(shape) if is_line else shapely.get_rings(shapely.get_parts(shape))
+        lines = [shapely.get_coordinates(line).tolist() for line in lines if not line.is_empty]
+        return lines if is_line else [ring[:-1] for ring in lines]
     if text and text[:1] not in ("[", "("):
         # as in "10,10 60,10", "10,10;60,10", "10 10, 60 10"; beside both blanks and semicolons, commas are decimal
         text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
@@ -516,7 +504,7 @@ def _rings(value: list[Any]) -> list[list[Point]]:
 
 def _numbers(shape: DrawnLabel) -> Iterator[float]:
     """The coordinates of a box, a polygon or a point."""
-    return chain(shape.box or (), chain.from_iterable(chain.from_iterable(shape.rings or ())), *(shape.points or ()))
+    return chain(shape.box or (), *chain.from_iterable(shape.rings or ()), *(shape.points or ()))
 
 
 def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
@@ -544,13 +532,7 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     image_at = {image.path: image for image in images}
     drawn = [(image_at[key.name], owner, label) for owner, pages in found.pages.items()
              for key, page in pages.items() for label in page.labels or [DrawnLabel(None)]]  # fmt: skip
-    shapes = []
-    for image, _, label in drawn:
-        width, height = image.size_px or (1, 1)
-        rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
-        x, y, a, b = label.box or (0.0,) * 4
-        box = label.box and (x * width, y * height, a * width, b * height)
-        shapes.append(DrawnLabel(None, box, rings or None))
+    shapes = [label.scaled(*(image.size_px or (1, 1))) for image, _, label in drawn]
     if _are_shares(shapes):  # a table without a number beyond 1 is read as one of shares
         shapes = [label for _, _, label in drawn]
     rows = []

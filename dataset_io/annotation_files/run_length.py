@@ -192,16 +192,6 @@ def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) ->
     return lengths
 
 
-def cut_out(mask: BoolArray, left: int, top: int) -> Mask:
-    """A mask that begins in a column and row of an image, without the empty rows and columns around it."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not len(rows):
-        return Mask.of_pixels(np.zeros((0, 0), np.bool_), left, top)
-    first, start = int(rows[0]), int(columns[0])
-    pixels = np.ascontiguousarray(mask[first : rows[-1] + 1, start : columns[-1] + 1])
-    return Mask.of_pixels(pixels, left + start, top + first)
-
-
 def _check_size(length: int, n_lines: int) -> None:
     """Refuse sides of an image whose pixels cannot be counted."""
     if length < 1 or n_lines < 1 or length * n_lines > 1 << _MOST_BITS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,6 @@ class _Summary:
         print_to(file, str(self))
 
     def _extent(self) -> str:
-        """The format, and the numbers of annotators and images, as a text."""
         return f"{self.format}: {counted(len(self.annotators), 'annotator')}, {counted(self.n_images, 'image')}"
 
     def _sections(self) -> list[Section]:
@@ -160,15 +160,13 @@ class ExportSummary(_Summary):
         return sections + _lists({"Left out": self.left_out, "Not the same when imported again": self.changed})
 
 
-def _on_images(kind: str) -> Column:
-    def text(change: FieldChange) -> str:
-        n_labels, n_images = getattr(change, f"n_labels_{kind}"), getattr(change, f"n_images_{kind}")
-        return f"{counted(n_labels, 'label')} on {counted(n_images, 'image')}" if n_images else "none"
-
-    return Column(kind, text)
+def _on_images(change: FieldChange, kind: str) -> str:
+    n_labels, n_images = getattr(change, f"n_labels_{kind}"), getattr(change, f"n_images_{kind}")
+    return f"{counted(n_labels, 'label')} on {counted(n_images, 'image')}" if n_images else "none"
 
 
-_BEFORE = [Column("field", "field"), *map(_on_images, ("kept", "replaced", "removed"))]
+_BEFORE = [Column("field", "field"), *(Column(kind, functools.partial(_on_images, kind=kind))
+                                       for kind in ("kept", "replaced", "removed"))]  # fmt: skip
 
 
 def _lists(lines: Mapping[str, Sequence[str]]) -> list[Section]:
@@ -176,13 +174,13 @@ def _lists(lines: Mapping[str, Sequence[str]]) -> list[Section]:
 
 
 def _tables(entries: Sequence[AnnotatorInFile]) -> list[Any]:
+    unread = [Column("not all read", "n_unread")] if any(entry.n_unread for entry in entries) else []
     columns = [
-        Column("name", lambda entry: entry.name),
+        Column("name", "name"),
         Column("field", lambda entry: ", ".join(entry.fields)),
-        Column("images", lambda entry: entry.n_images),
-        Column("nothing drawn", lambda entry: entry.n_empty),
+        Column("images", "n_images"),
+        Column("nothing drawn", "n_empty"),
+        *unread,
         Column("labels", lambda entry: ", ".join(f"{n} {kind}" for kind, n in entry.n_labels.items()) or "none"),
     ]
-    if any(entry.n_unread for entry in entries):
-        columns.insert(4, Column("not all read", lambda entry: entry.n_unread))
     return [table(columns, entries)] if entries else []

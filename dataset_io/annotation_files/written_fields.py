@@ -17,7 +17,6 @@ import fiftyone.core.media as fom
 from bson import ObjectId
 from bson.errors import InvalidDocument
 from pymongo import UpdateOne
-from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from ... import names
@@ -41,8 +40,8 @@ from .image_names import Target
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField, no_room
 from .summaries import FieldChange
 
-#: the number of a sample among the targets, and the frame, 0 where it is an image
-Key = tuple[int, int]
+#: a sample, and the frame, 0 where it is an image
+Key = tuple[Target, int]
 
 #: beginning of the names of temporary fields, which hold the values of an import until all are written
 _IMPORT = "agreement_import_"
@@ -119,20 +118,32 @@ class FieldWriter:
     """Writes the fields of an import: samples, schema and labels, in bulk."""
 
     dataset: fo.Dataset
-    targets: Sequence[Target]  #: the samples; a key has the number of its sample here
+    targets: Sequence[Target]  #: the samples
     overwrite: bool  #: whether labels on images of the file may be replaced
     remove_others: bool  #: whether all other labels in the fields are removed
     fields: dict[str, NewField] = field(default_factory=dict)  #: by path
     #: the values of every sample and frame by path; None: nothing could be read, but something was drawn
     rows: dict[Key, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     #: annotators whose labels, or names, are replaced in fields of all annotators
-    owners: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
+    owners: dict[Key, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     #: without `overwrite`: fields, and paths of images, whose labels stay as they were saved while the import wrote
     staying: list[tuple[str, str]] = field(init=False, default_factory=list)
     #: attributes that must be declared anew, as they hold integers and get other numbers; and undeclared attributes
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _emptied: tuple[str, ...] = field(init=False, default=())  #: beginnings of paths in fields that keep no label
+
+    def add_fields(self, fields: Iterable[NewField]) -> None:
+        """Add fields of the import; every path must be of one annotator alone."""
+        every = [*self.fields.values(), *fields]
+        self.fields = {entry.path: entry for entry in every}
+        repeated = sorted(path for path, n in Counter(entry.path for entry in every).items() if n > 1)
+        if repeated:
+            owners = shown(repr(entry.owner) for entry in every if entry.path in repeated)
+            raise AgreementInputError(
+                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
+                "them other names with `annotators`, or import into='attribute'"
+            )
 
     def check(self) -> list[FieldChange]:
         """Refuse fields that cannot be written, and give their attributes the types that their fields have.
@@ -150,28 +161,27 @@ class FieldWriter:
                 f"({shown(odd, 3)}); add samples to groups with FiftyOne, and others to a dataset of their own"
             )
         n_images, n_labels = Counter[str](), Counter[str]()
-        # the labels with an attribute that FiftyOne does not know, by field and path of the attribute
-        with_attribute: dict[str, dict[str, list[Document]]] = {path: defaultdict(list) for path in self.fields}
-        for key, path, value in self._values():
+        # the labels with an attribute that FiftyOne does not know, by path of the attribute
+        with_attribute: dict[str, list[Document]] = defaultdict(list)
+        for (target, _), path, value in self._values():
             entry = self.fields[path]
-            labels, known = entry.labels_of(value), set() if entry.slot is None else entry.slot.own
-            problem = _problem({"value": value})
+            labels, problem = entry.labels_of(value), _problem({"value": value})
             if problem == _TOO_LARGE:
-                raise no_room(len(labels), f"{path!r} on {self.targets[key[0]].path!r}")
+                raise no_room(len(labels), f"{path!r} on {target.path!r}")
             if problem:
                 parts = enumerate(labels or value, 1)
                 number, part = next(((k, part) for k, part in parts if _problem({"": part})), (0, value))
                 what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
                 raise AgreementInputError(
                     f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
-                    f"label {number} of {path!r} on {self.targets[key[0]].path!r}; correct the file"
+                    f"label {number} of {path!r} on {target.path!r}; correct the file"
                 )
             n_images[path] += 1
             n_labels[path] += len(labels)
             for label in labels:
-                for name in label.keys() - known:
+                for name in label.keys() - (entry.slot.own if entry.slot else ()):
                     if label[name] is not None:
-                        with_attribute[path][f"{entry.label_path}.{name}"].append(label)
+                        with_attribute[f"{entry.label_path}.{name}"].append(label)
         schema, own = field_schema(self.dataset), own_fields(self.dataset)
         for path in self.fields:
             name = path.removeprefix(names.FRAMES_PREFIX)
@@ -190,15 +200,37 @@ class FieldWriter:
                                           "choose others with `prefix` or `field`")  # fmt: skip
         changes = [self._change_of(entry, schema, n_images[path], n_labels[path])
                    for path, entry in self.fields.items() if entry.slot is not None]  # fmt: skip
-        self._refuse_lost(changes, schema)
+        replaced = [change for change in changes if change.n_images_replaced]
+        if replaced and not self.overwrite:
+            found = shown(
+                f"{change.field!r} ({change.n_labels_replaced:,} labels on {change.n_images_replaced:,} images)"
+                for change in replaced
+            )
+            raise AgreementInputError(
+                f"Images of the file must have no labels yet in the fields of the import, got {found}; say "
+                "overwrite=True to replace the labels on these images alone, or choose other fields with `prefix` or "
+                "`field`"
+            )
+        kept = {change.field: change.n_labels_kept for change in changes if not self.overwrite or change.n_images_kept}
+        for path, entry in self.fields.items():
+            known = schema.get(path)
+            if known is None or entry.fits(known) or (entry.slot is not None and path not in kept):
+                continue
+            advice = "choose another one with `prefix` or `field`"
+            if path in kept:
+                advice += ", or say overwrite=True"
+                advice += f", remove_others=True, which removes {kept[path]:,} labels" if kept[path] else ""
+            must = "a list of names" if entry.slot is None else entry.slot.stored.__name__
+            raise AgreementInputError(
+                f"The field {path!r} must be of the type of its new labels, {must}, got "
+                f"{(getattr(known, 'document_type', None) or type(known)).__name__}; {advice}"
+            )
         refuse_read_only(self.dataset, [path for path in self.fields if path in schema])
         self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
         self._wider, self._attributes = {}, {}
         declared = all_fields(self.dataset)
-        for attributes in with_attribute.values():
-            for path, labels in sorted(attributes.items()):
-                is_there = path in declared and not path.startswith(self._emptied)
-                self._convert(path, labels, declared[path] if is_there else None)
+        for path, labels in sorted(with_attribute.items()):
+            self._convert(path, labels, None if path.startswith(self._emptied) else declared.get(path))
         return changes
 
     def _values(self) -> Iterator[tuple[Key, str, Any]]:
@@ -226,42 +258,13 @@ class FieldWriter:
             for label in labels:
                 label[name] = _converted(label[name], wanted)
         except ValueError:
-            number = next(key[0] for key, other, value in self._values()
+            target = next(key[0] for key, other, value in self._values()
                           if any(each is label for each in self.fields[other].labels_of(value)))  # fmt: skip
             raise AgreementInputError(
                 f"The attribute {name!r} must have values that fit its field {path!r}, a {wanted.__name__}, got "
-                f"{label[name]!r} on {self.targets[number].path!r}; correct the file, or import into other fields with "
+                f"{label[name]!r} on {target.path!r}; correct the file, or import into other fields with "
                 "`prefix` or `field`"
             ) from None
-
-    def _refuse_lost(self, changes: Sequence[FieldChange], schema: Mapping[str, fo.Field]) -> None:
-        """Refuse to replace labels without ``overwrite``, and fields whose type does not fit the new labels."""
-        replaced = [change for change in changes if change.n_images_replaced]
-        if replaced and not self.overwrite:
-            found = shown(
-                f"{change.field!r} ({change.n_labels_replaced:,} labels on {change.n_images_replaced:,} images)"
-                for change in replaced
-            )
-            raise AgreementInputError(
-                f"Images of the file must have no labels yet in the fields of the import, got {found}; say "
-                "overwrite=True to replace the labels on these images alone, or choose other fields with `prefix` or "
-                "`field`"
-            )
-        kept = {change.field: change.n_labels_kept for change in changes if not self.overwrite or change.n_images_kept}
-        for path, entry in self.fields.items():
-            declared = schema.get(path)
-            if declared is None or entry.fits(declared) or (entry.slot is not None and path not in kept):
-                continue
-            advice = "choose another one with `prefix` or `field`"
-            if path in kept:
-                advice += ", or say overwrite=True"
-                advice += f", remove_others=True, which removes {kept[path]:,} labels" if kept[path] else ""
-            wanted = "a list of names" if entry.slot is None else entry.slot.stored.__name__
-            document_type = getattr(declared, "document_type", None) or type(declared)
-            raise AgreementInputError(
-                f"The field {path!r} must be of the type of its new labels, {wanted}, got "
-                f"{document_type.__name__}; {advice}"
-            )
 
     def _change_of(self, entry: NewField, schema: Mapping[str, fo.Field], n_images: int, n_labels: int) -> FieldChange:
         """The effect on a field of ``n_labels`` new labels on ``n_images`` images."""
@@ -274,25 +277,25 @@ class FieldWriter:
         listed_in = [path for path, other in self.fields.items() if path in schema and other.slot is None
                      and not (other.is_unread or entry.owner or place.prefix)]  # fmt: skip
         document_type = getattr(schema[entry.path], "document_type", None)
-        found = None if document_type is None else list_of(document_type)
+        list_name, _ = (None if document_type is None else list_of(document_type)) or ("", None)
         # the annotator of each label, and the assigned annotators, by sample and frame
-        labels: Any = {"$cond": [{"$eq": [{"$ifNull": [f"${name}", None]}, None]}, [], [None]]}
-        if found is not None:
-            array, owner = f"${name}.{found[0]}", {"$ifNull": [f"$$this.{ANNOTATOR_ATTRIBUTE}", None]}
-            labels = {"$cond": [{"$isArray": array}, {"$map": {"input": array, "as": "this", "in": owner}}, []]}
-        wanted = {"labels": labels, "_sample_id": 1, "frame_number": 1, **dict.fromkeys(listed_in, 1)}
+        labels_at = f"{name}.{list_name}.{ANNOTATOR_ATTRIBUTE}" if list_name else name
+        wanted = dict.fromkeys((labels_at, "_sample_id", "frame_number", *listed_in), True)
         query = {"$or": [{path: {"$ne": None}} for path in (name, *listed_in)]}
-        number = {target.sample_id: k for k, target in enumerate(self.targets) if target.sample_id is not None}
+        target_of = {target.sample_id: target for target in self.targets if target.sample_id is not None}
         others = "removed" if self.remove_others else "kept"
-        for row in place.collection.aggregate([{"$match": query}, {"$project": wanted}]):
-            frame = int(row["frame_number"]) if place.prefix else 0
-            key = (number.get(row["_sample_id"] if place.prefix else row["_id"], -1), frame)
-            annotators = row["labels"]
+        for row in place.collection.find(query, wanted):
+            key: Any = target_of.get(row["_sample_id" if place.prefix else "_id"])
+            key = (key, int(row["frame_number"]) if place.prefix else 0)
+            annotators: list[Any] = [] if row.get(name) is None else [None]
+            if list_name:
+                held = row[name].get(list_name) if isinstance(row.get(name), dict) else None
+                annotators = [each.get(ANNOTATOR_ATTRIBUTE) for each in held] if isinstance(held, list) else []
             if entry.owner:
                 is_same = entry.path in self.rows.get(key, ())
                 n_same = len(annotators) * is_same
             else:
-                owners = set(_as_labels_say(self.owners.get(key, ())))
+                owners = set(_as_labels_say([*self.owners.get(key, ())]))
                 n_same = sum(type(owner) in (str, int, float) and owner in owners for owner in annotators)
                 listed = (name for path in listed_in if isinstance(row.get(path), list) for name in row[path])
                 is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
@@ -329,7 +332,7 @@ class FieldWriter:
                 named = (name for label in self.fields[path].labels_of(value) for name in label)
                 chosen[path] |= {"": key} | dict.fromkeys(named, key)
             for path, keys in chosen.items():
-                ids = [str(self.targets[number].sample_id) for number, _ in {*keys.values()}]
+                ids = [str(target.sample_id) for target, _ in {*keys.values()}]
                 try:
                     for sample in self.dataset.select(ids).select_fields(path):
                         sample.to_dict()
@@ -373,9 +376,10 @@ class FieldWriter:
                 raise lost_lease(dataset)
             made = []  # from here on they have labels
             for place in all_places:
-                values = {path: self._moved(self.fields[place.prefix + path], temporary, path) for path in place.paths}
-                staying = [{"$cond": [self._stays(self.fields[place.prefix + path], temporary, path), [path], []]}
-                           for path in place.paths]  # fmt: skip
+                merged = {path: self._merged(self.fields[place.prefix + path], temporary, path)
+                          for path in place.paths}  # fmt: skip
+                staying = [{"$cond": [stays, [path], []]} for path, (stays, _) in merged.items()]
+                values = {path: value for path, (_, value) in merged.items()}
                 none_stays = {"$eq": [f"${temporary}.{_STAYING}", []]}
                 touched = [temporary, *(place.paths if self.remove_others else [])]
                 place.collection.update_many(
@@ -399,95 +403,105 @@ class FieldWriter:
                 undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
                 ids, is_untouched = [*map(ObjectId, made)], {"$eq": ["$created_at", "$last_modified_at"]}
-                found = sample_collection(dataset).find({"_id": {"$in": ids}, "$expr": is_untouched}, {"_id": True})
-                dataset.delete_samples([str(row["_id"]) for row in found])
+                rows = sample_collection(dataset).find({"_id": {"$in": ids}, "$expr": is_untouched}, {"_id": True})
+                dataset.delete_samples([str(row["_id"]) for row in rows])
             raise
-        self._declare_attributes()
+        # new attributes are declared, except those with which other labels have another type: they could not be read
+        found: dict[str, fo.Field] = {}
+        known = all_fields(dataset)
+        for entry in self.fields.values():
+            of_labels = {path: kind for path, kind in self._attributes.items()
+                         if path not in known and path.startswith(f"{entry.label_path}.")}  # fmt: skip
+            if of_labels:
+                (place,) = places(dataset, [entry.label_path])
+                types = {f"a{k}": {"$addToSet": {"$type": f"${path.removeprefix(place.prefix)}"}}
+                         for k, path in enumerate(of_labels)}  # fmt: skip
+                pipeline: list[Document] = [{"$unwind": f"${place.paths[0]}"}, {"$group": {"_id": None, **types}}]
+                row = next(iter(place.collection.aggregate(pipeline)), {})
+                found |= {path: kind for k, (path, kind) in enumerate(of_labels.items())
+                          if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
+        declare(dataset, found)
 
     def _write_values(self, temporary: str, progress: Progress) -> None:
         """Write the values of all fields into a temporary one, one update for each sample or frame."""
-        # sizes of images that the samples did not know
-        sizes = {}
-        for number, target in enumerate(self.targets):
-            if target.new_size is not None:
-                kind, prefix = ("VideoMetadata", "frame_") if target.is_video else ("ImageMetadata", "")
-                sides = zip(("width", "height"), target.new_size, strict=True)
-                sizes[number] = {"metadata": {"_cls": kind, **{f"{prefix}{side}": size for side, size in sides}}}
+        now = datetime.now(timezone.utc).replace(tzinfo=None)
+        made = {"_dataset_id": dataset_id(self.dataset), "created_at": now, "last_modified_at": now}
 
         def staged(key: Key) -> Document:
             values = {path.removeprefix(names.FRAMES_PREFIX): value for path, value in self.rows.get(key, {}).items()}
-            return {temporary: {**values, _OWNERS: _as_labels_say(self.owners.get(key, []))}} if values else {}
+            return {temporary: {**values, _OWNERS: _as_labels_say([*self.owners.get(key, ())])}} if values else {}
 
-        samples = dict.fromkeys(number for number, frame in self.rows if not frame)
-        sample_updates = (
-            UpdateOne({"_id": self.targets[number].sample_id}, {"$set": sizes.get(number, {}) | staged((number, 0))})
-            for number in samples | dict.fromkeys(sizes)
-        )
-        now = datetime.now(timezone.utc).replace(tzinfo=None)
-        made = {"_dataset_id": dataset_id(self.dataset), "created_at": now, "last_modified_at": now}
+        def of_sample(target: Target) -> UpdateOne:
+            """The update of a sample, also with the size of its image if it did not know that."""
+            values = staged((target, 0))
+            if target.new_size is not None:
+                kind, prefix = ("VideoMetadata", "frame_") if target.is_video else ("ImageMetadata", "")
+                width, height = target.new_size
+                values["metadata"] = {"_cls": kind, f"{prefix}width": width, f"{prefix}height": height}
+            return UpdateOne({"_id": target.sample_id}, {"$set": values})
+
+        samples = dict.fromkeys(target for target, frame in self.rows if not frame)
+        sized = [target for target in self.targets if target.new_size is not None]
+        sample_updates = map(of_sample, samples | dict.fromkeys(sized))
         frame_updates = (  # a frame is made if the video does not have it
             UpdateOne(
-                {"_sample_id": self.targets[number].sample_id, "frame_number": frame},
-                {"$set": staged((number, frame)), "$setOnInsert": made},
+                {"_sample_id": target.sample_id, "frame_number": frame},
+                {"$set": staged((target, frame)), "$setOnInsert": made},
                 upsert=True,
             )
-            for number, frame in self.rows
+            for target, frame in self.rows
             if frame
         )
         with fo.ProgressBar(total=len(self.rows), progress=progress) as bar:
-            _send(sample_collection(self.dataset), sample_updates, bar)
-            if len(samples) < len(self.rows):
-                _send(frame_collection(self.dataset), frame_updates, bar)
+            for collection, updates in ((sample_collection, sample_updates), (frame_collection, frame_updates)):
+                while batch := list(islice(updates, _BATCH)):
+                    try:
+                        done = collection(self.dataset).bulk_write(batch, ordered=False)
+                    except (BulkWriteError, DocumentTooLarge) as error:
+                        raise AgreementInputError(
+                            "The labels of an image must fit into the database, which holds 16 MB for a sample, got "
+                            f"{error}"
+                        ) from error
+                    if done.matched_count + done.upserted_count < len(batch):
+                        raise AgreementInputError(
+                            "Samples must stay while labels are imported, but some were deleted meanwhile; import the "
+                            "file again"
+                        )
+                    bar.update(len(batch))
 
-    def _stays(self, entry: NewField, temporary: str, name: str) -> Document:
-        """Whether a field holds labels that the import must not replace: they were saved after the check."""
-        if self.overwrite or entry.slot is None:
-            return {"$literal": False}
-        found: Document = {"$ne": [{"$ifNull": [f"${name}", None]}, None]}
-        if not entry.owner:
-            annotators = {"$map": {"input": _list_in(entry, name), "in": f"$$this.{ANNOTATOR_ATTRIBUTE}"}}
-            found = {"$ne": [{"$setIntersection": [annotators, f"${temporary}.{_OWNERS}"]}, []]}
-        return {"$and": [{"$ne": [{"$type": f"${temporary}.{name}"}, "missing"]}, found]}
+    def _merged(self, entry: NewField, temporary: str, name: str) -> tuple[Document, Document]:
+        """Expressions for MongoDB: whether labels of a field stay, and its value after the import.
 
-    def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
-        """The value of a field after the import, as an expression for MongoDB."""
-        new = f"${temporary}.{name}"
-        is_missing = {"$eq": [{"$type": new}, "missing"]}
+        Labels stay, without `overwrite`, that were saved after the check.
+        """
+        new, before = f"${temporary}.{name}", f"${name}"
+        is_missing: Document = {"$eq": [{"$type": new}, "missing"]}
+        stays: Document = {"$literal": False}
+        list_name, owner = (None, "") if entry.slot is None else (entry.slot.list_name, f".{ANNOTATOR_ATTRIBUTE}")
+        list_in, added = (f"{value}.{list_name}" if list_name else value for value in (before, new))
+        entries: Document = {"$cond": [{"$isArray": list_in}, list_in, []]}
+        others: Any = f"${temporary}.{_OWNERS}"
+        owners_before = {"$map": {"input": entries, "in": f"$$this{owner}"}}
+        if not self.overwrite and entry.slot is not None:
+            found: Document = {"$ne": [{"$ifNull": [before, None]}, None]}
+            if not entry.owner:
+                found = {"$ne": [{"$setIntersection": [owners_before, others]}, []]}
+            stays = {"$and": [{"$not": [is_missing]}, found]}
         if self.remove_others and not entry.is_unread:
-            return {"$ifNull": [new, "$$REMOVE"]}
+            return stays, {"$ifNull": [new, "$$REMOVE"]}
         if entry.owner:  # a new value may be null
-            return {"$cond": [{"$or": [is_missing, self._stays(entry, temporary, name)]}, f"${name}", new]}
+            return stays, {"$cond": [{"$or": [is_missing, stays]}, before, new]}
         # a list without the entries of the annotators of the file, and then the new entries; or, where nothing must be
         # replaced, the list, and then the new entries of those who have none there
-        within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
-        before, added = _list_in(entry, name), new + within
-        others: Any = f"${temporary}.{_OWNERS}"
         if self.overwrite or entry.is_unread:
-            parts = [{"$filter": {"input": before, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}, added]
+            parts = [{"$filter": {"input": entries, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}, added]
         else:
-            others = {"$map": {"input": before, "in": f"$$this{owner}"}}
-            parts = [before, {"$filter": {"input": added, "cond": {"$not": {"$in": [f"$$this{owner}", others]}}}}]
+            is_other = {"$not": {"$in": [f"$$this{owner}", owners_before]}}
+            parts = [entries, {"$filter": {"input": added, "cond": is_other}}]
         joined: Document = {"$concatArrays": parts}
         if entry.slot is not None:
-            joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
-        return {"$cond": [is_missing, f"${name}", joined]}
-
-    def _declare_attributes(self) -> None:
-        """Declare new attributes, except those with which other labels have another type: they could not be read."""
-        found: dict[str, fo.Field] = {}
-        known = all_fields(self.dataset)
-        for entry in self.fields.values():
-            new = {path: kind for path, kind in self._attributes.items()
-                   if path not in known and path.startswith(f"{entry.label_path}.")}  # fmt: skip
-            if new:
-                (place,) = places(self.dataset, [entry.label_path])
-                types = {f"a{k}": {"$addToSet": {"$type": f"${path.removeprefix(place.prefix)}"}}
-                         for k, path in enumerate(new)}  # fmt: skip
-                pipeline: list[Document] = [{"$unwind": f"${place.paths[0]}"}, {"$group": {"_id": None, **types}}]
-                row = next(iter(place.collection.aggregate(pipeline)), {})
-                found |= {path: kind for k, (path, kind) in enumerate(new.items())
-                          if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
-        declare(self.dataset, found)
+            joined = {"$mergeObjects": [before, new, {list_name: joined}]}
+        return stays, {"$cond": [is_missing, before, joined]}
 
 
 def _converted(value: Any, wanted: type[fo.Field]) -> Any:
@@ -526,12 +540,6 @@ def _as_labels_say(owners: Sequence[str]) -> list[str | int]:
     return [*owners, *(number for number in numbers if str(number) in owners)]
 
 
-def _list_in(entry: NewField, name: str) -> Document:
-    """The list in a field, of labels or names; an empty one where there is none."""
-    path = f"${name}" if entry.slot is None else f"${name}.{entry.slot.list_name}"
-    return {"$cond": [{"$isArray": path}, path, []]}
-
-
 def _remove_left_behind(dataset: fo.Dataset) -> None:
     """Remove what an import had beside its fields; of one that did not end, too, as no other is at work with the lease.
 
@@ -552,18 +560,3 @@ def _remove_left_behind(dataset: fo.Dataset) -> None:
                 ready[place.prefix + name] = fo.EmbeddedDocumentField(getattr(fo, kind))
     redeclare(dataset, ready)
     undeclare(dataset, marked)
-
-
-def _send(collection: Collection[Document], operations: Iterable[UpdateOne], bar: fo.ProgressBar) -> None:
-    remaining = iter(operations)
-    while batch := list(islice(remaining, _BATCH)):
-        try:
-            done = collection.bulk_write(batch, ordered=False)
-        except (BulkWriteError, DocumentTooLarge) as error:
-            raise AgreementInputError(
-                f"The labels of an image must fit into the database, which holds 16 MB for a sample, got {error}"
-            ) from error
-        if done.matched_count + done.upserted_count < len(batch):
-            raise AgreementInputError("Samples must stay while labels are imported, but some were deleted meanwhile; "
-                                      "import the file again")  # fmt: skip
-        bar.update(len(batch))
