@@ -133,7 +133,7 @@ def _answers(opened: ObjectsToDecide) -> Iterator[_Answers]:
     reader, ids = opened.reader, opened.gold.decided_ids()
     for start in range(0, len(ids), BATCH):
         for rows in reader.batched(reader.again(ids[start : start + BATCH])):
-            yield _Answers(opened, opened.of(rows))
+            yield _Answers(Decidable(opened, rows))
 
 
 class _Answers:
@@ -147,8 +147,8 @@ class _Answers:
     ``(V, R)``, are no evidence of who was right, and are not judged.
     """
 
-    def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
-        self.objects, units, n = objects, objects.units, objects.units.n_units
+    def __init__(self, objects: Decidable) -> None:
+        self.objects, opened, units, n = objects, objects.opened, objects.units, objects.units.n_units
         self.states = np.array([objects.state(unit) for unit in range(n)], np.int64)
         decided: list[tuple[int, Stored | None, Stored | None]] = [  # sample, decision and its label
             (sample, objects.found[unit][0], objects.gold_label(unit)) if state == DECIDED else (sample, None, None)
