@@ -285,7 +285,7 @@ class _Step:
                 gone = [key]
                 if opened.can_repeat:  # a tag is deleted as often as the annotator gave it
                     field, label = key.rpartition(" ")[0], log.label(key) or {}
-                    given_labels = [each for each in log.of(field) if isinstance(each, dict)]
+                    given_labels = [each for each in log.of[field] if isinstance(each, dict)]
                     same = [log.key(field, each) for each in given_labels if not opened.corrections(each, label)]
                     gone = [each for each in same if self._annotator_of(each, log) == name]
                 for each in gone:

@@ -152,7 +152,9 @@ class DecisionLog:
         self, gold: GoldField, kind: LabelKind, document: Stored, kinds: Mapping[str, LabelKind] | None = None
     ) -> None:
         self.document, self._gold, self._kind, self._kinds = document, gold, kind, {**(kinds or {}), gold.name: kind}
-        self._lists: dict[str, list[Stored]] = {}  # labels by field, once they were asked for
+        #: labels by field, with the changes so far; a plain value as if it were a label
+        self.of = {field: list(labels_in(document.get(field), kind)) for field, kind in self._kinds.items()}
+        self.labels = self.of[gold.name]  #: those in the field of decisions
         self._places: dict[str, dict[str, int]] = {}  # of labels, by field and name in decisions
         self._changed: set[str] = set()
         self._without: dict[str, str] = {}  # of emptied fields: "null" or "missing", as before
@@ -172,17 +174,6 @@ class DecisionLog:
 
     # ---- labels ----
 
-    @property
-    def labels(self) -> list[Stored]:
-        """The labels in the field of decisions."""
-        return self.of(self._gold.name)
-
-    def of(self, field: str) -> list[Stored]:
-        """The labels of a field with the changes so far; a plain value as if it were a label."""
-        if field not in self._lists:
-            self._lists[field] = list(labels_in(self.document.get(field), self._kinds[field]))
-        return self._lists[field]
-
     def key(self, field: str, label: Stored) -> str:
         """The name of a label in decisions."""
         return label_key(field, label.get("_id"), self._kinds[field])
@@ -193,7 +184,7 @@ class DecisionLog:
         if field not in self._kinds:
             return field, None
         if field not in self._places:
-            labels = enumerate(self.of(field))
+            labels = enumerate(self.of[field])
             places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
             self._places[field] = dict(reversed(places))  # of labels with the same id the first one counts
         return field, self._places[field].get(key)
@@ -204,7 +195,7 @@ class DecisionLog:
     def label(self, key: str) -> Stored | None:
         """A label by its name in decisions; None if it is gone."""
         field, at = self._place(key)
-        return None if at is None else self._lists[field][at]
+        return None if at is None else self.of[field][at]
 
     def hash(self, key: str) -> str | None:
         """Hash of a label; None if it is gone."""
@@ -220,14 +211,14 @@ class DecisionLog:
 
     def _put(self, field: str, at: int, n: int, *labels: Stored) -> None:
         """Put labels in the place of ``n`` others."""
-        self.of(field)[at : at + n] = labels
+        self.of[field][at : at + n] = labels
         self._changed.add(field)
         self._places.pop(field, None)
 
     def give(self, key: str, values: Stored) -> Stored:
         """Give a label other values; returns the change."""
         field, at = self._place(key)
-        label, kind = self._lists[field][at or 0], self._kinds[field]
+        label, kind = self.of[field][at or 0], self._kinds[field]
         if kind.is_number and not kind.is_label:
             values = {"value": _stored_value(kind, values)}
         self._put(field, at or 0, 1, {**label, **values})
@@ -237,7 +228,7 @@ class DecisionLog:
     def remove(self, key: str) -> Stored:
         """Delete a label; returns the change."""
         field, at = self._place(key)
-        label = self._lists[field][at or 0]
+        label = self.of[field][at or 0]
         self._put(field, at or 0, 1)
         return {"what": DELETED, "key": key, "before": label, "at": at}
 
@@ -245,7 +236,7 @@ class DecisionLog:
         """Add a label; returns the change."""
         held = "null" if field in self.document else "missing"
         was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
-        self._put(field, len(self.of(field)), 0, label)
+        self._put(field, len(self.of[field]), 0, label)
         return {"what": ADDED, "key": self.key(field, label), "was": was}
 
     def can_take_back(self, change: Stored) -> bool:
@@ -255,7 +246,7 @@ class DecisionLog:
         if field not in self._kinds:
             return False
         if change["what"] == DELETED:
-            return label is None and (self._kinds[field].list_name is not None or not self.of(field))
+            return label is None and (self._kinds[field].list_name is not None or not self.of[field])
         after = change.get("after", {})
         return label is not None and is_same({name: label.get(name) for name in after}, after)
 
@@ -266,7 +257,7 @@ class DecisionLog:
             self._put(field, change["at"], 0, change["before"])
         elif change["what"] == GIVEN:
             before, after = change["before"], change["after"]
-            label = self._lists[field][at or 0]
+            label = self.of[field][at or 0]
             kept = {name: value for name, value in label.items() if name in before or name not in after}
             self._put(field, at or 0, 1, {**kept, **before})
         else:
@@ -371,7 +362,7 @@ class DecisionLog:
         if self._kind.list_name is None or not self.entries:  # else an empty list: it was decided that there is nothing
             self._without[gold.name] = "missing"
         for field in sorted(self._changed):
-            kind, labels, without = self._kinds[field], self._lists[field], self._without.get(field)
+            kind, labels, without = self._kinds[field], self.of[field], self._without.get(field)
             if not labels and without == "missing":
                 values[field] = MISSING
             elif kind.list_name is None:  # one label, the last one

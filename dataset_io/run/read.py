@@ -59,12 +59,10 @@ class Reader(Generic[Labels]):
         """Facts about the videos of frames; None for samples."""
         return Videos(self.source) if self.source.on_frames else None
 
-    def _project(self) -> dict[str, Any]:
-        return {"$project": {**_marks(self.source), **self._labels.projection()}}
-
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; repeated samples are read once."""
-        cursor = self.source.aggregate([self._project()], batchSize=_CURSOR_BATCH)
+        stages = [{"$project": {**_marks(self.source), **self._labels.projection()}}]
+        cursor = self.source.aggregate(stages, batchSize=_CURSOR_BATCH)
         with cursor:
             yield from self.batched(cursor)
 
@@ -95,9 +93,10 @@ class Reader(Generic[Labels]):
 
     def again(self, sample_ids: Sequence[ObjectId]) -> list[dict[str, Any]]:
         """Current query results for some of the samples."""
+        read = {"$project": {**_marks(self.source), **self._labels.projection()}}
         wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
         first: dict[ObjectId, dict[str, Any]] = {}
-        for row in self.source.aggregate([wanted, self._project()]):
+        for row in self.source.aggregate([wanted, read]):
             if self.videos is None or self.videos.complete(row):
                 first.setdefault(row["_id"], row)
         return list(first.values())

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import fiftyone.core.utils as fou
 from bson import ObjectId
 from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from ..labels.checks import document_title
-from ..run.read import Progress, Rows, work_through
+from ..run.read import MAX_ATTEMPTS, Progress, read_ahead
 from ..run.settle import update_documents
 from .unit_labels import Stored, UnitReader
 
@@ -67,25 +67,22 @@ def change(
     Raises:
         NoRoomError: if one of them would be too large
     """
-    total: Counter[Any] = Counter()
-
-    def process(rows: Rows, writers: ThreadPoolExecutor, _: bool) -> Callable[[], list[ObjectId]]:
-        outcomes = changed(rows)
-        writes = {} if preview else {each: write for each, (_, write) in outcomes.items() if write is not None}
-        if check is not None and writes:
-            check()
-        written = writers.submit(swap, reader.collection, writes, rows)
-
-        def count() -> list[ObjectId]:
-            refused = written.result()
-            for each in outcomes.keys() - set(refused):
-                total.update(outcomes[each][0])
-            return refused
-
-        return count
-
-    n_meanwhile = work_through(reader, process, progress)
-    return total + Counter(n_meanwhile=n_meanwhile)
+    total = Counter[Any](n_meanwhile=0)
+    with fou.ProgressBar(total=None if progress is False else reader.count(), progress=progress) as bar:
+        for batch in read_ahead(reader.batches()):
+            rows, n_left = batch, MAX_ATTEMPTS
+            while rows:
+                outcomes = changed(rows)
+                writes = {} if preview else {each: write for each, (_, write) in outcomes.items() if write is not None}
+                if check is not None and writes:
+                    check()
+                refused = swap(reader.collection, writes, rows)
+                for each in outcomes.keys() - set(refused):
+                    total.update(outcomes[each][0])
+                rows, n_left = reader.again(refused) if refused and n_left else [], n_left - 1
+                total["n_meanwhile"] += len(set(refused) - {row["_id"] for row in rows})
+            bar.update(len(batch))
+    return total
 
 
 def swap(collection: Collection[Stored], writes: Mapping[ObjectId, Write], rows: list[Stored]) -> list[ObjectId]:

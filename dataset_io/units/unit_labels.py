@@ -154,10 +154,10 @@ class UnitReader(Reader[Any]):
         """The units of query results."""
         source, key = self.source, self._key
         documents = [row["document"] for row in rows]
-        fields = list(zip(source.fields, source.kinds, strict=True))
-        held = [[labels_in(one.get(name), kind) for one in documents] for name, kind in fields]
-        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # some are no labels
-            held = [[[each for each in entries if isinstance(each, dict)] for entries in lists] for lists in held]
+        held = [
+            [[each for each in labels_in(one.get(name), kind) if isinstance(each, dict)] for one in documents]
+            for name, kind in zip(source.fields, source.kinds, strict=True)
+        ]
         counts = [[len(entries) for entries in lists] for lists in held]
         labels = [label for lists in held for entries in lists for label in entries]
         of_sample = np.concatenate([np.repeat(np.arange(len(rows)), each) for each in counts])
@@ -187,11 +187,10 @@ class UnitReader(Reader[Any]):
             first = np.searchsorted(unit, np.arange(len(place))).tolist()
             assigned = _counts([labels[k].get(f"{key}_of") for k in first])
         else:
+            disputed, n_compared = [row.get("disputed") for row in rows], _counts([row.get("compared") for row in rows])
             verdicts = {True: CLASS_CONFLICT, False: AGREED}
-            disputed = [row.get("disputed") for row in rows]
             of_row = [verdicts[each] if isinstance(each, bool) else NO_VERDICT for each in disputed]
             said = [of_row[k] for k in of_sample.tolist()]
-            n_compared = _counts([row.get("compared") for row in rows])
             n_votes, assigned = n_compared[of_sample], n_compared[sample]
         verdict = np.full(len(place), _UNKNOWN_VERDICT)
         np.maximum.at(verdict, unit, np.array(said, np.int64))
@@ -199,8 +198,7 @@ class UnitReader(Reader[Any]):
         bad = (n_votes != np.bincount(unit, minlength=len(place))[unit]) | (annotator < 0)
         bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
         intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
-        samples, of_intact = samples_of_rows(source, rows), intact[unit]
-        given = (sample[unit][of_intact], annotator[of_intact])
+        samples, given = samples_of_rows(source, rows), (sample[unit][intact[unit]], annotator[intact[unit]])
         if self._family in (OBJECTS, TAGS):
             asked = assigned_annotators(source, rows, samples, given).assigned
         else:
@@ -231,26 +229,25 @@ class UnitReader(Reader[Any]):
         self, labels: list[Stored], sample_ids: Sequence[str], sample: IntArray, annotator: IntArray
     ) -> tuple[list[Any], list[Any]]:
         """Class, tag or number of every label, and match id of its unit; None for a label of no unit."""
+        given = [label.get("value" if self._is_number else "label") for label in labels]
         if self._family is OBJECTS:
-            return [label.get("label") for label in labels], [label.get(f"{self._key}_id") for label in labels]
+            return given, [label.get(f"{self._key}_id") for label in labels]
         if self._is_number:
-            values: list[Any] = [label.get("value") for label in labels]
-            usable = [is_comparable(value) for value in values]
+            values, usable = given, [is_comparable(value) for value in given]
         elif self._family is PIXELS:
             # masks that the run left out because they cannot be compared have null in this attribute
-            compared = [label.get(f"{self._key}_of", 0) is not None for label in labels]
-            has_mask = [label.get("has_mask") or any(label.get(name) is not None for name in ("mask", "mask_path"))
-                        for label in labels]  # fmt: skip
-            usable = [bool(has and is_of_run) for has, is_of_run in zip(has_mask, compared, strict=True)]
+            usable = [
+                label.get(f"{self._key}_of", 0) is not None
+                and (bool(label.get("has_mask")) or any(label.get(name) is not None for name in ("mask", "mask_path")))
+                for label in labels
+            ]
             values = ["mask" if is_usable else None for is_usable in usable]
         else:
-            given = [label.get("label") for label in labels]
             values = [None if each is None else value_name(each) for each in given]
             usable = [is_class(each) for each in given]
-            if self._family is TAGS:
-                usable = are_labels([label.get("_id") for label in labels], given).tolist()
         if self._family is not TAGS:
             return values, [sample_ids[k] if ok else None for k, ok in zip(sample.tolist(), usable, strict=True)]
+        usable = are_labels([label.get("_id") for label in labels], given).tolist()
         codes, found, seen = [self.codes[value] for value in values], list[Any](), set[tuple[int, int, int]]()
         of_code = self.codes.names()
         for is_usable, k, who, code in zip(usable, sample.tolist(), annotator.tolist(), codes, strict=True):
