@@ -86,9 +86,8 @@ def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
     return dict(record) if isinstance(record, Mapping) else None
 
 
-def _open_to_derive(samples: SampleCollection, run_key: str, suffix: str, called: str, *, overwrite: bool) -> RunLabels:
-    """The labels of a run, unless its derived field belongs to the user, is read-only, or exists already."""
-    labels = open_run_labels(dataset_of(samples), run_key)
+def check_can_derive(labels: RunLabels, suffix: str, called: str, *, overwrite: bool) -> None:
+    """Refuse to write a derived field that belongs to the user, is read-only, or exists already."""
     true_or_false("overwrite", overwrite)
     if not labels.family.has_objects:
         raise AgreementInputError(
@@ -100,13 +99,12 @@ def _open_to_derive(samples: SampleCollection, run_key: str, suffix: str, called
         is_stored = {place.paths[0]: {"$exists": True}}
         if path not in labels.run.recorded_paths() and place.collection.find_one(is_stored) is not None:
             raise AgreementInputError(f"`{path}` must be free, but it exists, undeclared, in the database; remove it")
-        return labels
+        return
     refuse_field_of_user(dataset, path, labels.field_key)
     record = derived_record(labels.run, suffix)
     if record is not None and record.get("status") == COMPLETED and not overwrite:
         raise AgreementInputError(f"`{path}` must be new, but it exists already; replace it with overwrite=True")
     refuse_read_only(dataset, [path])
-    return labels
 
 
 def _derive_labels(
@@ -233,7 +231,8 @@ def add_units(
     Raises:
         AgreementInputError: if there is no such completed run on objects, or the field is not free
     """
-    labels = _open_to_derive(dataset, run_key, names.UNITS_SUFFIX, "run.objects.write", overwrite=overwrite)
+    labels = open_run_labels(dataset_of(dataset), run_key)
+    check_can_derive(labels, names.UNITS_SUFFIX, "run.objects.write", overwrite=overwrite)
     reader, maker = open_units(labels, shapes)
 
     def documents(units: UnitLabels) -> tuple[list[Stored | None], list[Outcome]]:
@@ -332,7 +331,8 @@ def resolve_units(
         AgreementInputError: if there is no such completed run on objects, the field is not free, or an option is not
             usable
     """
-    labels = _open_to_derive(dataset, run_key, names.CONSENSUS_SUFFIX, "run.objects.consensus", overwrite=overwrite)
+    labels = open_run_labels(dataset_of(dataset), run_key)
+    check_can_derive(labels, names.CONSENSUS_SUFFIX, "run.objects.consensus", overwrite=overwrite)
     if not isinstance(quorum, str) or quorum != "majority":  # expressions of FiftyOne cannot be compared
         if not is_real(quorum) or not 0 < quorum <= 1:
             raise AgreementInputError(

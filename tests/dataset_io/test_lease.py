@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import time
@@ -20,7 +21,8 @@ from annotator_agreement import AgreementInputError, names
 from annotator_agreement.dataset_io import add_units, compute_agreement, delete_agreement, list_agreements
 from annotator_agreement.dataset_io.jobs import deletion
 from annotator_agreement.dataset_io.record import lease, run, schema
-from annotator_agreement.dataset_io.run import work_through
+from annotator_agreement.dataset_io.run import settle
+from annotator_agreement.dataset_io.units import changing
 
 
 def _document(dataset):
@@ -201,15 +203,15 @@ def _meanwhile(monkeypatch, action):
     """Do something once, in another thread, after a run was registered and before its first batch is computed."""
     done = []
 
-    def work(*arguments):
+    def work(original, *arguments):
         if not done:
             done.append(True)
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(action).result()
-        return work_through(*arguments)
+        return original(*arguments)
 
-    for module in ("run.settle", "units.changing"):
-        monkeypatch.setattr(f"annotator_agreement.dataset_io.{module}.work_through", work)
+    for module, name in ((settle, "work_through"), (changing, "read_ahead")):
+        monkeypatch.setattr(module, name, functools.partial(work, getattr(module, name)))
 
 
 @pytest.mark.long
