@@ -79,33 +79,32 @@ def report_decisions(
         kept = np.array([each in wanted for each in loaded.index.ids()], np.bool_)
     records = loaded.records.select(kept)
     counts, n_samples, clusters = Counter[str](), 0, dict[ObjectId, int]()
-    nothing = (np.empty(0, np.int64),) * 4
-    by_hand, by_rule = [nothing], [nothing]
+    by_hand, by_rule = ([(np.empty(0, np.int64),) * 4] for _ in range(2))
     with rare_collections():
-        for rows in _decided(opened):
-            of = [each.group_id or each.video_id or each.sample_id for each in rows.objects.units.samples]
+        for found in _answers(opened):
+            units, n = found.objects.units, found.objects.units.n_units
+            of = [each.group_id or each.video_id or each.sample_id for each in units.samples]
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in of], np.int64)
-            sample = rows.objects.units.sample
-            only_skipped = np.setdiff1d(sample[rows.states == SKIPPED], sample[rows.states > SKIPPED])
+            states, is_applied = found.states, found.applied[:n].any(axis=1)
+            only_skipped = np.setdiff1d(units.sample[states == SKIPPED], units.sample[states > SKIPPED])
             n_samples += len(cluster) - len(only_skipped)
-            is_applied = rows.applied.any(axis=1)
-            is_none, is_right = rows.said == NO_MAJORITY, rows.said == rows.right
-            judged = rows.by_hand & ~is_applied & (rows.objects.units.assigned >= 2)  # one alone is no majority
-            found = {
-                "n_decided": rows.decided,
-                "n_disputed_decided": rows.decided & (rows.objects.units.verdict > AGREED),
-                "n_by_rule": rows.by_rule,
+            is_none, is_right = found.said == NO_MAJORITY, found.said == found.right[:n]
+            judged = found.by_hand[:n] & ~is_applied & (units.assigned >= 2)  # one alone is no majority
+            masks = {
+                "n_decided": states == DECIDED,
+                "n_disputed_decided": (states == DECIDED) & (units.verdict > AGREED),
+                "n_by_rule": found.by_rule,
                 "n_applied": is_applied,
-                "n_skipped": rows.states == SKIPPED,
-                "n_changed": rows.states == CHANGED,
+                "n_skipped": states == SKIPPED,
+                "n_changed": states == CHANGED,
                 "n_consensus_right": judged & ~is_none & is_right,
                 "n_consensus_wrong": judged & ~is_none & ~is_right,
                 "n_no_majority": judged & is_none,
             }
-            counts.update({name: int(each.sum()) for name, each in found.items()})
-            counts.update(n_undrawn=len(rows.undrawn), n_changed=rows.n_drawn_since)
-            by_hand += [rows.judged(cluster, rows.by_hand), rows.judged_undrawn(cluster)]
-            by_rule.append(rows.judged(cluster, rows.by_rule))
+            counts.update({name: int(each.sum()) for name, each in masks.items()})
+            counts.update(n_undrawn=len(found.gold) - n, n_changed=found.n_drawn_since)
+            by_hand.append(found.judged(cluster, found.by_hand))
+            by_rule.append(found.judged(cluster, found.by_rule))
     config, family = labels.config, FAMILIES[records.family]
     of_majority: dict[str, Any] = {name: counts[name] if opened.has_consensus else None for name in _OF_MAJORITY}
     return DecisionReport(
@@ -129,29 +128,33 @@ def report_decisions(
     )
 
 
-def _decided(opened: ObjectsToDecide) -> Iterator[_Rows]:
-    """The objects of all samples with decisions, in batches."""
+def _answers(opened: ObjectsToDecide) -> Iterator[_Answers]:
+    """The answers on the objects of all samples with decisions, in batches."""
     reader, ids = opened.reader, opened.gold.decided_ids()
     for start in range(0, len(ids), BATCH):
         for rows in reader.batched(reader.again(ids[start : start + BATCH])):
-            yield _Rows(opened, opened.of(rows))
+            yield _Answers(Decidable(opened, rows))
 
 
-class _Rows:
-    """Answers on the objects of some samples: the ``right`` one, the majority's (``said``), each label's (``given``).
+class _Answers:
+    """Answers on ``V`` objects of some samples: the ``U`` of the run, then those that only whoever decided drew.
 
-    Answers are codes of classes, ``right`` and ``said`` ``(U,)``, ``given`` ``(N,)``; or ``NOTHING``: there is no
-    object, or more than half of the assigned annotators gave no label. ``said`` is the class of the consensus, or
-    ``NO_MAJORITY``. Where labels have no classes, one code stands for the right answer, one for any other: a number is
-    right if it differs by the tolerance at most, a mask if its hash is that of the decided one. Labels changed by
-    applying the decision, ``applied`` ``(U, R)``, are no evidence of who was right, and are not judged.
+    The ``right`` answer on each object ``(V,)``, the majority's on those of the run, ``said`` ``(U,)``, and that of
+    each label, ``given`` ``(N,)``, are codes of classes; or ``NOTHING``: there is no object, or more than half of the
+    assigned annotators gave no label. ``said`` is the class of the consensus, or ``NO_MAJORITY``. Where labels have no
+    classes, one code stands for the right answer, one for any other: a number is right if it differs by the tolerance
+    at most, a mask if its hash is that of the decided one. Labels changed by applying the decision, ``applied``
+    ``(V, R)``, are no evidence of who was right, and are not judged.
     """
 
-    def __init__(self, opened: ObjectsToDecide, objects: Decidable) -> None:
-        self.opened, self.objects, units = opened, objects, objects.units
-        #: objects that no annotator drew, but whoever decided: sample, decision and label of each
-        self.undrawn: list[tuple[int, Stored, Stored]] = []
-        self.n_drawn_since = 0  #: such objects that an annotator has drawn since
+    def __init__(self, objects: Decidable) -> None:
+        self.objects, opened, units, n = objects, objects.opened, objects.units, objects.units.n_units
+        self.states = np.array([objects.state(unit) for unit in range(n)], np.int64)
+        decided: list[tuple[int, Stored | None, Stored | None]] = [  # sample, decision and its label
+            (sample, objects.found[unit][0], objects.gold_label(unit)) if state == DECIDED else (sample, None, None)
+            for unit, (sample, state) in enumerate(zip(units.sample.tolist(), self.states.tolist(), strict=True))
+        ]
+        self.n_drawn_since = 0  #: objects that only whoever decided drew, and an annotator since
         for sample, log in enumerate(objects.logs if opened.has_votes else ()):
             drawn = [
                 (sample, decision, label)
@@ -162,24 +165,22 @@ class _Rows:
             ]
             undecided = [unit for unit in objects.of_sample[sample] if not objects.found[unit]] if drawn else []
             now = opened.drawn(units, undecided, [label for *_, label in drawn])
-            self.undrawn += [each for each, unit in zip(drawn, now, strict=True) if unit is None]
+            decided += [each for each, unit in zip(drawn, now, strict=True) if unit is None]
             self.n_drawn_since += sum(unit is not None for unit in now)
-        self.states = np.array([objects.state(unit) for unit in range(units.n_units)], np.int64)
-        self.decided: BoolArray = self.states == DECIDED
-        decisions = {unit: objects.found[unit][0] for unit in np.flatnonzero(self.decided).tolist()}
-        self.by_rule: BoolArray = np.zeros(units.n_units, np.bool_)
-        self.by_rule[[unit for unit, decision in decisions.items() if decision[BY_RULE]]] = True
-        self.by_hand: BoolArray = self.decided & ~self.by_rule
-        self.applied = np.zeros((units.n_units, len(opened.labels.annotators)), np.bool_)
-        self.right = np.full(units.n_units, NOTHING)
-        number = np.full(units.n_units, np.nan)
-        for unit, decision in decisions.items():
-            changed = {each["annotator"] for each in applied_changes(decision)}
+        self.sample = np.array([sample for sample, _, _ in decided], np.int64)
+        self.decisions, self.gold = [each for _, each, _ in decided], [label for *_, label in decided]
+        self.by_rule = np.array([each is not None and each[BY_RULE] for each in self.decisions], np.bool_)
+        self.by_hand = np.array([each is not None and not each[BY_RULE] for each in self.decisions], np.bool_)
+        self.applied = np.zeros((len(decided), len(opened.labels.annotators)), np.bool_)
+        self.right, number = np.full(len(decided), NOTHING), np.full(n, np.nan)
+        for unit, (_, decision, label) in enumerate(decided):
+            changed = {each["annotator"] for each in applied_changes(decision or {})}
             self.applied[unit] = [name in changed for name in opened.labels.annotators] if changed else False
-            if (label := objects.gold_label(unit)) is not None:
+            if label is not None:
                 self.right[unit] = opened.code(label) if opened.has_classes else _RIGHT
-                number[unit] = label["value"] if is_comparable(label.get("value")) else np.nan
-        voted = vote_classes(units.unit, units.category, units.n_units)
+                if is_comparable(label.get("value")):
+                    number[unit] = label["value"]
+        voted = vote_classes(units.unit, units.category, n)
         is_nothing = units.assigned - units.votes >= quorum_votes(units.assigned, "majority")
         no_majority = np.where(is_nothing, NOTHING, NO_MAJORITY)
         self.said, self.given = np.where(opened.has_majority(units), voted.category, no_majority), units.category
@@ -190,7 +191,8 @@ class _Rows:
         elif not opened.has_classes:
             same = {
                 (unit, key)
-                for unit, decision in decisions.items()
+                for unit, decision in enumerate(self.decisions)
+                if decision is not None
                 for key, found in zip(decision["labels"], decision["hashes"], strict=True)
                 if found == decision["gold_hash"]
             }
@@ -198,20 +200,12 @@ class _Rows:
             self.given = np.array([_RIGHT if each in same else _OTHER for each in of_labels], np.int64)
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The columns of :class:`Judged` on objects in a mask ``(U,)``; ``cluster``: resampled unit by sample."""
-        units = self.objects.units
-        assigned = units.asked[units.sample]
+        """The columns of :class:`Judged` on objects in a mask ``(V,)``; ``cluster``: resampled unit by sample."""
+        units, assigned = self.objects.units, self.objects.units.asked[self.sample]
         given = np.full(assigned.shape, NOTHING)
         given[units.unit, units.annotator] = self.given
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
-        return cluster[units.sample[unit]], annotator, self.right[unit], given[unit, annotator]
-
-    def judged_undrawn(self, cluster: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """As :meth:`judged`, on the objects that no annotator drew: all who were assigned missed them."""
-        sample = np.array([sample for sample, _, _ in self.undrawn], np.int64)
-        right = [self.opened.code(label) if self.opened.has_classes else _RIGHT for _, _, label in self.undrawn]
-        which, annotator = np.nonzero(self.objects.units.asked[sample])
-        return cluster[sample[which]], annotator, np.array(right, np.int64)[which], np.full(len(which), NOTHING)
+        return cluster[self.sample[unit]], annotator, self.right[unit], given[unit, annotator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,29 +229,24 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
     """
     opened.labels.check_annotators("annotator", [text_of("annotator", annotator)])
     number, found = opened.labels.annotators.index(annotator), list[Against]()
-    for rows in _decided(opened):
-        objects, units = rows.objects, rows.objects.units
-        assigned = units.asked[units.sample]
+    for answers in _answers(opened):
+        objects, units = answers.objects, answers.objects.units
         row_of = {int(units.unit[row]): int(row) for row in np.flatnonzero(units.annotator == number)}
-        chosen = rows.by_rule if made_by_rule else rows.by_hand
-        for unit in np.flatnonzero(chosen & assigned[:, number]).tolist():
-            row, label = row_of.get(unit), objects.gold_label(unit)
-            if row is None if label is None else row is not None and rows.given[row] == rows.right[unit]:
+        chosen = answers.by_rule if made_by_rule else answers.by_hand
+        for unit in np.flatnonzero(chosen & units.asked[answers.sample, number]).tolist():
+            row, label, decision = row_of.get(unit), answers.gold[unit], answers.decisions[unit]
+            if row is None if label is None else row is not None and answers.given[row] == answers.right[unit]:
                 continue
             against = Against(
-                document_id=units.samples[int(units.sample[unit])].sample_id,
+                document_id=units.samples[int(answers.sample[unit])].sample_id,
                 given=None if row is None else opened.shown(units.values[row]),
                 right=None if label is None else opened.shown(label.get(opened.said)),
                 key=None if row is None else objects.keys[row],
                 label_id=None if row is None else units.labels[row].get("_id"),
                 gold=label,
-                decision=objects.found[unit][0],
+                decision=decision or {},
             )
             found.append(against)
-        for sample, decision, label in rows.undrawn if not made_by_rule else ():
-            if units.asked[sample, number]:
-                document_id, right = units.samples[sample].sample_id, opened.shown(label.get(opened.said))
-                found.append(Against(document_id, None, right, None, None, label, decision))
     return found
 
 

@@ -37,8 +37,8 @@ from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
 from .decide import documents_of, user_name
-from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, LabelEdits, label_key, new_label
-from .decision_units import ObjectsToDecide, objects_to_decide
+from .decision_log import ADDED, DELETED, REPLACED_BY, DecisionLog, label_key, new_label
+from .decision_units import Decidable, ObjectsToDecide, objects_to_decide
 from .gold import Gold
 
 if TYPE_CHECKING:
@@ -201,66 +201,55 @@ class _Step:
     def __init__(self, opened: ObjectsToDecide, annotators: Sequence[str], changes: frozenset[str], by: str) -> None:
         self._opened, self.annotators, self._changes, self._by = opened, annotators, changes, by
         self.id = str(ObjectId())
-        self._source = opened.reader.source
         opened.reader.is_lean = False
         self._of_runs = sorted(attributes_of_runs(opened.labels.dataset))
         self._declared = all_fields(opened.labels.dataset)
-        self._prefix = names.FRAMES_PREFIX if opened.labels.on_frames else ""
 
     def applied(self, rows: list[Stored]) -> dict[ObjectId, Changed]:
         """The changes and counts of samples, or frames, by id."""
-        objects, gold = self._opened.of(rows), self._opened.gold
-        kind_of_name = {"label": "n_class", **dict.fromkeys(self._opened.config.attributes, "n_attributes")}
-        found = dict[ObjectId, Changed]()
-        for k, (document, log) in enumerate(zip(objects.units.documents, objects.logs, strict=True)):
-            edits, counts, entries = LabelEdits(document, self._opened.fields), Counter[Any](), list[Stored]()
-            is_changed = False
+        objects, opened, found = Decidable(self._opened, rows), self._opened, dict[ObjectId, Changed]()
+        kind_of_name = {"label": "n_class", **dict.fromkeys(opened.config.attributes, "n_attributes")}
+        for k, log in enumerate(objects.logs):
+            counts, is_changed = Counter[Any](), False
             unit_of = {each["id"]: unit for unit in objects.of_sample[k] for each in objects.found[unit]}
-            for decision in log.entries:
-                entries.append(decision)
+            for at, decision in enumerate(log.entries):
                 if REPLACED_BY in decision or decision["choice"] == "skip":
                     continue
-                attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self.id]
-                if attempts:  # made by an earlier attempt, after which the sample was changed again
+                parts = decision.get(APPLIED) or []
+                attempt = next((part for part in parts if part["step"] == self.id), None)
+                if attempt is not None:  # made by an earlier attempt, after which the sample was changed again
                     counts["n_applied"] += 1
-                    for made in attempts[0]["changes"]:
+                    for made in attempt["changes"]:
                         others = {DELETED: {"n_deleted"}, ADDED: {"n_added"}}.get(made["what"])
                         kinds = others or {kind_of_name.get(name, "n_geometry") for name in made["after"]}
                         counts.update((made["annotator"], kind) for kind in kinds)
                     continue
                 unit = unit_of.get(decision["id"])
-                named = list(zip(decision["labels"], decision["hashes"], strict=True))
+                own = dict(zip(decision["labels"], decision["hashes"], strict=True))
                 # whether the adjudicator added this object, which nobody drew
-                is_drawn = decision["labels"] == [label_key(gold.name, decision["gold_id"], self._opened.kind)]
+                is_drawn = [*own] == [label_key(opened.gold.name, decision["gold_id"], opened.kind)]
                 # until the run is updated, it has no objects of which labels were deleted by applying decisions
-                is_known = bool(decision.get(APPLIED)) if unit is None else objects.is_of_same_labels(unit)
-                if not is_drawn and (not is_known or any(edits.hash(key) != hashed for key, hashed in named)):
+                is_known = bool(parts) if unit is None else objects.is_of_same_labels(unit)
+                if not is_drawn and (not is_known or any(log.hash(key) != hashed for key, hashed in own.items())):
                     counts["n_changed"] += 1
                 elif log.is_edited(decision):
                     counts["n_edited"] += 1
                 else:
                     right = None if decision["gold_id"] is None else objects.gold[k][decision["gold_id"]]
                     asked = objects.units.asked[k] if unit is not None or is_drawn else None
-                    own = {} if is_drawn else dict(named)
-                    changes = list(self._changed([*own], right, asked, edits, counts))
+                    own = {} if is_drawn else own
+                    changes = list(self._changed([*own], right, asked, log, counts))
                     counts["n_applied" if changes else "n_right"] += 1
                     if changes:  # the decision names the changed labels from now on
                         is_changed = True
-                        hashes = {**own, **{made["key"]: edits.hash(made["key"]) for made in changes}}
+                        hashes = {**own, **{made["key"]: log.hash(made["key"]) for made in changes}}
                         there = {key: value for key, value in sorted(hashes.items()) if value is not None}
-                        part = {
-                            "step": self.id,
-                            "by": self._by,
-                            "at": now(),
-                            "labels": decision["labels"],
-                            "hashes": decision["hashes"],
-                            "fields": sorted({made["key"].rpartition(" ")[0] for made in changes}),
-                            "changes": changes,
-                        }
-                        parts = {APPLIED: [*(decision.get(APPLIED) or ()), part]}
-                        entries[-1] = {**decision, "labels": [*there], "hashes": [*there.values()], **parts}
-            write = edits.write(gold.decisions, entries, gold.name) if is_changed else None
-            found[document["_id"]] = counts, write
+                        fields = sorted({made["key"].rpartition(" ")[0] for made in changes})
+                        part = {"step": self.id, "by": self._by, "at": now(), "fields": fields, "changes": changes}
+                        part |= {name: decision[name] for name in ("labels", "hashes")}
+                        named = {"labels": [*there], "hashes": [*there.values()], APPLIED: [*parts, part]}
+                        log.entries[at] = {**decision, **named}
+            found[log.document["_id"]] = counts, log.write() if is_changed else None
         return found
 
     def _changed(
@@ -268,7 +257,7 @@ class _Step:
         keys: Sequence[str],
         right: Stored | None,
         asked: BoolArray | None,
-        edits: LabelEdits,
+        log: DecisionLog,
         counts: Counter[Any],
     ) -> Iterator[Stored]:
         """Change the labels of an object; yields the changes, label by label, and counts them.
@@ -276,32 +265,32 @@ class _Step:
         ``right`` is None if there is no object; ``asked`` ``(R,)`` is None if the run does not have the object.
         """
         labels, opened = self._opened.labels, self._opened
-        drew = {self._annotator_of(key, edits): key for key in keys}
+        drew = {self._annotator_of(key, log): key for key in keys}
         for name in self.annotators:
             key = drew.get(name)
             if key is not None and right is not None:  # it gets class, geometry or attributes of the right label
-                wanted = opened.corrections(edits.label(key) or {}, right, self._changes)
+                wanted = opened.corrections(log.label(key) or {}, right, self._changes)
                 field, fitting = key.rpartition(" ")[0], dict[str, Stored]()
-                path = opened.fields[field].label_path(f"{self._prefix}{field}")
+                path = opened.fields[field].label_path(f"{opened.gold.prefix}{field}")
                 for what, values in wanted.items():  # FiftyOne reads attributes as they are declared
                     held = (can_hold(self._declared.get(f"{path}.{each}"), value) for each, value in values.items())
-                    if edits.fits(key, values) and all(held):
+                    if log.fits(key, values) and all(held):
                         fitting[what] = values
                 counts["n_unfit"] += len(fitting) < len(wanted)
                 counts.update((name, f"n_{what}") for what in fitting)
                 given = {each: value for values in fitting.values() for each, value in values.items()}
                 if fitting:
-                    yield {**edits.give(key, given), "annotator": name}
+                    yield {**log.give(key, given), "annotator": name}
             elif key is not None and "delete" in self._changes:  # there is no object
                 gone = [key]
                 if opened.can_repeat:  # a tag is deleted as often as the annotator gave it
-                    field, label = key.rpartition(" ")[0], edits.label(key) or {}
-                    given_labels = [each for each in edits.of(field) if isinstance(each, dict)]
-                    same = [edits.key(field, each) for each in given_labels if not opened.corrections(each, label)]
-                    gone = [each for each in same if self._annotator_of(each, edits) == name]
+                    field, label = key.rpartition(" ")[0], log.label(key) or {}
+                    given_labels = [each for each in log.of[field] if isinstance(each, dict)]
+                    same = [log.key(field, each) for each in given_labels if not opened.corrections(each, label)]
+                    gone = [each for each in same if self._annotator_of(each, log) == name]
                 for each in gone:
                     counts[name, "n_deleted"] += 1
-                    yield {**edits.delete(each), "of_runs": self._of_runs, "annotator": name}
+                    yield {**log.remove(each), "of_runs": self._of_runs, "annotator": name}
             elif key is None and right is not None and "add" in self._changes:  # a miss, if the annotator was asked
                 if asked is None or not asked[labels.annotators.index(name)]:
                     continue
@@ -314,20 +303,21 @@ class _Step:
                         with contextlib.suppress(ValueError):  # without labels, among annotators with numbers
                             values[attribute] = int(value)
                 field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
-                yield {**edits.add(field, new_label(opened.label_type.__name__, values)), "annotator": name}
+                yield {**log.insert(field, new_label(opened.label_type.__name__, values)), "annotator": name}
 
     @functools.cached_property
     def _values(self) -> dict[str, Any]:
         """Values of the annotator attribute as stored on labels, by their names."""
-        path = f"{self._source.label_paths[0]}.{self._source.config.annotator_attribute}"
-        return {value_name(value): value for value in self._source.collection.distinct(path)}
+        source = self._opened.reader.source
+        path = f"{source.label_paths[0]}.{source.config.annotator_attribute}"
+        return {value_name(value): value for value in source.collection.distinct(path)}
 
-    def _annotator_of(self, key: str, edits: LabelEdits) -> str | None:
+    def _annotator_of(self, key: str, log: DecisionLog) -> str | None:
         """The annotator of a label."""
-        source, field = self._source, key.rpartition(" ")[0]
+        source, field = self._opened.reader.source, key.rpartition(" ")[0]
         if source.config.annotator_attribute is None:
-            return source.annotators[source.field_annotator[list(self._opened.fields).index(field)]]
-        value = value_name((edits.label(key) or {}).get(source.config.annotator_attribute))
+            return source.annotators[source.field_annotator[source.fields.index(field)]]
+        value = value_name((log.label(key) or {}).get(source.config.annotator_attribute))
         number = source.annotator_numbers.get(value)
         return None if number is None else source.annotators[number]
 
@@ -378,18 +368,16 @@ def undo_applied(
     wanted: str = latest["_id"]
     step_query = {**field.with_decisions, f"{field.decisions}.{APPLIED}.step": wanted}
     kinds = field.kinds_of(field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query))
-    prefix = names.FRAMES_PREFIX if field.on_frames else ""
     paths = [path for name, kind in kinds.items() for path in (name, kind.label_path(name))]
-    refuse_read_only(field.dataset, [prefix + path for path in paths])
+    refuse_read_only(field.dataset, [field.prefix + path for path in paths])
     of_runs = attributes_of_runs(field.dataset)
 
     def undone(document: Stored) -> Changed:
-        edits, counts = LabelEdits(document, kinds), Counter[str]()
-        log = DecisionLog(field, field.kind, {field.decisions: document.get(field.decisions)}).entries
-        for at in reversed(range(len(log))):  # later ones first
-            if wanted in (part["step"] for part in log[at].get(APPLIED) or ()):
-                counts["n_objects" if _take_back(edits, log, at, wanted, of_runs) else "n_changed"] += 1
-        return counts, edits.write(field.decisions, log) if counts["n_objects"] else None
+        log, counts = DecisionLog(field, field.kind, document, kinds), Counter[str]()
+        for at in reversed(range(len(log.entries))):  # later ones first
+            if wanted in (part["step"] for part in log.entries[at].get(APPLIED) or ()):
+                counts["n_objects" if _take_back(log, at, wanted, of_runs) else "n_changed"] += 1
+        return counts, log.write(without_gold=True) if counts["n_objects"] else None
 
     with unless_deleted(field.dataset), rare_collections():
         documents = Documents(field.collection, step_query, (*kinds, field.decisions))
@@ -414,34 +402,32 @@ def latest_applied(gold: Gold) -> Stored | None:
     return next(iter(gold.collection.aggregate(stages, allowDiskUse=True)), None)
 
 
-def _take_back(edits: LabelEdits, log: list[Any], at: int, step: str, of_runs: Collection[str]) -> bool:
+def _take_back(log: DecisionLog, at: int, step: str, of_runs: Collection[str]) -> bool:
     """Undo the changes of a step to the labels of a decision, in the log too; False if that is not possible.
 
     A deleted label returns without the attributes of runs that were deleted since.
     """
-    decision, parts, later = log[at], log[at][APPLIED], list[int]()
-    changes = []
-    for made in parts[-1]["changes"]:
-        gone = {*made.get("of_runs", ())} - {*of_runs}
-        before = {name: value for name, value in made["before"].items() if name not in gone} if gone else None
-        changes.append(made if before is None else {**made, "before": before})
-    hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))
-    replaced_by = decision.get(REPLACED_BY)
-    for k in range(at + 1, len(log)):  # the decisions that replaced it, the next one first; they follow it in the log
-        if log[k]["id"] == replaced_by:
+    entries, decision, later = log.entries, log.entries[at], list[int]()
+    last = decision[APPLIED][-1]
+    hashes, replaced_by = dict(zip(decision["labels"], decision["hashes"], strict=True)), decision.get(REPLACED_BY)
+    for k in range(at + 1, len(entries)):  # the decisions that replaced it, the next one first; they follow it
+        if entries[k]["id"] == replaced_by:
             later.append(k)
-            replaced_by = log[k].get(REPLACED_BY)
-    if parts[-1]["step"] != step or any(log[k].get(APPLIED) for k in later):
+            replaced_by = entries[k].get(REPLACED_BY)
+    if last["step"] != step or any(entries[k].get(APPLIED) for k in later):
         return False
-    if any(not edits.can_take_back(made) or edits.hash(made["key"]) != hashes.get(made["key"]) for made in changes):
+    changes = last["changes"]
+    if any(not log.can_take_back(made) or log.hash(made["key"]) != hashes.get(made["key"]) for made in changes):
         return False
     for made in reversed(changes):
-        edits.take_back(made)
-    before = {name: parts[-1][name] for name in ("labels", "hashes")}
-    log[at] = {**decision, **before, APPLIED: parts[:-1]}
-    if len(parts) == 1:
-        del log[at][APPLIED]
+        gone = {*made.get("of_runs", ())} - {*of_runs}
+        kept = {name: value for name, value in made.get("before", {}).items() if name not in gone}
+        log.take_back({**made, "before": kept})
+    before = {name: last[name] for name in ("labels", "hashes")}
+    entries[at] = {**decision, **before, APPLIED: decision[APPLIED][:-1]}
+    if not entries[at][APPLIED]:
+        del entries[at][APPLIED]
     for k in later:  # a decision on the applied labels, with or without added ones, names the restored ones
-        if set(zip(log[k]["labels"], log[k]["hashes"], strict=True)) <= hashes.items():
-            log[k] = {**log[k], **before}
+        if set(zip(entries[k]["labels"], entries[k]["hashes"], strict=True)) <= hashes.items():
+            entries[k] = {**entries[k], **before}
     return True

@@ -30,7 +30,7 @@ from ..run.read import Progress, rare_collections
 from ..units.changing import Changed, change
 from ..units.unit_labels import Stored
 from .decision_log import BY_RULE, Choice
-from .decision_units import CHANGED, OPEN, SKIPPED, ObjectsToDecide, Rule, objects_to_decide
+from .decision_units import CHANGED, OPEN, SKIPPED, Decidable, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
 
@@ -269,7 +269,7 @@ def decide_on(
         left_out |= attributes_of_runs(labels.dataset)
 
     def decided(rows: list[Stored]) -> dict[ObjectId, Changed]:
-        objects, at = opened.of(rows), now()
+        objects, at = Decidable(opened, rows), now()
         units, chosen = objects.units, opened.meeting(rule, objects.units)
         some, numbers, samples = units.only(chosen), np.flatnonzero(chosen).tolist(), units.sample.tolist()
         counts = [Counter({"n_left_out": n}) for n in units.n_left_out.tolist()]
@@ -307,7 +307,7 @@ def decide_on(
                 old = [each for each in found if each["id"] not in taken]
                 taken.update(each["id"] for each in old)
                 if not preview:
-                    facts = objects.facts(unit, labels.annotators)
+                    facts = objects.facts(unit)
                     objects.logs[k].add(facts, its_label, {**said, "decided_at": at}, basis, old)
         writes = [log.write() if k in changed else None for k, log in enumerate(objects.logs)]
         return {each.sample_id: (counts[k], writes[k]) for k, each in enumerate(units.samples)}

@@ -31,7 +31,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import repeat
 from typing import Any, Literal, get_args
 
 import bson
@@ -68,20 +67,21 @@ GIVEN, DELETED, ADDED = "given", "deleted", "added"
 #: attributes with a mask
 _MASKS = ("mask", "mask_path")
 
-_NAMED = {"labels": list, "hashes": list}
 #: types of the values of a decision, by key; of those that only some have; of a part of ``applied``; of its changes
+_NAMED = {"labels": [str], "hashes": [str]}
 _DECISION = {
     **dict.fromkeys(("id", "choice", "unit", "run_key", "decided_by", "step"), str),
     **dict.fromkeys(("annotator", "verdict", "remark", "gold_hash"), str | None),
     **_NAMED,
-    "classes": list,
-    "asked": list,
+    "classes": [str],
+    "asked": [str],
     BY_RULE: bool,
     "decided_at": datetime,
     "gold_id": ObjectId | None,
 }
-_OF_SOME = {**dict.fromkeys(("written", LABEL, BEFORE), dict | None), REPLACED_BY: str | None, APPLIED: list | None}
-_PART = {**_NAMED, "step": str, "by": str, "at": datetime, "fields": list, "changes": list}
+_CHANGE = dict.fromkeys(("what", "key", "annotator"), str)
+_PART = {**_NAMED, "step": str, "by": str, "at": datetime, "fields": [str], "changes": [_CHANGE]}
+_OF_SOME = {**dict.fromkeys(("written", LABEL, BEFORE), dict), REPLACED_BY: str, APPLIED: [_PART]}
 _CHANGES: dict[str, dict[str, Any]] = {
     GIVEN: {"before": dict, "after": dict},
     DELETED: {"before": dict, "at": int, "of_runs": list},
@@ -90,29 +90,23 @@ _CHANGES: dict[str, dict[str, Any]] = {
 
 
 def _is_decision(entry: Any) -> bool:
-    """True if an entry has all values of a decision, of the right types."""
-    if not _has(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
+    """True if an entry has all values of a decision, of the right types, and as many hashes as labels."""
+    if not _fits(entry, _DECISION) or "replaced" in entry or entry["choice"] not in _CHOICES:
         return False
-    if not all(isinstance(entry[name], wanted) for name, wanted in _OF_SOME.items() if name in entry):
+    if not all(entry.get(key) is None or _fits(entry[key], shape) for key, shape in _OF_SOME.items()):
         return False
-    parts = entry.get(APPLIED) or ()
-    return all(_has(part, _PART) for part in parts) and all(
-        _has(change, dict.fromkeys(("what", "key", "annotator"), str)) and _has(change, _CHANGES.get(change["what"]))
-        for part in parts
-        for change in part["changes"]
+    return all(len(each["labels"]) == len(each["hashes"]) for each in (entry, *(entry.get(APPLIED) or ()))) and all(
+        change["what"] in _CHANGES and _fits(change, _CHANGES[change["what"]]) for change in applied_changes(entry)
     )
 
 
-def _has(entry: Any, types: Mapping[str, Any] | None) -> bool:
-    """True if an entry has values of the given types, texts in its lists, and as many hashes as labels."""
-    if types is None or not isinstance(entry, dict):
-        return False
-    if not all(map(isinstance, map(entry.get, types, repeat(MISSING)), types.values())):
-        return False
-    texts = [entry[name] for name in ("labels", "hashes", "classes", "asked", "fields") if name in types]
-    return {type(each) for values in texts for each in values} <= {str} and (
-        "labels" not in types or len(entry["labels"]) == len(entry["hashes"])
-    )
+def _fits(value: Any, shape: Any) -> bool:
+    """True if a value is of a type; a list, if all in it are; a dictionary, if its values by key are."""
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(each, shape[0]) for each in value)
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(_fits(value.get(key, MISSING), each) for key, each in shape.items())
+    return isinstance(value, shape)
 
 
 def applied_changes(decision: Stored) -> list[Stored]:
@@ -139,29 +133,139 @@ def hash_of_label(label: Stored, kind: LabelKind) -> str:
 
 
 class DecisionLog:
-    """Decisions on a sample, or frame: the log (``entries``), and the ``labels`` in the field of decisions.
+    """A sample, or frame, with decisions: its log (``entries``), and the labels of some fields, to be changed.
+
+    A change of an annotator's label is stored as the values before and after it, with the name of the label in
+    decisions. It can be undone as long as the label has the values that the change gave it, even if other values of it,
+    or other labels, were changed.
+
+    Args:
+        gold: the field of decisions, with labels of type ``kind``
+        document: the two fields of decisions, and the annotators', as they were read
+        kinds: types of the annotators' fields that are asked for or change
 
     Raises:
         AgreementInputError: if something else changed what is stored
     """
 
-    def __init__(self, gold: GoldField, kind: LabelKind, document: Stored) -> None:
-        self._names, self._kind, self._document = (gold.name, gold.decisions), kind, document
-        held, entries = map(document.get, self._names)
-        labels = labels_in(held, kind)
+    def __init__(
+        self, gold: GoldField, kind: LabelKind, document: Stored, kinds: Mapping[str, LabelKind] | None = None
+    ) -> None:
+        self.document, self._gold, self._kind, self._kinds = document, gold, kind, {**(kinds or {}), gold.name: kind}
+        #: labels by field, with the changes so far; a plain value as if it were a label
+        self.of = {field: list(labels_in(document.get(field), kind)) for field, kind in self._kinds.items()}
+        self.labels = self.of[gold.name]  #: those in the field of decisions
+        self._places: dict[str, dict[str, int]] = {}  # of labels, by field and name in decisions
+        self._changed: set[str] = set()
+        self._without: dict[str, str] = {}  # of emptied fields: "null" or "missing", as before
+        held, entries = document.get(gold.name), document.get(gold.decisions)
         is_ours = isinstance(held, dict | None) and isinstance(entries, list | None)
         if is_ours and held is not None and kind.list_name is not None:
             is_ours = isinstance(held.get(kind.list_name), list | None)
         if not (is_ours and all(map(_is_decision, entries or ()))) or not all(
             isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
-            for each in labels
+            for each in self.labels
         ):
             raise AgreementInputError(
                 f"The decisions in `{gold.name}` were changed by something else, or made by an earlier version; delete "
                 f"them with run.decisions.delete(gold={gold.name!r}) and decide again"
             )
         self.entries: list[Stored] = list(entries or ())
-        self.labels: list[Stored] = list(labels)
+
+    # ---- labels ----
+
+    def key(self, field: str, label: Stored) -> str:
+        """The name of a label in decisions."""
+        return label_key(field, label.get("_id"), self._kinds[field])
+
+    def _place(self, key: str) -> tuple[str, int | None]:
+        """Field of a label, and its place in the list; the place is None if the label is gone."""
+        field = key.rpartition(" ")[0]
+        if field not in self._kinds:
+            return field, None
+        if field not in self._places:
+            labels = enumerate(self.of[field])
+            places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
+            self._places[field] = dict(reversed(places))  # of labels with the same id the first one counts
+        return field, self._places[field].get(key)
+
+    def _gold_place(self, label_id: ObjectId | None) -> int | None:
+        return None if label_id is None else self._place(f"{self._gold.name} {label_id}")[1]
+
+    def label(self, key: str) -> Stored | None:
+        """A label by its name in decisions; None if it is gone."""
+        field, at = self._place(key)
+        return None if at is None else self.of[field][at]
+
+    def hash(self, key: str) -> str | None:
+        """Hash of a label; None if it is gone."""
+        label = self.label(key)
+        return None if label is None else hash_of_label(label, self._kinds[key.rpartition(" ")[0]])
+
+    def fits(self, key: str, values: Stored) -> bool:
+        """True if a label can get the values: its field can store them, and a label with a mask gets no box alone."""
+        label, kind = self.label(key) or {}, self._kinds[key.rpartition(" ")[0]]
+        if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
+            return any(values.get(name) is not None for name in _MASKS)
+        return kind.is_label or _stored_value(kind, {**label, **values}) is not None
+
+    def _put(self, field: str, at: int, n: int, *labels: Stored) -> None:
+        """Put labels in the place of ``n`` others."""
+        self.of[field][at : at + n] = labels
+        self._changed.add(field)
+        self._places.pop(field, None)
+
+    def give(self, key: str, values: Stored) -> Stored:
+        """Give a label other values; returns the change."""
+        field, at = self._place(key)
+        label, kind = self.of[field][at or 0], self._kinds[field]
+        if kind.is_number and not kind.is_label:
+            values = {"value": _stored_value(kind, values)}
+        self._put(field, at or 0, 1, {**label, **values})
+        before = {name: label[name] for name in values if name in label}
+        return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
+
+    def remove(self, key: str) -> Stored:
+        """Delete a label; returns the change."""
+        field, at = self._place(key)
+        label = self.of[field][at or 0]
+        self._put(field, at or 0, 1)
+        return {"what": DELETED, "key": key, "before": label, "at": at}
+
+    def insert(self, field: str, label: Stored) -> Stored:
+        """Add a label; returns the change."""
+        held = "null" if field in self.document else "missing"
+        was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
+        self._put(field, len(self.of[field]), 0, label)
+        return {"what": ADDED, "key": self.key(field, label), "was": was}
+
+    def can_take_back(self, change: Stored) -> bool:
+        """True if the effect of a change on a label is still there."""
+        key, label = change["key"], self.label(change["key"])
+        field = key.rpartition(" ")[0]
+        if field not in self._kinds:
+            return False
+        if change["what"] == DELETED:
+            return label is None and (self._kinds[field].list_name is not None or not self.of[field])
+        after = change.get("after", {})
+        return label is not None and is_same({name: label.get(name) for name in after}, after)
+
+    def take_back(self, change: Stored) -> None:
+        """Undo a change."""
+        field, at = self._place(change["key"])
+        if change["what"] == DELETED:
+            self._put(field, change["at"], 0, change["before"])
+        elif change["what"] == GIVEN:
+            before, after = change["before"], change["after"]
+            label = self.of[field][at or 0]
+            kept = {name: value for name, value in label.items() if name in before or name not in after}
+            self._put(field, at or 0, 1, {**kept, **before})
+        else:
+            self._put(field, at or 0, 1)
+            if change["was"] is not None:
+                self._without[field] = change["was"]
+
+    # ---- decisions ----
 
     @property
     def decisions(self) -> list[Stored]:
@@ -170,18 +274,12 @@ class DecisionLog:
 
     def is_edited(self, decision: Stored) -> bool:
         """True if the label of a decision was edited or deleted since it was written."""
-        if decision["gold_id"] is None:
-            return False
-        at = self._position(decision["gold_id"])
-        return at is None or hash_of_label(self.labels[at], self._kind) != decision["gold_hash"]
+        key = f"{self._gold.name} {decision['gold_id']}"
+        return decision["gold_id"] is not None and self.hash(key) != decision["gold_hash"]
 
     def would_lose(self, decision: Stored) -> bool:
         """True if the label of a decision is there, and was edited: undoing the decision would delete it."""
-        return self._position(decision["gold_id"]) is not None and self.is_edited(decision)
-
-    def _position(self, label_id: ObjectId | None) -> int | None:
-        found = enumerate(self.labels if label_id is not None else ())
-        return next((at for at, label in found if label["_id"] == label_id), None)
+        return self._gold_place(decision["gold_id"]) is not None and self.is_edited(decision)
 
     def add(
         self,
@@ -209,20 +307,17 @@ class DecisionLog:
             same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
             label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
             decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._kind)}
-        place = None if read is None else self._position(read["_id"])
-        replaced = {each["id"] for each in replaces}
-        is_single = self._kind.list_name is None
-        after: list[Stored] = []
+        replaced, name, after = {each["id"] for each in replaces}, self._gold.name, list[Stored]()
+        is_single, read_id = self._kind.list_name is None, None if read is None else read["_id"]
         for entry in self.entries:
             if entry["id"] not in replaced:
                 after.append(entry)
                 continue
             # a field of one label: it is this label, whoever drew it
-            at = 0 if is_single and self.labels and read is None else self._position(entry["gold_id"])
+            at = 0 if is_single and self.labels and read is None else self._gold_place(entry["gold_id"])
             was = written or (None if at is None else self.labels[at])
-            if at is not None and at != place:
-                del self.labels[at]
-                place = place if place is None or place < at else place - 1
+            if at is not None and entry["gold_id"] != read_id:
+                self._put(name, at, 1)
             if not is_opened(entry):
                 after.append({**entry, REPLACED_BY: decision["id"], **({} if was is None else {LABEL: was})})
             else:  # undoing restores what was there before the form was opened
@@ -230,14 +325,11 @@ class DecisionLog:
                 after = [each | by_this if each.get(REPLACED_BY) == entry["id"] else each for each in after]
                 decision |= {BEFORE: entry[BEFORE]} if BEFORE in entry else {}
         self.entries = [*after, decision]
-        if is_single and self.labels:
-            place = 0
-            if not replaced and read is None:
-                decision[BEFORE] = self.labels[0]
-        if place is not None:
-            self.labels[place : place + 1] = [] if label is None else [label]
-        elif label is not None:
-            self.labels.append(label)
+        place = 0 if is_single and self.labels else self._gold_place(read_id)
+        if is_single and self.labels and not replaced and read is None:
+            decision[BEFORE] = self.labels[0]
+        at, n = (len(self.labels), 0) if place is None else (place, 1)
+        self._put(name, at, n, *([] if label is None else [label]))
 
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo the decisions of a step that are not applied, and whose label nobody edited; returns their number.
@@ -247,163 +339,43 @@ class DecisionLog:
         gone = [each for each in self.decisions if each["step"] == step and not each.get(APPLIED) and (
             each.get("written") in self.labels if unedited else not self.would_lose(each))]  # fmt: skip
         for decision in gone:
-            entries, labels = list[Stored](), list[Stored]()
+            entries, back = list[Stored](), list[Stored]()
             for each in self.entries:
                 if each.get(REPLACED_BY) == decision["id"]:  # it is current again
-                    labels += [each[LABEL]] if LABEL in each else []
+                    back += [each[LABEL]] if LABEL in each else []
                     entries.append({name: each[name] for name in each if name not in (REPLACED_BY, LABEL)})
                 elif each is not decision:
                     entries.append(each)
-            if (at := self._position(decision["gold_id"])) is not None:
-                del self.labels[at]
             self.entries = entries
-            self.labels += labels + ([decision[BEFORE]] if BEFORE in decision else [])
+            if (at := self._gold_place(decision["gold_id"])) is not None:
+                self._put(self._gold.name, at, 1)
+            back += [decision[BEFORE]] if BEFORE in decision else []
+            self._put(self._gold.name, len(self.labels), 0, *back)
         return len(gone)
 
-    def write(self) -> Write:
-        """The write of both fields, if they are still what was read; ``MISSING``, as at first, if both are empty."""
-        kind, held = self._kind, MISSING
-        if kind.list_name is None:
-            held = self.labels[-1] if self.labels else MISSING
-        elif self.labels or self.entries:  # an empty list: it was decided that there is no object
-            before = self._document.get(self._names[0]) or {}
-            held = {"_cls": kind.stored.__name__, **before, kind.list_name: self.labels}
-        values = dict(zip(self._names, (held, self.entries or MISSING), strict=True))
-        return Write(values, as_before(self._document, self._names), self._names[1])
+    def write(self, *, without_gold: bool = False) -> Write:
+        """The write of the log and the changed fields, if they, and the field of decisions, still are what was read.
 
-
-class LabelEdits:
-    """Changes of the annotators' labels in a document.
-
-    A change is stored as the values before and after it, with the name of the label in decisions. It can be undone as
-    long as the label has the values that the change gave it, even if other values of it, or other labels, were changed.
-    ``kinds`` are the types of the fields whose labels may change.
-    """
-
-    def __init__(self, document: Stored, kinds: Mapping[str, LabelKind]) -> None:
-        self.document, self._kinds = document, kinds
-        self._labels: dict[str, list[Stored]] = {}  # by field, once they were asked for
-        self._places: dict[str, dict[str, int]] = {}  # of labels, by field and name in decisions
-        self._changed: set[str] = set()
-        self._without: dict[str, str] = {}  # of emptied fields: "null" or "missing", as before
-
-    def of(self, field: str) -> list[Stored]:
-        """The labels of a field with the changes so far; a plain value as if it were a label."""
-        if field not in self._labels:
-            self._labels[field] = list(labels_in(self.document.get(field), self._kinds[field]))
-        return self._labels[field]
-
-    def key(self, field: str, label: Stored) -> str:
-        """The name of a label in decisions."""
-        return label_key(field, label.get("_id"), self._kinds[field])
-
-    def _place(self, key: str) -> tuple[str, int | None]:
-        """Field of a label, and its place in the list; the place is None if the label is gone."""
-        field = key.rpartition(" ")[0]
-        if field not in self._places:
-            if field not in self._kinds:
-                return field, None
-            labels = enumerate(self.of(field))
-            places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
-            self._places[field] = dict(reversed(places))  # of labels with the same id the first one counts
-        return field, self._places[field].get(key)
-
-    def label(self, key: str) -> Stored | None:
-        """A label by its name in decisions; None if it is gone."""
-        field, at = self._place(key)
-        return None if at is None else self._labels[field][at]
-
-    def hash(self, key: str) -> str | None:
-        """Hash of a label; None if it is gone."""
-        label = self.label(key)
-        return None if label is None else hash_of_label(label, self._kinds[key.rpartition(" ")[0]])
-
-    def fits(self, key: str, values: Stored) -> bool:
-        """True if a label can get the values: its field can store them, and a label with a mask gets no box alone."""
-        label, kind = self.label(key) or {}, self._kinds[key.rpartition(" ")[0]]
-        if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
-            return any(values.get(name) is not None for name in _MASKS)
-        return kind.is_label or _stored_value(kind, {**label, **values}) is not None
-
-    def _put(self, field: str, at: int, n: int, *labels: Stored) -> None:
-        """Put labels in the place of ``n`` others."""
-        self.of(field)[at : at + n] = labels
-        self._changed.add(field)
-        if n != len(labels):
-            self._places.pop(field, None)
-
-    def give(self, key: str, values: Stored) -> Stored:
-        """Give a label other values; returns the change."""
-        field, at = self._place(key)
-        label, kind = self._labels[field][at or 0], self._kinds[field]
-        if kind.is_number and not kind.is_label:
-            values = {"value": _stored_value(kind, values)}
-        before = {name: label[name] for name in values if name in label}
-        self._put(field, at or 0, 1, {**label, **values})
-        return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
-
-    def delete(self, key: str) -> Stored:
-        """Delete a label; returns the change."""
-        field, at = self._place(key)
-        label = self._labels[field][at or 0]
-        self._put(field, at or 0, 1)
-        return {"what": DELETED, "key": key, "before": label, "at": at}
-
-    def add(self, field: str, label: Stored) -> Stored:
-        """Add a label; returns the change."""
-        held = "null" if field in self.document else "missing"
-        was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
-        self._put(field, len(self.of(field)), 0, label)
-        return {"what": ADDED, "key": self.key(field, label), "was": was}
-
-    def can_take_back(self, change: Stored) -> bool:
-        """True if the effect of a change on a label is still there."""
-        key, label = change["key"], self.label(change["key"])
-        field = key.rpartition(" ")[0]
-        if field not in self._kinds:
-            return False
-        if change["what"] == DELETED:
-            return label is None and (self._kinds[field].list_name is not None or not self.of(field))
-        after = change.get("after", {})
-        return label is not None and is_same({name: label.get(name) for name in after}, after)
-
-    def take_back(self, change: Stored) -> None:
-        """Undo a change."""
-        field, at = self._place(change["key"])
-        if change["what"] == DELETED:
-            self._put(field, change["at"], 0, change["before"])
-        elif change["what"] == GIVEN:
-            before, after = change["before"], change["after"]
-            label = self._labels[field][at or 0]
-            kept = {name: value for name, value in label.items() if name in before or name not in after}
-            self._put(field, at or 0, 1, {**kept, **before})
-        else:
-            self._put(field, at or 0, 1)
-            if change["was"] is not None:
-                self._without[field] = change["was"]
-
-    def write(self, decisions: str, log: list[Stored], *unchanged: str) -> Write:
-        """The write of the changed fields and a log of decisions, if they still are what was read.
-
-        Args:
-            decisions: the field of the log
-            log: its new entries
-            unchanged: other fields that must be what was read
+        An emptied field is again what it was without labels; ``without_gold``: the field of decisions was not read.
         """
-        values: Stored = {decisions: log}
+        gold, values = self._gold, dict[str, Any]()
+        if self._kind.list_name is None or not self.entries:  # else an empty list: it was decided that there is nothing
+            self._without[gold.name] = "missing"
         for field in sorted(self._changed):
-            kind, labels = self._kinds[field], self._labels[field]
-            if not labels and self._without.get(field) == "missing":
+            kind, labels, without = self._kinds[field], self.of[field], self._without.get(field)
+            if not labels and without == "missing":
                 values[field] = MISSING
-            elif kind.list_name is None:
-                label = labels[0] if labels else None
-                values[field] = label if kind.is_label or label is None else _stored_value(kind, label)
-            elif not labels and field in self._without:
+            elif kind.list_name is None:  # one label, the last one
+                value = labels[-1] if labels else None
+                values[field] = value if kind.is_label or value is None else _stored_value(kind, value)
+            elif not labels and without is not None:
                 values[field] = None
             else:
-                held = self.document.get(field) or {"_cls": kind.stored.__name__}
-                values[field] = {**held, kind.list_name: labels}
-        return Write(values, as_before(self.document, sorted({*values, *unchanged})), decisions, renews=True)
+                held = self.document.get(field) or {}
+                values[field] = {"_cls": kind.stored.__name__, **held, kind.list_name: labels}
+        values[gold.decisions] = self.entries or MISSING
+        unchanged = as_before(self.document, sorted({*values, *(() if without_gold else [gold.name])}))
+        return Write(values, unchanged, gold.decisions, renews=bool(self._changed - {gold.name}))
 
 
 def new_label(label_type: str, values: Stored) -> Stored:

@@ -5,7 +5,6 @@ The objects of a run in their current state, with the decisions on them; and con
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Sequence, Set
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
-from pymongo.collection import Collection
 
 from ...agreement.disputes.costs import object_costs
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
@@ -62,56 +60,49 @@ class Decidable:
     """The ``U`` objects of ``S`` samples, or frames, with ``N`` labels, and their decisions.
 
     Attributes:
-        units: the objects
+        opened: the objects of the run
+        units: those in some query results of its reader
         logs: for every sample, its log of decisions
         rows: for every object, the rows of its labels
         of_sample: for every sample, the numbers of its objects
+        keys: name of every label in decisions, shape ``(N,)``
         found: for every object, the current decisions on any of its labels
         gold: for every sample, the labels in the field of decisions, by id
     """
 
-    def __init__(
-        self,
-        units: UnitLabels,
-        logs: Sequence[DecisionLog],
-        fields: Sequence[tuple[str, LabelKind]],
-        masks: Collection[Stored] | None = None,
-    ) -> None:
-        # masks: the collection to read masks from if they were not read with the objects
-        self.units, self.logs, self._masks = units, logs, masks
-        self._fields = [fields[field] for field in units.field.tolist()]
-        first = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
-        self.rows = [range(*ends) for ends in itertools.pairwise(first)]
-        first = np.searchsorted(units.sample, np.arange(len(logs) + 1)).tolist()
-        self.of_sample = [range(*ends) for ends in itertools.pairwise(first)]
-        self.gold = [{label["_id"]: label for label in log.labels} for log in logs]
+    def __init__(self, opened: ObjectsToDecide, rows: list[Stored]) -> None:
+        self.opened, self.units = opened, opened.reader.units(rows)
+        units, fields = self.units, list(opened.fields.items())
+        self.logs = [DecisionLog(opened.gold, opened.kind, document, opened.fields) for document in units.documents]
+        self._fields, self._is_lean = [fields[field] for field in units.field.tolist()], opened.reader.is_lean
+        named = zip(self._fields, units.labels, strict=True)
+        self.keys = [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
+        self.rows, self.of_sample = (
+            [range(*ends) for ends in itertools.pairwise(np.searchsorted(of, np.arange(n + 1)).tolist())]
+            for of, n in ((units.unit, units.n_units), (units.sample, len(self.logs)))
+        )
+        self.gold = [{label["_id"]: label for label in log.labels} for log in self.logs]
         self.found: list[list[Stored]] = [[] for _ in units.unit_ids]
-        for log, of_sample in zip(logs, self.of_sample, strict=True):
+        for log, of_sample in zip(self.logs, self.of_sample, strict=True):
             decision_on = {key: one for one in log.decisions for key in one["labels"]}
             for unit in of_sample if decision_on else ():
                 keys = sorted(self.keys[row] for row in self.rows[unit])
                 self.found[unit] = list({one["id"]: one for one in map(decision_on.get, keys) if one}.values())
 
-    @functools.cached_property
-    def keys(self) -> list[str]:
-        """Name of every label in decisions, shape ``(N,)``."""
-        named = zip(self._fields, self.units.labels, strict=True)
-        return [label_key(name, label.get("_id"), kind) for (name, kind), label in named]
-
     def hashes(self, unit: int) -> dict[str, str]:
         """Hashes of the labels of an object as they are now, by their names in decisions, sorted."""
         units = self.units
-        if self._masks is not None:  # masks of all samples are read for the first hash
+        if self._is_lean:  # masks of all samples are read for the first hash
             documents = {"_id": {"$in": [each["_id"] for each in units.documents]}}
             fields = {f"{name}.{part}": True for name, kind in self._fields for part in ("label", *kind.content)}
-            stored = {each["_id"]: each for each in self._masks.find(documents, fields)}
+            stored = {each["_id"]: each for each in self.opened.reader.collection.find(documents, fields)}
             for k, (name, _), label in zip(units.sample[units.unit].tolist(), self._fields, units.labels, strict=True):
                 label |= stored.get(units.documents[k]["_id"], {}).get(name) or {}
-            self._masks = None
+            self._is_lean = False
         rows = sorted(self.rows[unit], key=self.keys.__getitem__)
         return {self.keys[row]: hash_of_label(units.labels[row], self._fields[row][1]) for row in rows}
 
-    def facts(self, unit: int, annotators: Sequence[str]) -> Stored:
+    def facts(self, unit: int) -> Stored:
         """Facts that a decision records of its object: labels and their hashes, classes, and assigned annotators.
 
         The verdict is None on samples that are not rated.
@@ -122,14 +113,18 @@ class Decidable:
             "labels": list(hashes),
             "hashes": list(hashes.values()),
             "classes": sorted({str(self.units.values[row]) for row in self.rows[unit]}),
-            "asked": [name for name, is_asked in zip(annotators, asked, strict=True) if is_asked],
+            "asked": [name for name, is_asked in zip(self.opened.labels.annotators, asked, strict=True) if is_asked],
             "unit": self.units.unit_ids[unit],
             "verdict": VERDICTS[code] if code >= 0 else None,
         }
 
+    def document_of(self, unit: int) -> ObjectId:
+        """Id of the sample, or frame, of an object."""
+        return self.units.samples[int(self.units.sample[unit])].sample_id
+
     def gold_label(self, unit: int) -> Stored | None:
         """The label in the field of decisions for an object; None if the decision has none, or it was deleted."""
-        gold_id = self.found[unit][0]["gold_id"]
+        gold_id = self.found[unit][0]["gold_id"] if self.found[unit] else None
         return None if gold_id is None else self.gold[int(self.units.sample[unit])].get(gold_id)
 
     def state(self, unit: int) -> int:
@@ -190,12 +185,6 @@ class ObjectsToDecide:
         if self.geometry is not None:
             self.requirement = f"a usable geometry: {self.geometry.requirement}"
         self.gold.check(stored)
-
-    def of(self, rows: list[Stored]) -> Decidable:
-        """The objects in query results of the reader, with the decisions on them."""
-        units = self.reader.units(rows)
-        logs = [DecisionLog(self.gold, self.kind, document) for document in units.documents]
-        return Decidable(units, logs, list(self.fields.items()), self.gold.collection if self.reader.is_lean else None)
 
     def meeting(self, rule: Rule, units: UnitLabels) -> BoolArray:
         """The objects that meet all conditions of a rule, shape ``(U,)``."""
@@ -301,20 +290,17 @@ class DrawnToDecide(ObjectsToDecide):
 
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
         """The consensus label of every unit; None without a majority, or without a usable geometry."""
-        maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
-        made = unit_documents(units, maker, self.reader)
+        made = unit_documents(units, consensus_maker(self.reader.source, "medoid"), self.reader)
         return [
             {name: label[name] for name in attributes if name in label} if label is not None and has_majority else None
             for label, has_majority in zip(made, self.has_majority(units).tolist(), strict=True)
         ]
 
     def is_usable(self, label: Stored) -> bool:
-        """True if a label has a usable geometry."""
         return self.geometry is not None and self.geometry.is_usable(label, self.config)
 
     def code(self, label: Stored) -> int:
-        """Code of the class of a stored label."""
         return self.reader.codes[label.get("label")]
 
     def drawn(self, units: UnitLabels, among: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
@@ -389,12 +375,9 @@ class NumbersToDecide(ClassesToDecide):
         return np.ones(units.n_units, np.bool_)
 
     def consensus(self, units: UnitLabels) -> list[Stored | None]:
-        """The median of every unit, as a label."""
-        name = self.label_type.__name__
-        return [new_label(name, {"value": value}) for value in self.medians(units).tolist()]
+        return [new_label(self.label_type.__name__, {"value": value}) for value in self.medians(units).tolist()]
 
     def is_usable(self, label: Stored) -> bool:
-        """True if a label has a number that can be compared."""
         return is_comparable(label.get("value"))
 
     def shown(self, value: Any) -> str:
@@ -421,7 +404,6 @@ class MasksToDecide(ClassesToDecide):
     requirement = "a mask, or the path of one"
 
     def is_usable(self, label: Stored) -> bool:
-        """True if a label has a mask."""
         return label.get("mask") is not None or label.get("mask_path") is not None
 
 

@@ -35,7 +35,7 @@ from ..record.schema import declare, delete_fields, new_field, undeclare, unset_
 from ..run.read import rare_collections
 from ..units.changing import BATCH, Changed, Documents, change
 from ..units.unit_labels import Stored
-from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog, LabelEdits
+from .decision_log import BY_RULE, REPLACED_BY, Choice, DecisionLog
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -57,8 +57,7 @@ class Gold(GoldField):
 
     def kinds_of(self, fields: Iterable[str]) -> dict[str, LabelKind]:
         """Types of the labels in fields of the documents, by field; without deleted fields."""
-        prefix = names.FRAMES_PREFIX if self.on_frames else ""
-        found = {name: kind_of(self.dataset.get_field(prefix + name)) for name in sorted(fields)}
+        found = {name: kind_of(self.dataset.get_field(self.prefix + name)) for name in sorted(fields)}
         return {name: kind for name, kind in found.items() if kind is not None}
 
     # ---- declaring and deleting ----
@@ -102,30 +101,33 @@ class Gold(GoldField):
         list_name, label_type = list_of(stored) or ("", stored)
         inside_list = f".{list_name}." if list_name else "."
         schema, own = all_fields(self.dataset), {*label_type._fields, *names.GOLD_ATTRIBUTES}
-        info = {names.GOLD_MARK: self.name}
-        described = "What was decided to be right: a label for every object that there is"
-        wanted: dict[str, fo.Field] = {self.path: fo.EmbeddedDocumentField(stored, description=described, info=info)}
-        types: dict[str, set[Any]] = defaultdict(set)
+        ours = f"{self.path}{inside_list}"
+        found, types = dict[str, fo.Field](), defaultdict[str, set[Any]](set)
         for field in sorted({*fields, self.path}):
             inside = f"{field}{inside_list}"
             for path, declared in schema.items():
                 attribute = path.removeprefix(inside)
                 is_new = path.startswith(inside) and "." not in attribute and attribute not in own
                 if is_new and run_of(path, declared) is None:
-                    wanted.setdefault(f"{self.path}{inside_list}{attribute}", declared)
+                    found.setdefault(ours + attribute, declared)
                     # what two fields have in common if each can hold the values of the other; all numbers are alike
                     kind = fo.FloatField if isinstance(declared, fo.IntField) else type(declared)
                     inner, document = getattr(declared, "field", None), getattr(declared, "document_type", None)
-                    types[f"{self.path}{inside_list}{attribute}"].add((kind, type(inner), document))
-        differing = {path for path, found in types.items() if len(found) > 1}
-        wanted = {path: declared for path, declared in wanted.items() if path not in differing}
-        wanted |= {f"{self.path}{inside_list}{name}": new_field(spec) for name, spec in names.GOLD_ATTRIBUTES.items()}
-        described = "Who decided what, when and why; one entry for every decision"
-        wanted[self.paths[1]] = fo.ListField(fo.DictField(), description=described, info=info)
+                    types[ours + attribute].add((kind, type(inner), document))
+        differing, info = {path for path, kinds in types.items() if len(kinds) > 1}, {names.GOLD_MARK: self.name}
+        described = "What was decided to be right: a label for every object that there is"
+        log_described = "Who decided what, when and why; one entry for every decision"
+        wanted: dict[str, fo.Field] = {
+            self.path: fo.EmbeddedDocumentField(stored, description=described, info=info),
+            **{path: declared for path, declared in found.items() if path not in differing},
+            **{ours + name: new_field(spec) for name, spec in names.GOLD_ATTRIBUTES.items()},
+            self.paths[1]: fo.ListField(fo.DictField(), description=log_described, info=info),
+        }
         if differing & schema.keys() or any(self.dataset.get_field(path) is None for path in wanted):
             with writing(self.dataset):
                 self.check(stored)
-                undeclare(self.dataset, differing)
+                if differing & schema.keys():
+                    undeclare(self.dataset, differing)
                 declare(self.dataset, wanted)
         self.collection.create_index(f"{self.decisions}.id", sparse=True)
 
@@ -187,12 +189,8 @@ class Gold(GoldField):
     def only_decision(self, step: str) -> tuple[str, Stored] | None:
         """Id of the document and decision of a step; None unless the step has exactly one decision."""
         rows = self.collection.find({f"{self.decisions}.step": step}, {self.name: True, self.decisions: True}).limit(2)
-        made = [
-            (str(row["_id"]), one)
-            for row in rows
-            for one in DecisionLog(self, self.kind, row).decisions
-            if one["step"] == step
-        ]
+        logs = ((str(row["_id"]), DecisionLog(self, self.kind, row)) for row in rows)
+        made = [(document, one) for document, log in logs for one in log.decisions if one["step"] == step]
         return made[0] if len(made) == 1 else None
 
     def counts(
@@ -226,36 +224,33 @@ class Gold(GoldField):
         Raises:
             AgreementInputError: if all of them were applied to labels, or their labels were edited
         """
-        n, is_applied, is_edited = 0, False, False
 
         def undone(rows: list[Stored]) -> dict[ObjectId, Changed]:
-            nonlocal is_applied, is_edited
             found = dict[ObjectId, Changed]()
             for row in rows:
                 log = DecisionLog(self, self.kind, row)
                 of_step = [each for each in log.decisions if each["step"] == step]
-                is_applied |= any(each.get(APPLIED) for each in of_step)
-                is_edited |= any(map(log.would_lose, of_step))
-                n_undone = log.undo(step, unedited=unedited)
-                found[row["_id"]] = Counter(n=n_undone), log.write() if n_undone else None
+                counts = Counter(applied=sum(bool(each.get(APPLIED)) for each in of_step))
+                counts["edited"] = sum(map(log.would_lose, of_step))
+                counts["n"] = log.undo(step, unedited=unedited)
+                found[row["_id"]] = counts, log.write() if counts["n"] else None
             return found
 
-        n_meanwhile = 1
-        while n_meanwhile:  # until nobody changes one of the samples meanwhile
-            query = {f"{self.decisions}.step": step}
-            total = change(Documents(self.collection, query, (self.name, self.decisions)), undone)
-            n, n_meanwhile = n + total["n"], total["n_meanwhile"]
-        if is_applied and not n and not unedited:
+        documents = Documents(self.collection, {f"{self.decisions}.step": step}, (self.name, self.decisions))
+        total = change(documents, undone)
+        while total.pop("n_meanwhile", 0):  # until nobody changes one of the samples meanwhile
+            total += change(documents, undone)
+        if total["applied"] and not total["n"] and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "
                 "run.decisions.undo_applied() first"
             )
-        if is_edited and not n and not unedited:
+        if total["edited"] and not total["n"] and not unedited:
             raise AgreementInputError(
                 f"`step` must have labels as they were decided, got {step!r}, whose labels somebody edited since: "
                 "undoing it would delete them; delete these labels, or record them with run.decisions.record_own()"
             )
-        return n
+        return total["n"]
 
 
 #: how many names, and how many decisions, are shown at most
@@ -334,8 +329,9 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
         kinds = opened.kinds_of({key.rpartition(" ")[0] for one in made for key in one["labels"]})
         documents = Documents(opened.collection, {}, ("_id", *kinds))
         batches = (documents.again(list(found)[start : start + BATCH]) for start in range(0, len(found), BATCH))
-        for edits in (LabelEdits(each, kinds) for batch in batches for each in batch):  # labels as they are now
-            log, row = found[edits.document["_id"]]
+        for now in (each for batch in batches for each in batch):  # labels as they are now
+            row = found[now["_id"]][1]
+            log = DecisionLog(opened, opened.kind, {**row, **now}, kinds)
             for stored in log.decisions:
                 decision = Decision(
                     sample_id=str(row.get("_sample_id", row["_id"])),
@@ -344,7 +340,7 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
                     labels=tuple(stored["labels"]),
                     gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
                     by_rule=stored[BY_RULE],
-                    changed=list(map(edits.hash, stored["labels"])) != stored["hashes"],
+                    changed=list(map(log.hash, stored["labels"])) != stored["hashes"],
                     edited=log.is_edited(stored),
                     applied=bool(stored.get(APPLIED)),
                 )
@@ -381,8 +377,7 @@ def undo_decisions(
     """
     opened = Gold.open_if_any(dataset, gold)
     by = None if by is None else text_of("by", by)
-    wanted = None if step is None else text_of("step", step)
-    n = 0
+    wanted, n = None if step is None else text_of("step", step), 0
     if opened is not None and (wanted := wanted or opened.latest_step(by)) is not None:
         n = opened.undo(wanted)
         reload_samples(opened.dataset)

@@ -5,7 +5,7 @@ Also labels that people draw, edit or delete in FiftyOne's App: labels are prepa
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -30,7 +30,7 @@ from ..units.changing import Changed, Documents, change
 from ..units.unit_labels import Stored
 from ..units.units_field import DISPUTED
 from .decide import Decided, decide_on, open_decided, user_name
-from .decision_log import BY_RULE, Choice, DecisionLog, LabelEdits, hash_of_label, label_key
+from .decision_log import BY_RULE, Choice, DecisionLog, hash_of_label, label_key
 from .decision_units import CHANGED, OPEN, SKIPPED, Decidable, ObjectsToDecide, Rule, objects_to_decide
 from .gold import Gold
 
@@ -95,6 +95,7 @@ def next_object(
     """
     opened = objects_to_decide(labels, gold, ())
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
+    rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
     ids, numbers = index.ids(), index.frame_numbers()
     if sought.sample_id is not None:
         objects = objects.select([ids[row] == sought.sample_id for row in objects.row.tolist()])
@@ -105,11 +106,22 @@ def next_object(
             places = [(ids[k], None if numbers is None else int(numbers[k])) for k in rows]
             n_units = dict(zip(places, objects.n_of_sample[start:end].tolist(), strict=True))
             still = _still_open(opened, n_units, skipped=sought.skipped, again=again)
-            found = _sought_units(labels, gold, sorted(still.values()), sought) if still else {}
+            found: dict[ObjectId | None, list[tuple[int, str]]] = defaultdict(list)  # cost and match id, by document
+            if still:
+                there = objects_of(labels, gold, sorted(still.values()))
+                units, is_sought = there.units, there.opened.meeting(rule, there.units)
+                if sought.votes is not None:
+                    is_sought &= units.votes == sought.votes
+                if sought.annotator is not None:
+                    is_sought &= units.asked[units.sample, labels.annotators.index(sought.annotator)]
+                costs = there.opened.costs(units).tolist()
+                for unit in np.flatnonzero(is_sought).tolist():
+                    if there.state(unit) in wanted:
+                        found[there.document_of(unit)].append((-costs[unit], units.unit_ids[unit]))
             for place, least in zip(places, objects.cost[start:end].tolist(), strict=True):
-                for cost, state, document, unit in found.get(still.get(place), ()):
-                    if state in wanted and cost >= least:
-                        return document, unit
+                for cost, unit_id in sorted(found.get(still.get(place), ()))[:1]:
+                    if -cost >= least:
+                        return str(still[place]), unit_id
             start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
     return None
 
@@ -132,53 +144,31 @@ def _still_open(
     for row in gold.collection.find(query, dict.fromkeys(wanted, True)):
         place = (str(row["_sample_id"]), row["frame_number"]) if gold.on_frames else (str(row["_id"]), None)
         entries, stamp = row.get(gold.decisions) or [], row.get("last_modified_at")
-        decisions = DecisionLog(gold, opened.kind, {gold.decisions: entries}).decisions
-        edits = LabelEdits(row, opened.fields)
+        log = DecisionLog(gold, opened.kind, row, opened.fields)
         # objects that only an adjudicator drew have nobody in ``asked``
-        n_decided = sum(bool(each["asked"]) and any(map(edits.label, each["labels"])) for each in decisions)
+        n_decided = sum(bool(each["asked"]) and any(map(log.label, each["labels"])) for each in log.decisions)
         is_changed = bool(entries) and stamp is not None and stamp > max(each["decided_at"] for each in entries)
         if bool(entries) if skipped else is_changed if again else n_decided < n_units[place]:
             found[place] = row["_id"]
     return found
 
 
-def _sought_units(
-    labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought
-) -> dict[ObjectId | None, list[tuple[int, int, str, str]]]:
-    """The objects that pass the filters, by document, the costly first: cost, state, id of the document, match id."""
-    opened, objects = objects_of(labels, gold, documents)
-    units = objects.units
-    rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
-    is_sought = opened.meeting(rule, units)
-    if sought.votes is not None:
-        is_sought &= units.votes == sought.votes
-    if sought.annotator is not None:
-        is_sought &= units.asked[units.sample, labels.annotators.index(sought.annotator)]
-    costs, samples = opened.costs(units).tolist(), units.sample.tolist()
-    found: dict[ObjectId | None, list[tuple[int, int, str, str]]] = {}
-    for unit in sorted(np.flatnonzero(is_sought).tolist(), key=lambda unit: (-costs[unit], units.unit_ids[unit])):
-        document = units.samples[samples[unit]].sample_id
-        found.setdefault(document, []).append((costs[unit], objects.state(unit), str(document), units.unit_ids[unit]))
-    return found
-
-
-def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable]:
+def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> Decidable:
     """The objects of some samples, or frames, as they are now."""
     among = tuple(documents)
     if labels.on_frames:
         rows = frame_collection(labels.dataset).find({"_id": {"$in": list(documents)}}, {"_sample_id": 1})
         among = tuple({row["_sample_id"] for row in rows})
     opened = objects_to_decide(labels, gold, among)
-    return opened, opened.of(opened.reader.again(documents))
+    return Decidable(opened, opened.reader.again(documents))
 
 
 def files_of(
     opened: ObjectsToDecide, documents: Sequence[ObjectId | str]
 ) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
     """Sample, number of the frame, and file of some samples, or frames; None for what is missing."""
-    ids = list(map(ObjectId, documents))
+    ids, sample_id = list(map(ObjectId, documents)), "_sample_id" if opened.gold.on_frames else "_id"
     rows = opened.gold.collection.find({"_id": {"$in": ids}}, {"_sample_id": 1, "frame_number": 1})
-    sample_id = "_sample_id" if opened.gold.on_frames else "_id"
     places = {row["_id"]: (row[sample_id], row.get("frame_number")) for row in rows}
     samples = {"_id": {"$in": [sample for sample, _ in places.values()]}}
     found = sample_collection(opened.labels.dataset).find(samples, {"filepath": 1})
@@ -190,12 +180,12 @@ def files_of(
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
     """An object of a sample, or frame, by its match id, with all its versions; None if it is gone."""
     document = ObjectId(document_id)
-    opened, objects = objects_of(labels, gold, [document])
-    units = objects.units
+    objects = objects_of(labels, gold, [document])
+    units, opened = objects.units, objects.opened
     if unit_id not in units.unit_ids:
         return None
     unit = units.unit_ids.index(unit_id)
-    facts = objects.facts(unit, labels.annotators)  # this reads the masks of samples
+    facts = objects.facts(unit)  # this reads the masks of samples
     versions = [
         Version(
             labels.annotators[int(units.annotator[row])],
@@ -205,7 +195,6 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         )
         for row in objects.rows[unit]
     ]
-    drew = {version.annotator for version in versions}
     (consensus,) = opened.consensus(units.only(np.arange(units.n_units) == unit))
     sample_id, frame_number, filepath = files_of(opened, [document])[document]
     return ShownObject(
@@ -215,7 +204,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         unit=unit_id,
         verdict=facts["verdict"],
         versions=versions,
-        missing=[name for name in facts["asked"] if name not in drew],
+        missing=[name for name in facts["asked"] if name not in {version.annotator for version in versions}],
         consensus=None if consensus is None else opened.shown(consensus.get(opened.said)),
         state=objects.state(unit),
         decision=objects.found[unit][0] if objects.found[unit] else None,
@@ -233,15 +222,10 @@ def decide_seen(
     by: str,
     seen: str | None,
 ) -> Decided:
-    """Decide on an object as somebody does who sees it.
-
-    Args:
-        choice: any but a label of one's own
-        annotator: whose label is right; None if none is
-        seen: id of the decision that they see on it, whose place the new one may take
+    """Decide on an object as somebody does who sees it, and the decision ``seen`` on it, whose place it may take.
 
     Raises:
-        AgreementInputError: if there is no such choice, or annotator
+        AgreementInputError: if there is no such choice but a label of one's own, or no such annotator
     """
     one_of("choice", choice, [each for each in get_args(Choice) if each != "own"])
     if choice == "version":
@@ -294,22 +278,23 @@ def record_own_labels(
 
     def recorded(rows: list[Stored]) -> dict[ObjectId, Changed]:
         logs = {row["_id"]: DecisionLog(field, kind, row) for row in rows}
-        found: Counter[ObjectId] = Counter()
+        found, drawn = Counter[ObjectId](), dict[ObjectId, list[Stored]]()
 
         def record(of: ObjectId, facts: Stored, label: Stored | None, replaced: Sequence[Stored] = ()) -> None:
             choice = "none" if label is None else "own"  # without a label there is no object
             # a label that is there to be edited is that of who opened its form
             whose = next((each["decided_by"] for each in replaced if each["choice"] == "skip"), by)
             said = {"annotator": None, "decided_by": whose, "step": step, BY_RULE: False, "choice": choice}
-            new, kept = {**said, "decided_at": now()}, {name: facts[name] for name in _KEPT}
-            logs[of].add(kept, label, new, choice, replaced, read=label, written=facts.get("written"))
+            kept = {name: facts[name] for name in _KEPT}
+            said |= {"decided_at": now()}
+            logs[of].add(kept, label, said, choice, replaced, read=label, written=facts.get("written"))
             found[of] += 1
 
-        drawn: dict[ObjectId, list[Stored]] = {}
         for document_id, log in logs.items():
             left = {label["_id"]: label for label in log.labels}
-            read = [(each, left.pop(each["gold_id"], None), log.is_edited(each)) for each in log.decisions]
-            for decision, label, is_edited in read:
+            for decision, label, is_edited in [
+                (each, left.pop(each["gold_id"], None), log.is_edited(each)) for each in log.decisions
+            ]:
                 if is_edited and label is None and kind.list_name is None and left:  # the only label has another id
                     _, label = left.popitem()
                 if is_edited:
@@ -317,18 +302,18 @@ def record_own_labels(
             if left:
                 drawn[document_id] = list(left.values())
         for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
-            objects = opened.of(batch)
+            objects = Decidable(opened, batch)
             for sample, of_sample in zip(objects.units.samples, objects.of_sample, strict=True):
-                document_id, labels = sample.sample_id, drawn[sample.sample_id]
+                labels = drawn[sample.sample_id]
                 undecided = [unit for unit in of_sample if not objects.found[unit]]
                 for label, unit in zip(labels, opened.drawn(objects.units, undecided, labels), strict=True):
                     facts: Stored = {"labels": [label_key(field.name, label["_id"], kind)], "classes": [], "asked": []}
                     facts |= {"hashes": [hash_of_label(label, kind)], "unit": str(label["_id"]), "verdict": None}
-                    if unit is not None:
-                        facts = objects.facts(unit, opened.labels.annotators)
-                    record(document_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
-        writes = {each: log.write() if found[each] else None for each, log in logs.items()}
-        return {each: (Counter(n_decided=found[each]), write) for each, write in writes.items()}
+                    facts = facts if unit is None else objects.facts(unit)
+                    record(sample.sample_id, {**facts, "run_key": opened.labels.run_key, "remark": None}, label)
+        return {
+            each: (Counter(n_decided=found[each]), log.write() if found[each] else None) for each, log in logs.items()
+        }
 
     total = change(Documents(field.collection, query, (field.name, field.decisions)), recorded)
     reload_samples(field.dataset)
@@ -378,29 +363,27 @@ def edit_object(
     Raises:
         AgreementInputError: if the App cannot edit labels of this type
     """
-    opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
-    units, step = objects.units, None
+    objects = objects_of(labels, gold, [ObjectId(document_id)])
+    opened, units, step = objects.opened, objects.units, None
     if not can_edit(opened):
         raise AgreementInputError(f"FiftyOne's App cannot edit {labels.title} of this dataset; edit them from Python")
     if unit_id not in units.unit_ids:
         return None
-    label = _kept_label(opened, objects, unit_id)
+    label = _kept_label(objects, unit_id)
     if label is None:  # put the consensus there, or the version that overlaps the others most
         iou = np.nan_to_num(units.iou, nan=-1.0)
         best = max(objects.rows[units.unit_ids.index(unit_id)], key=iou.__getitem__)
         starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.has_consensus else []
+        rule = Rule(objects=frozenset([unit_id]))
         for choice, annotator in (*starts, ("version", labels.annotators[int(units.annotator[best])])):
             if step is None:
-                rule = Rule(objects=frozenset([unit_id]))
-                made = decide_on(opened, rule, choice, annotator=annotator, by=by, again=again, opens=True)
-                step = made.step
-        label = _kept_label(opened, opened.of(opened.reader.again([ObjectId(document_id)])), unit_id)
+                step = decide_on(opened, rule, choice, annotator=annotator, by=by, again=again, opens=True).step
+        label = _kept_label(Decidable(opened, opened.reader.again([ObjectId(document_id)])), unit_id)
     if label is None:
         return None
     classes = [name for name in (*class_names, label.get("label")) if isinstance(name, str)]
     start_editing(labels.dataset, gold, labels.config.fields, classes)
-    label_id = str(label["_id"])
-    view, fields = labels.dataset.select(document_id), labels.config.fields
+    label_id, view, fields = str(label["_id"]), labels.dataset.select(document_id), labels.config.fields
     if opened.kind.stored not in _AS_PATCHES:
         return LabelToEdit(document_id, [gold, *fields], view, document_id, step)
     # without other fields, beside which the App would not offer the label
@@ -413,13 +396,13 @@ def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
     reload_samples(dataset)
 
 
-def _kept_label(opened: ObjectsToDecide, objects: Decidable, unit_id: str) -> Stored | None:
+def _kept_label(objects: Decidable, unit_id: str) -> Stored | None:
     """The label in the field of decisions for an object; the decision keeps a copy of it. None if there is none."""
-    unit, gold = objects.units.unit_ids.index(unit_id), opened.gold
-    label = objects.gold_label(unit) if objects.found[unit] else None
-    decision = objects.found[unit][0] if objects.found[unit] else {}
-    if label is not None and "written" not in decision and hash_of_label(label, opened.kind) == decision["gold_hash"]:
-        document = objects.units.samples[int(objects.units.sample[unit])].sample_id
-        this = {"_id": document, f"{gold.decisions}.id": decision["id"]}
-        gold.collection.update_one(this, {"$set": {f"{gold.decisions}.$.written": label}})
+    unit, gold = objects.units.unit_ids.index(unit_id), objects.opened.gold
+    label = objects.gold_label(unit)
+    if label is not None:
+        decision = objects.found[unit][0]
+        if "written" not in decision and hash_of_label(label, objects.opened.kind) == decision["gold_hash"]:
+            this = {"_id": objects.document_of(unit), f"{gold.decisions}.id": decision["id"]}
+            gold.collection.update_one(this, {"$set": {f"{gold.decisions}.$.written": label}})
     return label

@@ -31,7 +31,8 @@ class GoldField:
     Attributes:
         dataset: the dataset
         name: name of the field on a sample, or frame
-        path: its path in the schema of the dataset
+        prefix: of paths in the schema of the dataset
+        path: its path in the schema
         decisions: name of the log, a field beside it with who decided what
         paths: the paths of both
         collection: the collection of the samples, or frames
@@ -42,7 +43,8 @@ class GoldField:
         self.dataset = dataset
         self.name = text_of("gold", name)
         self.on_frames = on_frames
-        self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
+        self.prefix = names.FRAMES_PREFIX if on_frames else ""
+        self.path = self.prefix + name
         self.decisions = self.name + names.DECISIONS_SUFFIX
         self.paths = [self.path, self.path + names.DECISIONS_SUFFIX]
         self.collection: Collection[dict[str, Any]] = (frame_collection if on_frames else sample_collection)(dataset)

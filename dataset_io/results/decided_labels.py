@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import fiftyone.core.labels as fol
 import fiftyone.types as fot
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
-from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.objects.records import ObjectRecords
@@ -25,16 +25,17 @@ from ...agreement.statistics.records import id_texts
 from ...charts.page.page import ListedError, errors_page, errors_table
 from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices, sample_collection
-from ..decide.against import Against, errors_of
+from ..decide.against import errors_of
 from ..decide.decide import open_decided
-from ..decide.decision_log import LabelEdits
-from ..decide.decision_units import ObjectsToDecide
+from ..decide.decision_log import label_key
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
+from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import whole_samples
 from ..record.run import Run
 from ..record.run_labels import open_run_labels
 from ..run.read import Progress
+from ..units.unit_labels import labels_in
 from .export import csv_of
 from .file_writing import checked_file, replacing, write_file
 from .picture import picture_of
@@ -121,9 +122,22 @@ def decided_to_export(
     target = checked_file(path, overwrite=overwrite)
     if target.suffix.lower() != ending:
         raise AgreementInputError(f"`path` must end in {ending} for these labels ({title}), got {str(path)!r}")
-    view, exported = _decided(whole_samples(samples), opened, title, str(target))
-    if not exported.n_images:
+    ids = whole_samples(samples).values("id")
+    right, images, n_empty, n_left_out = set[ObjectId](), list[str](), 0, 0
+    for document_id, (log, _) in opened.decided(list(map(ObjectId, ids))).items():
+        made = [each for each in log.decisions if each["choice"] != "skip"]
+        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in log.labels}
+        right |= of_image
+        images += [str(document_id)] if made else []
+        n_empty += bool(made) and not of_image
+        n_left_out += len(log.labels) - len(of_image)
+    exported = ExportedDecisions(
+        opened.path, title, len(right), len(images), n_empty, len(ids), n_left_out, str(target)
+    )
+    if not images:
         raise AgreementInputError(f"`{gold}` must have decisions on the samples to be exported, got none")
+    view = all_slices(opened.dataset).select(images).select_fields(opened.path)
+    view = view.filter_labels(opened.path, fo.ViewField("_id").is_in(sorted(right)), only_matches=False)
     paths = view.values("filepath")
     if title == "COCO":  # which has no category for labels without a class
         classes = view.values(f"{opened.kind.label_path(opened.path)}.label")
@@ -172,22 +186,6 @@ def format_of_decided(gold: Gold) -> tuple[str, type[fot.Dataset], str]:
     return found
 
 
-def _decided(samples: SampleCollection, gold: Gold, title: str, path: str) -> tuple[DatasetView, ExportedDecisions]:
-    """The images with decisions, with the decided labels alone."""
-    ids = samples.values("id")
-    right, images, n_empty, n_left_out = set[ObjectId](), list[ObjectId](), 0, 0
-    for document_id, (log, _) in gold.decided(list(map(ObjectId, ids))).items():
-        made = [each for each in log.decisions if each["choice"] != "skip"]
-        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in log.labels}
-        right |= of_image
-        images += [document_id] if made else []
-        n_empty += bool(made) and not of_image
-        n_left_out += len(log.labels) - len(of_image)
-    view = all_slices(gold.dataset).select(list(map(str, images))).select_fields(gold.path)
-    view = view.filter_labels(gold.path, fo.ViewField("_id").is_in(sorted(right)), only_matches=False)
-    return view, ExportedDecisions(gold.path, title, len(right), len(images), n_empty, len(ids), n_left_out, path)
-
-
 #: entries of a page that have a picture, which takes about 20 kB each
 _MOST_PICTURES = 300
 #: colours of what an annotator drew, and of what is right
@@ -231,34 +229,71 @@ def export_decided_against(
     ending = path.suffix.lower()
     if ending not in (".html", ".csv"):
         raise AgreementInputError(f"`path` must end in .html or .csv, got {str(path)!r}")
-    entries: Iterable[ListedError]
+    listed: list[_Listed]
     if true_or_false("reference", reference):
-        dataset_name, unit, entries, told = _against_reference(
-            samples, run_key, annotator, with_pictures=ending == ".html"
-        )
+        dataset, unit, listed, kinds, told = _against_reference(samples, run_key, annotator)
     else:
         opened = open_decided(samples, run_key, gold)
-        dataset_name, unit = opened.labels.dataset.name, opened.unit
-        entries = _listed(opened, errors_of(opened, annotator), with_pictures=ending == ".html")
+        dataset, unit, found = opened.labels.dataset, opened.unit, errors_of(opened, annotator)
         told = {"n_by_rule": len(errors_of(opened, annotator, made_by_rule=True))}
-    listed = sorted(entries, key=lambda each: each.order)
+        kinds, listed = {**opened.fields, opened.gold.name: opened.kind}, []
+        files = files_of(opened, sorted({each.document_id for each in found}))
+        for each in found:
+            (sample_id, frame, filepath), decision = files[each.document_id], each.decision
+            said = {name: decision[name] for name in ("decided_by", "decided_at", "remark")}
+            label_id = None if each.label_id is None else str(each.label_id)
+            error = ListedError(
+                file_name(filepath) or "", str(sample_id), frame, each.given, each.right, **said, label_id=label_id,
+                picture=None,
+            )  # fmt: skip
+            right = None if each.gold is None else label_key(opened.gold.name, each.gold["_id"], opened.kind)
+            listed.append((error, filepath, {"theirs": each.key, "right": right}))
+    if ending == ".html":
+        listed = _with_pictures(dataset, listed, kinds)
+    errors = sorted((error for error, _, _ in listed), key=lambda each: each.order)
     with writing_to("path", path):
         if ending == ".csv":
-            write_file(path, csv_of(errors_table(listed)))
+            write_file(path, csv_of(errors_table(errors)))
         else:
-            write_file(path, errors_page(annotator, dataset_name, unit, listed, **told).encode())
+            write_file(path, errors_page(annotator, dataset.name, unit, errors, **told).encode())
     return path
 
 
+#: an entry of the list, the image, and the names of what the annotator drew and of what is right, as in decisions
+_Listed = tuple[ListedError, str | None, dict[str, str | None]]
+
+
+def _with_pictures(dataset: fo.Dataset, listed: list[_Listed], kinds: Mapping[str, LabelKind]) -> list[_Listed]:
+    """The entries, the first ones on samples with pictures; ``kinds`` are the types of the fields of their labels."""
+    pictured = [k for k, (error, filepath, _) in enumerate(listed[:_MOST_PICTURES]) if filepath and error.frame is None]
+    ids = [ObjectId(listed[k][0].sample_id) for k in pictured]
+    found = sample_collection(dataset).find({"_id": {"$in": ids}}, dict.fromkeys(kinds, True))
+    documents = {str(row["_id"]): row for row in found}
+    for k in pictured:
+        error, filepath, keys = listed[k]
+        document, drawn = documents.get(error.sample_id, {}), dict[str, Any]()
+        for who, key in keys.items():
+            field = (key or "").rpartition(" ")[0]
+            labels = labels_in(document.get(field), kinds[field]) if key else []
+            of_key = {
+                label_key(field, each.get("_id"), kinds[field]): each for each in labels if isinstance(each, dict)
+            }
+            if key in of_key:
+                drawn[who] = of_key[key]
+        picture = picture_of(str(filepath), drawn, _COLOURS)
+        listed[k] = (dataclasses.replace(error, picture=picture), filepath, keys)
+    return listed
+
+
 def _against_reference(
-    samples: SampleCollection, run_key: str, annotator: str, *, with_pictures: bool
-) -> tuple[str, str, list[ListedError], dict[str, Any]]:
-    """Name of the dataset, what labels are of, what the reference says against an annotator, and its name."""
+    samples: SampleCollection, run_key: str, annotator: str
+) -> tuple[fo.Dataset, str, list[_Listed], dict[str, LabelKind], dict[str, Any]]:
+    """What the reference says against an annotator: dataset, what labels are of, entries, types of the fields, name."""
     run = Run(samples, run_key)
     labels, loaded = open_run_labels(samples, run_key), run.records()
     labels.check_annotators("annotator", [text_of("annotator", annotator)])
     records, index, context = loaded.records, loaded.index, loaded.context
-    name, frames = context.config.reference, index.frame_numbers()
+    name = context.config.reference
     if name is None or records.of_classes is None:
         got = "none" if name is None else "semantic masks"
         raise AgreementInputError(
@@ -268,78 +303,26 @@ def _against_reference(
     if not isinstance(samples, fo.Dataset):
         kept = index.among(samples)
         records, index = records.select(kept), index.select(kept)
-        frames = index.frame_numbers()
-    found, ids = mistakes(records, context, annotator), index.ids()
-    of_objects = isinstance(records, ObjectRecords)
-    ids_of = ("label_id", "uncounted_label_id") if of_objects else ()
+    found, ids, frames = mistakes(records, context, annotator), index.ids(), index.frame_numbers()
+    # values of whole samples are listed without the ids of their labels
+    ids_of = ("label_id", "uncounted_label_id") if isinstance(records, ObjectRecords) else ()
     own_ids, other_ids = [id_texts(records.column(each)) for each in ids_of] or ([], [])
-    own_field = labels.field_of(annotator)
-    role_field = name if samples.has_field(name) else context.config.fields[0]
-    pictured = sorted({ids[each.sample] for each in found[:_MOST_PICTURES]}) if with_pictures and frames is None else []
+    own_field, role_field = labels.field_of(annotator), name if samples.has_field(name) else context.config.fields[0]
     wanted = {"_id": {"$in": [ObjectId(each) for each in sorted({ids[each.sample] for each in found})]}}
-    paths = {
-        str(row["_id"]): row.get("filepath") for row in sample_collection(run.dataset).find(wanted, {"filepath": 1})
-    }
-    fields = {own_field, role_field}
-    drawn: dict[tuple[str, str | None], dict[str, Any]] = {}
-    chosen = {"_id": {"$in": [ObjectId(each) for each in pictured]}}
-    for document in sample_collection(run.dataset).find(chosen, dict.fromkeys(fields, 1)):
-        for field in fields:
-            lists = [each for each in (document.get(field) or {}).values() if isinstance(each, list)]
-            drawn |= {(field, str(label["_id"])): label for each in lists for label in each if "_id" in label}
-    listed = []
-    for k, each in enumerate(found):
-        own = own_ids[each.drawn] if of_objects and each.drawn >= 0 else None
-        gold = other_ids[each.wanted] if of_objects and each.wanted >= 0 else None
-        sample_id, picture = ids[each.sample], None
-        path = paths.get(sample_id)
-        if k < _MOST_PICTURES and sample_id in pictured and path is not None:
-            shown_labels = {"theirs": drawn.get((own_field, own)), "right": drawn.get((role_field, gold))}
-            seen = {who: label for who, label in shown_labels.items() if label is not None}
-            picture = picture_of(path, seen, _COLOURS)
-        listed.append(
-            ListedError(
-                image=file_name(path) or "",
-                sample_id=sample_id,
-                frame=None if frames is None else int(frames[each.sample]),
-                given=each.given,
-                right=each.right,
-                decided_by=f"the reference {name}",
-                decided_at=None,
-                remark=each.said.replace("_", " "),
-                label_id=own,
-                picture=picture,
-            )
-        )
-    unit = {"objects": "object", "tags": "tag"}.get(records.family, "image")
-    return run.dataset.name, unit, listed, {"reference": name}
-
-
-def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures: bool) -> Iterator[ListedError]:
-    """The entries of the list, with pictures of the first ones."""
-    documents = sorted({each.document_id for each in found})
-    files = files_of(opened, documents)
-    pictured = {id(each) for each in found[: _MOST_PICTURES if with_pictures else 0]}
-    shown = [each.document_id for each in found if id(each) in pictured]
-    drawn_on = opened.gold.collection.find({"_id": {"$in": shown}}, dict.fromkeys(opened.fields, True))
-    edits = {each["_id"]: LabelEdits(each, opened.fields) for each in drawn_on}
+    rows = sample_collection(run.dataset).find(wanted, {"filepath": 1})
+    paths, listed = {str(row["_id"]): row.get("filepath") for row in rows}, list[_Listed]()
     for each in found:
-        sample_id, frame, filepath = files[each.document_id]
-        picture = None
-        if id(each) in pictured and filepath is not None and frame is None:
-            theirs = None if each.key is None else edits[each.document_id].label(each.key)
-            drawn = {"theirs": theirs, "right": each.gold}
-            picture = picture_of(filepath, {who: label for who, label in drawn.items() if label is not None}, _COLOURS)
-        decision = each.decision
-        yield ListedError(
-            image=file_name(filepath) or "",
-            sample_id=str(sample_id),
-            frame=frame,
-            given=each.given,
-            right=each.right,
-            decided_by=decision["decided_by"],
-            decided_at=decision["decided_at"],
-            remark=decision["remark"],
-            label_id=None if each.label_id is None else str(each.label_id),
-            picture=picture,
-        )
+        own = own_ids[each.drawn] if ids_of and each.drawn >= 0 else None
+        right = other_ids[each.wanted] if ids_of and each.wanted >= 0 else None
+        sample_id, frame = ids[each.sample], None if frames is None else int(frames[each.sample])
+        by, remark, path = f"the reference {name}", each.said.replace("_", " "), paths.get(sample_id)
+        error = ListedError(
+            file_name(path) or "", sample_id, frame, each.given, each.right, decided_by=by, decided_at=None,
+            remark=remark, label_id=own, picture=None,
+        )  # fmt: skip
+        keys = {"theirs": own and f"{own_field} {own}", "right": right and f"{role_field} {right}"}
+        listed.append((error, path, keys))
+    fields = {own_field: labels.kind_of(annotator), role_field: kind_of(run.dataset.get_field(role_field))}
+    kinds = {field: kind for field, kind in fields.items() if kind is not None}
+    unit = {"objects": "object", "tags": "tag"}.get(records.family, "image")
+    return run.dataset, unit, listed, kinds, {"reference": name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import queue
 import sys
@@ -52,35 +53,34 @@ class Reader(Generic[Labels]):
         self.source: Source = labels.source
         self.count = self.source.count
         self.n_repeated = 0
-        self._projection = {**_marks(self.source), **labels.projection()}
-        self.videos = Videos(self.source) if self.source.on_frames else None
+
+    @functools.cached_property
+    def videos(self) -> Videos | None:
+        """Facts about the videos of frames; None for samples."""
+        return Videos(self.source) if self.source.on_frames else None
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; repeated samples are read once."""
-        cursor = self.source.aggregate([{"$project": self._projection}], batchSize=_CURSOR_BATCH)
+        stages = [{"$project": {**_marks(self.source), **self._labels.projection()}}]
+        cursor = self.source.aggregate(stages, batchSize=_CURSOR_BATCH)
         with cursor:
-            yield from self.batched(self._once(cursor))
+            yield from self.batched(cursor)
 
-    def _once(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The query results without repeated samples and without frames whose video does not exist."""
-        seen: set[ObjectId] = set()
+    def batched(self, rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+        """Query results in batches of bounded size, without repeated ones and frames whose video does not exist."""
+        n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
+        most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
+        fields = _id_fields(self.source)
+        batch: list[dict[str, Any]] = []
+        n_labels, n_label_pairs, seen = 0, 0, set[ObjectId]()
         for row in rows:
             if self.source.is_view:
                 if row["_id"] in seen:
                     self.n_repeated += 1
                     continue
                 seen.add(row["_id"])
-            if self.videos is None or self.videos.complete(row):
-                yield row
-
-    def batched(self, rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-        """Query results in batches of bounded size."""
-        n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
-        most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
-        fields = _id_fields(self.source)
-        batch: list[dict[str, Any]] = []
-        n_labels = n_label_pairs = 0
-        for row in rows:
+            if self.videos is not None and not self.videos.complete(row):
+                continue
             batch.append(row)
             n_labels += self._labels.load(row)
             n_label_pairs += sum(len(row[field] or ()) for field in fields) ** 2 // 2
@@ -93,10 +93,10 @@ class Reader(Generic[Labels]):
 
     def again(self, sample_ids: Sequence[ObjectId]) -> list[dict[str, Any]]:
         """Current query results for some of the samples."""
+        read = {"$project": {**_marks(self.source), **self._labels.projection()}}
         wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
-        rows = self.source.aggregate([wanted, {"$project": self._projection}])
         first: dict[ObjectId, dict[str, Any]] = {}
-        for row in rows:
+        for row in self.source.aggregate([wanted, read]):
             if self.videos is None or self.videos.complete(row):
                 first.setdefault(row["_id"], row)
         return list(first.values())
@@ -107,7 +107,7 @@ class Reader(Generic[Labels]):
         Raises:
             AgreementInputError: if labels cannot be compared and the config does not say to leave them out
         """
-        samples, changed = _stored_samples(self.source, rows), list[ObjectId]()
+        samples, changed = samples_of_rows(self.source, rows), list[ObjectId]()
         if self.source.is_view:  # only samples that did not change between the two queries
             in_database = stored_samples(self.source, [row["_id"] for row in rows])
             shown_rows, rows, shown_samples, samples = rows, [], samples, []
@@ -146,10 +146,10 @@ def _marks(source: Source) -> dict[str, Any]:
 def stored_samples(source: Source, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredSample]:
     """Some samples as they are stored now, without the filters of the view."""
     rows = source.collection.aggregate([{"$match": {"_id": {"$in": list(ids)}}}, {"$project": _marks(source)}])
-    return {sample.sample_id: sample for sample in _stored_samples(source, list(rows))}
+    return {sample.sample_id: sample for sample in samples_of_rows(source, list(rows))}
 
 
-def _stored_samples(source: Source, rows: Sequence[dict[str, Any]]) -> list[StoredSample]:
+def samples_of_rows(source: Source, rows: Sequence[dict[str, Any]]) -> list[StoredSample]:
     """The samples of query results."""
     fields, on_frames = _id_fields(source), source.on_frames
     return [

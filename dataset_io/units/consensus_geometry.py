@@ -26,16 +26,14 @@ from ...metrics.consensus.consensus import (
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.geometry_readers import (
     BoxReader,
     GeometryReader,
     KeypointReader,
     TemporalReader,
     is_usable_support,
-    read_boxes,
     read_keypoints,
-    to_xyxy,
 )
 from ..labels.shape_readers import InstanceMaskReader, PolylineReader
 from ..labels.source import Source
@@ -79,22 +77,22 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
         return ConsensusMaker(fo.Detections, fo.Detection, partial(pixel_extents, readers, config), needs_size=True)
     if kinds == {PolylineReader}:
         return ConsensusMaker(fo.Polylines, fo.Polyline, polyline_extents)
-    if kinds <= {BoxReader, InstanceMaskReader}:
-        return ConsensusMaker(fo.Detections, fo.Detection, partial(detection_extents, config))
-    return ConsensusMaker(fo.Detections, fo.Detection, partial(boxes_around, readers, config))
+    return ConsensusMaker(fo.Detections, fo.Detection, partial(box_extents, readers, config))
 
 
-def detection_extents(config: AgreementConfig, units: UnitLabels) -> list[Extent]:
-    """Detections: the median box; if a member has a mask that is compared, box and mask of the medoid."""
-    boxes_xywh, usable = read_boxes([label.get("bounding_box") for label in units.labels])
-    extents = _median_xyxy(units, to_xyxy(boxes_xywh), usable)
-    if config.geometry == "box":
-        return extents
-    masked = [label.get("mask") is not None or label.get("mask_path") is not None for label in units.labels]
-    if any(masked):
-        shaped = np.bincount(units.unit[np.array(masked)], minlength=units.n_units) > 0
-        nearest = medoids(units.unit, units.iou, units.n_units)
-        for unit in np.flatnonzero(shaped).tolist():
+def box_extents(readers: Sequence[GeometryReader], config: AgreementConfig, units: UnitLabels) -> list[Extent]:
+    """The median of the bounding boxes; if a detection has a mask that is compared, box and mask of the medoid."""
+    xyxy, usable = np.zeros((len(units.unit), 4)), np.zeros(len(units.unit), np.bool_)
+    for rows, reader, values in _of_fields(units, readers):
+        xyxy[rows], usable[rows] = reader.boxes(values, config)
+    boxes = medians_by_group(units.unit, xyxy, units.n_units)
+    boxes[:, 2:] -= boxes[:, :2]
+    complete = zip(boxes.tolist(), _all_of(usable, units).tolist(), strict=True)
+    extents: list[Extent] = [{"bounding_box": box} if ok else None for box, ok in complete]
+    if config.geometry != "box" and all(isinstance(reader, BoxReader | InstanceMaskReader) for reader in readers):
+        masked = [label.get("mask") is not None or label.get("mask_path") is not None for label in units.labels]
+        nearest = medoids(units.unit, units.iou, units.n_units) if any(masked) else np.zeros(0, np.int64)
+        for unit in np.unique(units.unit[np.array(masked, np.bool_)]).tolist():
             if extents[unit] is not None:
                 extents[unit] = _copied(units, int(nearest[unit]), InstanceMaskReader)
     return extents
@@ -129,14 +127,6 @@ def temporal_extents(units: UnitLabels) -> list[Extent]:
     medians = interval_medians(units.unit, np.array(frames, np.int64).reshape(-1, 2), units.n_units).tolist()
     rows = zip(medians, _all_of(usable, units).tolist(), strict=True)
     return [{"support": support} if ok else None for support, ok in rows]
-
-
-def boxes_around(readers: Sequence[GeometryReader], config: AgreementConfig, units: UnitLabels) -> list[Extent]:
-    """Labels of several types, or of a type without its own function: the median of their bounding boxes."""
-    xyxy, usable = np.zeros((len(units.unit), 4)), np.zeros(len(units.unit), np.bool_)
-    for rows, reader, values in _of_fields(units, readers):
-        xyxy[rows], usable[rows] = reader.boxes(values, config)
-    return _median_xyxy(units, xyxy, usable)
 
 
 def pixel_extents(readers: Sequence[GeometryReader], config: AgreementConfig, units: UnitLabels) -> list[Extent]:
@@ -200,11 +190,3 @@ def _copied(units: UnitLabels, row: int, reader: type[GeometryReader]) -> dict[s
     """The geometry of a member, as stored."""
     label = units.labels[row]
     return {attribute: label[attribute] for attribute in reader.columns.values() if label.get(attribute) is not None}
-
-
-def _median_xyxy(units: UnitLabels, boxes_xyxy: FloatArray, usable: BoolArray) -> list[Extent]:
-    """The box of every unit whose edges are the medians of its members' edges; None if a member is unusable."""
-    boxes = medians_by_group(units.unit, boxes_xyxy, units.n_units)
-    boxes[:, 2:] -= boxes[:, :2]
-    complete = _all_of(usable, units)
-    return [{"bounding_box": box} if ok else None for box, ok in zip(boxes.tolist(), complete.tolist(), strict=True)]

@@ -19,10 +19,10 @@ A tag that an annotator gave twice counts once. Masks themselves are large, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from bson import ObjectId
@@ -32,7 +32,6 @@ from ...agreement.matching.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT, V
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import ClassCodes
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
-from ..families.frames import Videos
 from ..families.objects import sizes_px
 from ..families.pixels import BYTES_OF_A_LABEL, LABELS_OF_A_MASK
 from ..families.ratings import is_comparable
@@ -41,14 +40,13 @@ from ..labels.checks import are_labels, is_class
 from ..labels.kinds import LabelKind
 from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
-from ..run import read
+from ..run.read import Reader, samples_of_rows
 
 #: a document, or a part of it, as it is stored
 Stored = dict[str, Any]
 
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
 _UNKNOWN_VERDICT = NO_VERDICT - 1
-_CURSOR_BATCH = 500
 #: memory of a whole label, in multiples of that of the attributes that runs read
 _OF_WHOLE = 4
 
@@ -105,8 +103,8 @@ class UnitLabels:
         return replace(self, unit_ids=unit_ids, unit=number[self.unit[rows]], **columns)
 
 
-class UnitReader:
-    """Reads the units of a run, for :func:`~..run.read.work_through`, and other fields of their documents beside them.
+class UnitReader(Reader[Any]):
+    """Reads the units of a run, and other fields of their documents beside them.
 
     Attributes:
         is_lean: whether masks of whole samples are left unread
@@ -120,62 +118,35 @@ class UnitReader:
         self._key, self._family, self._beside = labels.field_key, labels.family, beside
         self._is_number = labels.kinds[0].is_number
         self.is_lean = labels.family is PIXELS
-        self._videos: Videos | None = None
-        self.collection, self.count = self.source.collection, self.source.count
+        self.collection = self.source.collection
+        super().__init__(cast(Any, self))  # it says itself what is read of a document
 
-    def batches(self) -> Iterator[list[Stored]]:
-        """Query results for all samples, in batches of bounded size."""
-        with self.source.aggregate([{"$project": self._projection()}], batchSize=_CURSOR_BATCH) as cursor:
-            yield from self.batched(cursor)
-
-    def again(self, sample_ids: Sequence[ObjectId]) -> list[Stored]:
-        """Current query results for some of the samples."""
-        wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
-        rows = self.source.aggregate([wanted, {"$project": self._projection()}])
-        return [row for batch in self.batched(rows) for row in batch]
-
-    def batched(self, rows: Iterable[Stored]) -> Iterator[list[Stored]]:
-        """Query results in batches of bounded size (masks count by bytes), of frames with facts of their videos."""
-        if self.source.on_frames and self._videos is None:
-            self._videos = Videos(self.source)
-        batch: list[Stored] = []
+    def load(self, row: Stored) -> int:
+        """Size of a query result in labels, to limit batches: labels are read whole, and masks count by bytes."""
         load, least = 0, LABELS_OF_A_MASK if self._family is PIXELS else 1
-        for row in rows:
-            if self._videos is not None and not self._videos.complete(row):
-                continue
-            batch.append(row)
-            for name, kind in zip(self.source.fields, self.source.kinds, strict=True):
-                entries, n_bytes = labels_in(row["document"].get(name), kind), row.get(f"bytes {name}", 0)
-                if "mask" in kind.content:
-                    masks = [each["mask"] for each in entries if type(each) is dict and "mask" in each]
-                    n_bytes += sum(len(each) for each in masks if isinstance(each, bytes))
-                load += max(least * len(entries), n_bytes // BYTES_OF_A_LABEL)
-            if _OF_WHOLE * load >= read.BATCH_LABELS or len(batch) >= read.BATCH_SAMPLES:
-                yield batch
-                batch, load = [], 0
-        if batch:
-            yield batch
+        for field, (name, kind) in enumerate(zip(self.source.fields, self.source.kinds, strict=True)):
+            n_bytes = row.get(f"bytes {name}", 0)
+            for label in labels_in(row["document"].get(name), kind) if "mask" in kind.content else ():
+                mask = label.get("mask") if isinstance(label, dict) else None
+                n_bytes += len(mask) if isinstance(mask, bytes) else 0
+            load += max(least * len(row[f"id{field}"] or ()), n_bytes // BYTES_OF_A_LABEL)
+        return _OF_WHOLE * load
 
-    def _projection(self) -> Stored:
-        """The projection of the query: labels, other fields, and what the run wrote on the sample."""
+    def projection(self) -> Stored:
+        """Projection of labels, other fields, and what the run wrote on the sample."""
         source, key = self.source, self._key
         document: Stored = {name: f"${name}" for name in ("_id", *source.fields, *self._beside)}
-        found: Stored = {"last_modified_at": True, "compared": f"${key}_n_annotators", "disputed": f"${key}_disputed"}
+        found: Stored = {"document": document, "compared": f"${key}_n_annotators", "disputed": f"${key}_disputed"}
         if self._family is PIXELS:
             is_nothing = {"$in": [{"$type": f"${key}_n_disputed"}, ["missing", "null"]]}
             found["disputed"] = {"$cond": [is_nothing, None, {"$gt": [f"${key}_n_disputed", 0]}]}
-        if self.is_lean:
-            for name in source.fields:
-                is_stored = {"$eq": [{"$type": f"${name}.mask"}, "binData"]}
-                found[f"bytes {name}"] = {"$cond": [is_stored, {"$binarySize": f"${name}.mask"}, 0]}
-                kept = {each: f"${name}.{each}" for each in ("_id", "_cls", f"{key}_of", f"{key}_iou")}
-                has_mask = {"$gt": [{"$ifNull": [f"${name}.mask", f"${name}.mask_path", None]}, None]}
-                lean = {**kept, "has_mask": has_mask}
-                document[name] = {"$cond": [{"$eq": [{"$type": f"${name}"}, "object"]}, lean, None]}
-        found |= {"document": document}
+        for name in source.fields if self.is_lean else ():
+            is_stored = {"$eq": [{"$type": f"${name}.mask"}, "binData"]}
+            found[f"bytes {name}"] = {"$cond": [is_stored, {"$binarySize": f"${name}.mask"}, 0]}
+            lean: Stored = {each: f"${name}.{each}" for each in ("_id", "_cls", f"{key}_of", f"{key}_iou")}
+            lean["has_mask"] = {"$gt": [{"$ifNull": [f"${name}.mask", f"${name}.mask_path", None]}, None]}
+            document[name] = {"$cond": [{"$eq": [{"$type": f"${name}"}, "object"]}, lean, None]}
         found |= {"size": ["$metadata.width", "$metadata.height"]} if not source.on_frames else {}
-        found |= {"_sample_id": True, "frame_number": True} if source.on_frames else {}
-        found |= {"group": f"${source.dataset.group_field}._id"} if source.dataset.group_field is not None else {}
         assigned = source.config.assigned_field
         return found | ({"assigned": f"${assigned}"} if assigned is not None else {})
 
@@ -183,10 +154,10 @@ class UnitReader:
         """The units of query results."""
         source, key = self.source, self._key
         documents = [row["document"] for row in rows]
-        fields = list(zip(source.fields, source.kinds, strict=True))
-        held = [[labels_in(one.get(name), kind) for one in documents] for name, kind in fields]
-        if {type(label) for lists in held for entries in lists for label in entries} - {dict}:  # some are no labels
-            held = [[[each for each in entries if isinstance(each, dict)] for entries in lists] for lists in held]
+        held = [
+            [[each for each in labels_in(one.get(name), kind) if isinstance(each, dict)] for one in documents]
+            for name, kind in zip(source.fields, source.kinds, strict=True)
+        ]
         counts = [[len(entries) for entries in lists] for lists in held]
         labels = [label for lists in held for entries in lists for label in entries]
         of_sample = np.concatenate([np.repeat(np.arange(len(rows)), each) for each in counts])
@@ -216,11 +187,10 @@ class UnitReader:
             first = np.searchsorted(unit, np.arange(len(place))).tolist()
             assigned = _counts([labels[k].get(f"{key}_of") for k in first])
         else:
+            disputed, n_compared = [row.get("disputed") for row in rows], _counts([row.get("compared") for row in rows])
             verdicts = {True: CLASS_CONFLICT, False: AGREED}
-            disputed = [row.get("disputed") for row in rows]
             of_row = [verdicts[each] if isinstance(each, bool) else NO_VERDICT for each in disputed]
             said = [of_row[k] for k in of_sample.tolist()]
-            n_compared = _counts([row.get("compared") for row in rows])
             n_votes, assigned = n_compared[of_sample], n_compared[sample]
         verdict = np.full(len(place), _UNKNOWN_VERDICT)
         np.maximum.at(verdict, unit, np.array(said, np.int64))
@@ -228,8 +198,7 @@ class UnitReader:
         bad = (n_votes != np.bincount(unit, minlength=len(place))[unit]) | (annotator < 0)
         bad[1:] |= (unit[1:] == unit[:-1]) & (annotator[1:] == annotator[:-1])
         intact = (np.bincount(unit[bad], minlength=len(place)) == 0) & (verdict != _UNKNOWN_VERDICT) & (assigned > 0)
-        samples, of_intact = [_stored_sample(row, fields) for row in rows], intact[unit]
-        given = (sample[unit][of_intact], annotator[of_intact])
+        samples, given = samples_of_rows(source, rows), (sample[unit][intact[unit]], annotator[intact[unit]])
         if self._family in (OBJECTS, TAGS):
             asked = assigned_annotators(source, rows, samples, given).assigned
         else:
@@ -260,26 +229,25 @@ class UnitReader:
         self, labels: list[Stored], sample_ids: Sequence[str], sample: IntArray, annotator: IntArray
     ) -> tuple[list[Any], list[Any]]:
         """Class, tag or number of every label, and match id of its unit; None for a label of no unit."""
+        given = [label.get("value" if self._is_number else "label") for label in labels]
         if self._family is OBJECTS:
-            return [label.get("label") for label in labels], [label.get(f"{self._key}_id") for label in labels]
+            return given, [label.get(f"{self._key}_id") for label in labels]
         if self._is_number:
-            values: list[Any] = [label.get("value") for label in labels]
-            usable = [is_comparable(value) for value in values]
+            values, usable = given, [is_comparable(value) for value in given]
         elif self._family is PIXELS:
             # masks that the run left out because they cannot be compared have null in this attribute
-            compared = [label.get(f"{self._key}_of", 0) is not None for label in labels]
-            has_mask = [label.get("has_mask") or any(label.get(name) is not None for name in ("mask", "mask_path"))
-                        for label in labels]  # fmt: skip
-            usable = [bool(has and is_of_run) for has, is_of_run in zip(has_mask, compared, strict=True)]
+            usable = [
+                label.get(f"{self._key}_of", 0) is not None
+                and (bool(label.get("has_mask")) or any(label.get(name) is not None for name in ("mask", "mask_path")))
+                for label in labels
+            ]
             values = ["mask" if is_usable else None for is_usable in usable]
         else:
-            given = [label.get("label") for label in labels]
             values = [None if each is None else value_name(each) for each in given]
             usable = [is_class(each) for each in given]
-            if self._family is TAGS:
-                usable = are_labels([label.get("_id") for label in labels], given).tolist()
         if self._family is not TAGS:
             return values, [sample_ids[k] if ok else None for k, ok in zip(sample.tolist(), usable, strict=True)]
+        usable = are_labels([label.get("_id") for label in labels], given).tolist()
         codes, found, seen = [self.codes[value] for value in values], list[Any](), set[tuple[int, int, int]]()
         of_code = self.codes.names()
         for is_usable, k, who, code in zip(usable, sample.tolist(), annotator.tolist(), codes, strict=True):
@@ -303,25 +271,6 @@ def labels_in(held: Any, kind: LabelKind) -> list[Any]:
         return [held] if held.get("_cls") else []
     entries = held.get(kind.list_name)
     return entries if isinstance(entries, list) else []
-
-
-def _stored_sample(row: Stored, fields: Sequence[tuple[str, LabelKind]]) -> StoredSample:
-    """A sample, or frame, as it was read, with the ids of labels as :func:`~..labels.stored.label_ids` finds them."""
-    of_fields: list[list[Any] | None] = []
-    for name, kind in fields:
-        held, ids = row["document"].get(name), None
-        if not kind.is_label:
-            ids = None if held is None else [held]
-        elif isinstance(held, dict) and kind.list_name is None:
-            ids = [held.get("_id")] if isinstance(held.get("_cls"), str) else None
-        elif isinstance(held, dict) and kind.list_name not in held:  # FiftyOne does not store emptied lists
-            ids = [] if isinstance(held.get("_cls"), str) else None
-        elif isinstance(held, dict) and isinstance(held[kind.list_name], list):
-            found = (each.get("_id") if isinstance(each, dict) else None for each in held[kind.list_name])
-            ids = [each if isinstance(each, ObjectId) else None for each in found]
-        of_fields.append(ids)
-    video_id, frame, group_id = row.get("_sample_id"), row.get("frame_number", 0), row.get("group")
-    return StoredSample(row["_id"], row.get("last_modified_at"), tuple(of_fields), video_id, frame, group_id)
 
 
 def _counts(values: list[Any]) -> IntArray:

@@ -94,11 +94,10 @@ def check_can_derive(labels: RunLabels, suffix: str, called: str, *, overwrite: 
             f"{called}() needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
         )
     dataset, path = labels.dataset, labels.path_of(suffix)
-    field = dataset.get_field(path)
-    recorded = labels.run.recorded_paths()
-    if field is None:
+    if dataset.get_field(path) is None:
         (place,) = places(dataset, [path])
-        if path not in recorded and place.collection.find_one({place.paths[0]: {"$exists": True}}) is not None:
+        is_stored = {place.paths[0]: {"$exists": True}}
+        if path not in labels.run.recorded_paths() and place.collection.find_one(is_stored) is not None:
             raise AgreementInputError(f"`{path}` must be free, but it exists, undeclared, in the database; remove it")
         return
     refuse_field_of_user(dataset, path, labels.field_key)
@@ -126,8 +125,7 @@ def _derive_labels(
     dataset, path, (stored, description, attributes) = labels.dataset, labels.path_of(suffix), declared
     run = Run(dataset, labels.run_key, labels.run.config["results_id"])
     entry, this_pass = f"{RECORD}.{suffix}", str(ObjectId())
-    ours = {f"{entry}.pass": this_pass}
-    name, in_list = path.removeprefix(names.FRAMES_PREFIX), list_name(stored)
+    ours, name, in_list = {f"{entry}.pass": this_pass}, path.removeprefix(names.FRAMES_PREFIX), list_name(stored)
 
     def check() -> None:
         run.require_current()
@@ -141,19 +139,17 @@ def _derive_labels(
 
     def derived_of(rows: list[Stored]) -> dict[ObjectId, Changed]:
         found = reader.units([row for row in rows if row.get("compared") is not None])  # others were not compared
-        of_samples: list[list[Stored]] = [[] for _ in found.samples]
+        made: list[list[Stored]] = [[] for _ in found.samples]
         counts = [Counter({"n_left_out": n}) for n in found.n_left_out.tolist()]
         for sample, document, outcome in zip(found.sample.tolist(), *label_documents(found), strict=True):
-            is_label = outcome == "n_labels"
-            counts[sample]["n_left_out" if document is None and is_label else outcome] += 1
-            if document is not None and is_label:
-                of_samples[sample].append(document)
-        made: dict[ObjectId, Changed] = {}
-        for sample, count, made_labels in zip(found.samples, counts, of_samples, strict=True):
-            unchanged = as_read(sample, reader.source.kinds, reader.source.label_paths)
-            value = {"_cls": stored.__name__, in_list: made_labels}
-            made[sample.sample_id] = (count, Write({name: value}, unchanged, name))
-        return made
+            counts[sample]["n_left_out" if document is None and outcome == "n_labels" else outcome] += 1
+            if document is not None and outcome == "n_labels":
+                made[sample].append(document)
+        unchanged = (as_read(each, reader.source.kinds, reader.source.label_paths) for each in found.samples)
+        values = ({name: {"_cls": stored.__name__, in_list: each}} for each in made)
+        writes = (Write(new, condition, name) for new, condition in zip(values, unchanged, strict=True))
+        outcomes = zip(found.samples, counts, writes, strict=True)
+        return {sample.sample_id: (count, write) for sample, count, write in outcomes}
 
     with unless_deleted(dataset):
         try:
@@ -267,29 +263,26 @@ def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitReader, Consensus
 def unit_documents(units: UnitLabels, maker: ConsensusMaker, reader: UnitReader) -> list[Stored | None]:
     """The label of every unit as stored; None if the geometry of a member is unusable (now)."""
     voted = vote_classes(units.unit, units.category, units.n_units)
-    class_names = reader.codes.names()
-    nameless = {NO_CLASS, reader.codes.get(None)}
+    class_names, nameless = reader.codes.names(), {NO_CLASS, reader.codes.get(None)}
     who = [reader.source.annotators[k] for k in units.annotator.tolist()]
     said = [class_names[code] for code in units.category.tolist()]
     end = np.searchsorted(units.unit, np.arange(units.n_units + 1)).tolist()
     columns = (voted.category, voted.tie, units.votes, units.assigned, units.mean_iou)
+    rows = zip(maker.extents(units), units.unit_ids, *(each.tolist() for each in columns), strict=True)
     documents: list[Stored | None] = []
-    for k, (extent, *of_unit) in enumerate(
-        zip(maker.extents(units), *(each.tolist() for each in columns), strict=True)
-    ):
+    for k, (extent, unit_id, category, tie, n_votes, n_assigned, iou) in enumerate(rows):
         if extent is None:
             documents.append(None)
             continue
-        category, tie, n_votes, n_assigned, iou = of_unit
-        drew, given = who[end[k] : end[k + 1]], said[end[k] : end[k + 1]]
+        given = said[end[k] : end[k + 1]]
         label = None if category in nameless else class_names[category]
         if tie:  # all classes with the most votes, as one label: ``car / van``
             named = Counter("no class" if name is None else str(name) for name in given)
             label = " / ".join(sorted(name for name, n in named.items() if n == max(named.values())))
         document = {"_id": ObjectId(), "_cls": maker.label.__name__, "tags": [], "label": label, **extent}
-        document |= {"unit": units.unit_ids[k], "votes": n_votes, "of": n_assigned}
+        document |= {"unit": unit_id, "votes": n_votes, "of": n_assigned}
         document |= {"mean_iou": iou if iou == iou else None}  # nan is not equal to itself
-        documents.append({**document, "annotators": drew, "classes": given, "tie": tie})
+        documents.append({**document, "annotators": who[end[k] : end[k + 1]], "classes": given, "tie": tie})
     return documents
 
 
