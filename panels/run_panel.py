@@ -163,8 +163,9 @@ class RunPanel(foo.Panel):
         except AgreementInputError as error:
             ctx.ops.notify(str(error), variant="error")
         except Exception as error:
-            logger.exception("The agreement panel failed in %s", method)
-            ctx.ops.notify(f"This did not work: {type(error).__name__}: {error}. {_ADVICE}", variant="error")
+            if content is not None:  # else the panel says that the dataset was deleted
+                logger.exception("The agreement panel failed in %s", method)
+                ctx.ops.notify(f"This did not work: {type(error).__name__}: {error}. {_ADVICE}", variant="error")
         ctx.params[_CONTENT] = content = content_of(ctx)
         self._show(ctx, content, always=method in ("on_load", "choose_tab"))
         return content
