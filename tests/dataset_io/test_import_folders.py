@@ -216,6 +216,7 @@ REFUSED = [
     ({n: _voc("2.jpg") for n in ("2.xml", "copy.xml")}, r"got more than one of 'alice' for 'copy.xml \(2.jpg\)'"),
     ({"sub/1.xml": _voc().replace("</annotation>", "")}, r"'sub/1.xml' must be XML, got an error in line"),
     ({"4.json": {"shapes": None, "imagePath": "1.jpg"}}, r"'4.json' must be as the tool writes it"),
+    ({"1.json": _labelme(_shape("polygon", (0, 0), (1, 0), (1, 1), group_id=[1]))}, r"must be as the tool writes it"),
     ({"v.json": _via([_region(RECT, species="cat", colour="red")])}, r"got 'species', 'colour'; say .*=\{\"label\""),
     ({"1.xml": _voc(), "1.txt": "0 0.5 0.5 0.5 0.5"}, r"of one format .* got XML, a text .* say which with `format`"),
 ]  # fmt: skip
