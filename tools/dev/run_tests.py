@@ -20,7 +20,9 @@ from .private_fiftyone import ROOT
 #: which tests belong to a part; those that draw random cases belong to both, and draw a quarter of them in the first
 PARTS = {"short": "not long", "long": "long or random or hypothesis", "all": ""}
 _BELOW = ["nice", "-n", "10"]
-_SIDE_BY_SIDE = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadscope", "--no-loadscope-reorder"]
+#: one process more than processors: a test that waits for its database, or for a process it started, leaves one idle
+_N_PROCESSES = min(4, (os.cpu_count() or 1) + 1)
+_SIDE_BY_SIDE = ["-n", str(_N_PROCESSES), "--dist", "loadscope", "--no-loadscope-reorder"]
 #: exit code of pytest where a part has no test
 _NO_TESTS = 5
 
