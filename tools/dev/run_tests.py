@@ -20,9 +20,7 @@ from .private_fiftyone import ROOT
 #: which tests belong to a part; those that draw random cases belong to both, and draw a quarter of them in the first
 PARTS = {"short": "not long", "long": "long or random or hypothesis", "all": ""}
 _BELOW = ["nice", "-n", "10"]
-#: one process more than processors: a test that waits for its database, or for a process it started, leaves one idle
-_N_PROCESSES = min(4, (os.cpu_count() or 1) + 1)
-_SIDE_BY_SIDE = ["-n", str(_N_PROCESSES), "--dist", "loadscope", "--no-loadscope-reorder"]
+_SIDE_BY_SIDE = ["--dist", "loadscope", "--no-loadscope-reorder"]
 #: exit code of pytest where a part has no test
 _NO_TESTS = 5
 
@@ -32,10 +30,12 @@ def main() -> None:
     part = sys.argv[1]
     environment = dict(os.environ, PYTHONUNBUFFERED="1", **({"FEW_CASES": "1"} if part == "short" else {}))
     pytest = [sys.executable, "-m", "pytest", "-m", PARTS[part]]
+    # a test that waits for its database leaves a processor idle; those of the long part start processes of their own
+    side_by_side = [*_SIDE_BY_SIDE, "-n", str(min(4, (os.cpu_count() or 1) + (part == "short")))]
     commands = {
         # a click may be lost while the App draws; a test that failed is tried once more, and named as RERUN
         "App": [*pytest, "tests/app", "-vv", "--reruns", "1", "-rR"],
-        "others": [*([] if part == "short" else _BELOW), *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
+        "others": [*([] if part == "short" else _BELOW), *pytest, *side_by_side, "--ignore=tests/app"],
     }
     if part != "short":
         commands["oldest FiftyOne"] = [*_BELOW, "sh", "tools/dev/test_oldest.sh"]
