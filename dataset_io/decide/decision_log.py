@@ -189,8 +189,13 @@ class DecisionLog:
             self._places[field] = dict(reversed(places))  # of labels with the same id the first one counts
         return field, self._places[field].get(key)
 
+    def _gold_key(self, decision: Stored) -> str:
+        return f"{self._gold.name} {decision['gold_id']}"
+
     def _gold_place(self, label_id: ObjectId | None) -> int | None:
-        return None if label_id is None else self._place(f"{self._gold.name} {label_id}")[1]
+        # while decisions are added: _place names all labels again after every change of the list
+        found = enumerate(self.labels if label_id is not None else ())
+        return next((at for at, label in found if label["_id"] == label_id), None)
 
     def label(self, key: str) -> Stored | None:
         """A label by its name in decisions; None if it is gone."""
@@ -211,9 +216,11 @@ class DecisionLog:
 
     def _put(self, field: str, at: int, n: int, *labels: Stored) -> None:
         """Put labels in the place of ``n`` others."""
+        before = self.of[field][at : at + n]
         self.of[field][at : at + n] = labels
         self._changed.add(field)
-        self._places.pop(field, None)
+        if [label.get("_id") for label in before] != [label.get("_id") for label in labels]:
+            self._places.pop(field, None)
 
     def give(self, key: str, values: Stored) -> Stored:
         """Give a label other values; returns the change."""
@@ -274,12 +281,11 @@ class DecisionLog:
 
     def is_edited(self, decision: Stored) -> bool:
         """True if the label of a decision was edited or deleted since it was written."""
-        key = f"{self._gold.name} {decision['gold_id']}"
-        return decision["gold_id"] is not None and self.hash(key) != decision["gold_hash"]
+        return decision["gold_id"] is not None and self.hash(self._gold_key(decision)) != decision["gold_hash"]
 
     def would_lose(self, decision: Stored) -> bool:
         """True if the label of a decision is there, and was edited: undoing the decision would delete it."""
-        return self._gold_place(decision["gold_id"]) is not None and self.is_edited(decision)
+        return self.label(self._gold_key(decision)) is not None and self.is_edited(decision)
 
     def add(
         self,
@@ -338,19 +344,21 @@ class DecisionLog:
         """
         gone = [each for each in self.decisions if each["step"] == step and not each.get(APPLIED) and (
             each.get("written") in self.labels if unedited else not self.would_lose(each))]  # fmt: skip
+        back = {each["id"]: list[Stored]() for each in gone}  # labels that come back, by decision
+        entries = list[Stored]()
+        for each in self.entries:
+            if each.get(REPLACED_BY) in back:  # it is current again
+                back[each[REPLACED_BY]] += [each[LABEL]] if LABEL in each else []
+                entries.append({name: each[name] for name in each if name not in (REPLACED_BY, LABEL)})
+            elif each["id"] not in back:
+                entries.append(each)
+        self.entries = entries
+        places = {self._place(self._gold_key(each))[1] for each in gone}
+        left = [label for at, label in enumerate(self.labels) if at not in places]
         for decision in gone:
-            entries, back = list[Stored](), list[Stored]()
-            for each in self.entries:
-                if each.get(REPLACED_BY) == decision["id"]:  # it is current again
-                    back += [each[LABEL]] if LABEL in each else []
-                    entries.append({name: each[name] for name in each if name not in (REPLACED_BY, LABEL)})
-                elif each is not decision:
-                    entries.append(each)
-            self.entries = entries
-            if (at := self._gold_place(decision["gold_id"])) is not None:
-                self._put(self._gold.name, at, 1)
-            back += [decision[BEFORE]] if BEFORE in decision else []
-            self._put(self._gold.name, len(self.labels), 0, *back)
+            left += back[decision["id"]] + ([decision[BEFORE]] if BEFORE in decision else [])
+        if gone:
+            self._put(self._gold.name, 0, len(self.labels), *left)
         return len(gone)
 
     def write(self, *, without_gold: bool = False) -> Write:
